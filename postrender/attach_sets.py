@@ -1,0 +1,145 @@
+"""Which revisions one attacher looks after: a set for each namespace, with a name that stays.
+
+A set is named after its first workload. Revisions that an earlier run labelled keep their set, so
+that a second pass, or several outputs in one stream, make the same sets again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from postrender.attacher_job import (
+    AttachedWorkload,
+    AttachSet,
+    is_workload_attachable,
+    set_name_for,
+    wave_of,
+)
+from postrender.choices import Choices
+from postrender.items import MANAGED_LABEL, Item, ItemKey
+from postrender.objects import GroupKind, Identity
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """The sets of a stream, and for each object that is renamed the name of its set."""
+
+    sets: tuple[AttachSet, ...]
+    set_names: Mapping[ItemKey, str]
+
+
+def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
+    """Return the sets of a stream; render_ids: of the workloads that name revisions."""
+    members = [item for item in choices.inventory.items if item.key in render_ids]
+    attachable = [item for item in members if is_workload_attachable(item)]
+    defaults = _defaults(choices, attachable)
+    set_of = {item.key: _set_of(choices, item, defaults) for item in attachable}
+    set_names = _set_names(choices, attachable, set_of, defaults)
+    groups: dict[str, list[Item]] = {}
+    for item in attachable:
+        groups.setdefault(set_of[item.key], []).append(item)
+    sets = tuple(
+        _attach_set(choices, name, items, render_ids, set_names) for name, items in groups.items()
+    )
+    return Sets(sets, set_names)
+
+
+def _defaults(choices: Choices, workloads: list[Item]) -> dict[str | None, str]:
+    """Return the name of each namespace's set: after the first workload, unless it has one."""
+    defaults: dict[str | None, str] = {}
+    for item in workloads:
+        home = choices.resolver.home_of(item.identity.namespace)
+        if home not in defaults:
+            defaults[home] = _labelled(choices, item) or set_name_for(item.identity)
+    return defaults
+
+
+def _labelled(choices: Choices, item: Item) -> str:
+    """Return the set of the first revision from an earlier run that a workload names."""
+    for target in choices.targets(item):
+        if target.key not in choices.names and choices.revision_of(target):
+            return target.labels[MANAGED_LABEL]
+    return ""
+
+
+def _set_of(choices: Choices, item: Item, defaults: Mapping[str | None, str]) -> str:
+    home = choices.resolver.home_of(item.identity.namespace)
+    return _labelled(choices, item) or defaults[home]
+
+
+def _set_names(
+    choices: Choices,
+    workloads: list[Item],
+    set_of: Mapping[ItemKey, str],
+    defaults: Mapping[str | None, str],
+) -> dict[ItemKey, str]:
+    """Return the set of each object: that of the first workload that names it."""
+    names: dict[ItemKey, str] = {}
+    for item in workloads:
+        for target in choices.targets(item):
+            names.setdefault(target.key, set_of[item.key])
+    for key in choices.names:
+        item = choices.decisions[key].item
+        home = choices.resolver.home_of(item.identity.namespace)
+        # Only objects that the attacher does not see name it: the set it would be in, if any.
+        names.setdefault(key, defaults.get(home) or set_name_for(_first_source(choices, item)))
+    for key, decision in choices.decisions.items():
+        if decision.is_revision and MANAGED_LABEL in decision.item.labels:
+            names[key] = decision.item.labels[MANAGED_LABEL]
+    return names
+
+
+def _first_source(choices: Choices, item: Item) -> Identity:
+    for links in choices.links.values():
+        for link in links:
+            if link.target.key == item.key and link.can_follow:
+                return link.source.identity
+    return item.identity
+
+
+def _attach_set(
+    choices: Choices,
+    name: str,
+    items: list[Item],
+    render_ids: Mapping[ItemKey, str],
+    set_names: Mapping[ItemKey, str],
+) -> AttachSet:
+    emitted = [
+        _argument(choices, decision.item)
+        for key, decision in choices.decisions.items()
+        if set_names.get(key) == name and choices.revision_of(decision.item)
+    ]
+    workloads = [
+        AttachedWorkload(
+            source.identity, render_ids[item.key], _names(choices, item), wave_of(source)
+        )
+        for item in items
+        for source in [item, *_rollouts_of(choices, item)]
+    ]
+    return AttachSet(name, items[0].identity.namespace, tuple(workloads), tuple(emitted))
+
+
+def _names(choices: Choices, item: Item) -> tuple[Name, ...]:
+    targets = [target for target in choices.targets(item) if choices.revision_of(target)]
+    # Sorted: an auto-mount stands elsewhere in the output than in the input.
+    return tuple(sorted(_argument(choices, target) for target in targets))
+
+
+def _argument(choices: Choices, item: Item) -> Name:
+    return item.identity.kind.lower(), choices.revision_of(item)
+
+
+def _rollouts_of(choices: Choices, item: Item) -> list[Item]:
+    """Return the Rollouts that take their pod template from a workload."""
+    wanted: tuple[GroupKind, str] = (item.identity.group_kind, item.identity.name)
+    home = choices.resolver.home_of(item.identity.namespace)
+    return [
+        other
+        for other in choices.inventory.items
+        if other.workload_ref == wanted
+        and other.is_rewritable
+        and choices.resolver.home_of(other.identity.namespace) == home
+    ]

@@ -1,0 +1,233 @@
+"""ConfigMaps that say themselves where they are mounted, so that a chart never writes their name.
+
+Annotations: `postrender/mount-path: /etc/app` and `postrender/env-from: "true"` ask for it;
+`postrender/mount-in: Rollout/app` says in which workload (else the stream must have one in that
+namespace), `postrender/containers: app,worker` in which containers (else in all but init ones).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from postrender.decide import is_known_revision
+from postrender.edits import AddItems, Edit
+from postrender.errors import UserError
+from postrender.inventory import Inventory
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    ENV_FROM_ANNOTATION,
+    MOUNT_PATH_ANNOTATION,
+    Item,
+    ItemKey,
+)
+from postrender.objects import SECRET, WORKLOAD_KINDS
+from postrender.paths import Data, value_at
+from postrender.resolve import Resolver
+
+MOUNT_IN_ANNOTATION = "postrender/mount-in"
+CONTAINERS_ANNOTATION = "postrender/containers"
+
+_NOT_LABEL = re.compile(r"[^a-z0-9-]+")
+_MAX_LABEL = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """An object that goes into a workload: path and env_from as its annotations ask."""
+
+    item: Item
+    workload: Item
+    path: str
+    env_from: bool
+    containers: tuple[str, ...]
+
+
+def find_mounts(inventory: Inventory, resolver: Resolver) -> list[Mount]:
+    """Return the auto-mounts that the stream's ConfigMaps (and Secrets) ask for.
+
+    Raises UserError where the workload is not given and cannot be told, or does not exist.
+    """
+    return [
+        _mount(inventory, resolver, item)
+        for item in inventory.items
+        if _asks(item) and not _has_revision(inventory, item, resolver)
+    ]
+
+
+def _asks(item: Item) -> bool:
+    if item.content is None or item.is_hook or item.is_attacher or is_known_revision(item):
+        return False
+    asks_env = item.annotations.get(ENV_FROM_ANNOTATION) == "true"
+    return asks_env or MOUNT_PATH_ANNOTATION in item.annotations
+
+
+def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
+    """Tell whether an object is an original that an earlier run kept beside its revision."""
+    return any(
+        other.annotations.get(BASE_NAME_ANNOTATION) == item.identity.name
+        and other.identity.group_kind == item.identity.group_kind
+        and resolver.is_same(other.identity.namespace, item.identity.namespace)
+        for other in inventory.items
+        if other.content is not None and is_known_revision(other)
+    )
+
+
+def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
+    path = item.annotations.get(MOUNT_PATH_ANNOTATION, "")
+    if path and not path.startswith("/"):
+        raise UserError(
+            f"{MOUNT_PATH_ANNOTATION}: {path!r} is no absolute path",
+            "begin it with a slash",
+            inventory.place(item),
+        )
+    containers = item.annotations.get(CONTAINERS_ANNOTATION, "").split(",")
+    return Mount(
+        item,
+        _workload(inventory, resolver, item),
+        path,
+        item.annotations.get(ENV_FROM_ANNOTATION) == "true",
+        tuple(name.strip() for name in containers if name.strip()),
+    )
+
+
+def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
+    here = resolver.home_of(item.identity.namespace)
+    candidates = [
+        other
+        for other in inventory.items
+        if _takes_mounts(other) and resolver.home_of(other.identity.namespace) == here
+    ]
+    asked = item.annotations.get(MOUNT_IN_ANNOTATION)
+    if asked is None:
+        chosen = [other for other in candidates if other.templates]
+    else:
+        named = [other for other in candidates if str(other.identity) == asked]
+        chosen = [target for other in named for target in _behind(other, candidates)]
+    if len(chosen) == 1:
+        return chosen[0]
+    there = ", ".join(str(other.identity) for other in candidates) or "none"
+    what = (
+        f"no workload {asked} in its namespace (there: {there})"
+        if asked
+        else f"to be mounted, but its namespace has {len(chosen)} workloads, not one: {there}"
+    )
+    remedy = f"name one of them in {MOUNT_IN_ANNOTATION}"
+    raise UserError(what, remedy, inventory.place(item))
+
+
+def _takes_mounts(item: Item) -> bool:
+    workload = WORKLOAD_KINDS.get(item.identity.group_kind)
+    return workload is not None and workload.is_namespaced and item.is_rewritable
+
+
+def _behind(item: Item, candidates: Iterable[Item]) -> list[Item]:
+    """Return the object that holds the pod template: a Rollout may take it from a Deployment."""
+    if not item.workload_ref:
+        return [item]
+    return [
+        other
+        for other in candidates
+        if (other.identity.group_kind, other.identity.name) == item.workload_ref
+    ]
+
+
+def check_mounts(inventory: Inventory, mounts: Mapping[ItemKey, Sequence[Mount]]) -> None:
+    """Raise UserError where two objects are to be mounted at one path of one container."""
+    for group in mounts.values():
+        for number, mount in enumerate(group):
+            for other in group[:number]:
+                shared = not (mount.containers and other.containers) or (
+                    set(mount.containers) & set(other.containers)
+                )
+                if mount.path and mount.path == other.path and shared:
+                    raise UserError(
+                        f"to be mounted at {mount.path} in {mount.workload.identity}, where "
+                        f"{other.item.identity} goes",
+                        f"choose another {MOUNT_PATH_ANNOTATION}",
+                        inventory.place(mount.item),
+                    )
+
+
+def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
+    """Return the edits that put the object, under this name, into each pod template.
+
+    Raises UserError for a container that is not there or has something at the path already.
+    """
+    edits: list[Edit] = []
+    for template in mount.workload.templates:
+        spec = value_at(json.loads(template.text), ("spec",))
+        volume = _volume_name(mount.item.identity.name, spec)
+        if mount.path:
+            edits.append(
+                AddItems((*template.path, "spec", "volumes"), (_volume(mount.item, volume, name),))
+            )
+        for kind, number, container in _containers(inventory, mount, spec):
+            path = (*template.path, "spec", kind, number)
+            if mount.path:
+                _check_free(inventory, mount, container)
+                entry: Data = {"name": volume, "mountPath": mount.path, "readOnly": True}
+                edits.append(AddItems((*path, "volumeMounts"), (entry,)))
+            if mount.env_from:
+                edits.append(AddItems((*path, "envFrom"), (_env_from(mount.item, name),)))
+    return edits
+
+
+def _volume(item: Item, volume: str, name: str) -> Data:
+    if item.identity.group_kind == SECRET:
+        return {"name": volume, "secret": {"secretName": name}}
+    return {"name": volume, "configMap": {"name": name}}
+
+
+def _env_from(item: Item, name: str) -> Data:
+    key = "secretRef" if item.identity.group_kind == SECRET else "configMapRef"
+    return {key: {"name": name}}
+
+
+def _volume_name(base_name: str, spec: Data) -> str:
+    """Return a volume name made of the base name, which no volume of the pod has yet."""
+    label = _NOT_LABEL.sub("-", base_name.lower()).strip("-")
+    taken = {value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))}
+    if len(label) <= _MAX_LABEL and label not in taken:
+        return label
+    digest = sha256(base_name.encode()).hexdigest()[:8]
+    return f"{label[: _MAX_LABEL - 9].rstrip('-')}-{digest}"
+
+
+def _containers(inventory: Inventory, mount: Mount, spec: Data) -> list[tuple[str, int, Data]]:
+    """Return (list, number, container) of the containers that the object goes into."""
+    every = [
+        (kind, number, container)
+        for kind in ("containers", "initContainers")
+        for number, container in enumerate(_list(value_at(spec, (kind,))))
+    ]
+    if not mount.containers:
+        return [entry for entry in every if entry[0] == "containers"]
+    names = [value_at(container, ("name",)) for _, _, container in every]
+    for name in mount.containers:
+        if name not in names:
+            raise UserError(
+                f"{mount.workload.identity} has no container {name!r}, only "
+                + ", ".join(map(str, names)),
+                f"mend {CONTAINERS_ANNOTATION}",
+                inventory.place(mount.item),
+            )
+    return [entry for entry, name in zip(every, names, strict=True) if name in mount.containers]
+
+
+def _check_free(inventory: Inventory, mount: Mount, container: Data) -> None:
+    for there in _list(value_at(container, ("volumeMounts",))):
+        if value_at(there, ("mountPath",)) == mount.path:
+            raise UserError(
+                f"{mount.workload.identity}, container {value_at(container, ('name',))}, mounts "
+                f"something at {mount.path} already",
+                f"choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
+                inventory.place(mount.item),
+            )
+
+
+def _list(data: Data) -> Sequence[Data]:
+    return data if isinstance(data, list) else ()

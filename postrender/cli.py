@@ -1,0 +1,260 @@
+"""The command line: one thin function a command, each of which returns an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from postrender import __version__
+from postrender.errors import Place, UserError
+from postrender.inputs import read_input
+from postrender.inventory import take_inventory
+from postrender.plan import Plan, make_plan
+from postrender.render import render as render_plan
+from postrender.reports import check_log_file, log_error, report_bug, report_error, report_finding
+from postrender.settings import Settings
+from postrender.stream import has_content, read_stream
+
+DONE, FAULT, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+
+_OWN_OPTIONS = frozenset({"--help", "--version"})
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code.
+
+    With no command, or with an option first, it is `render`.
+    """
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code. Every error is caught here."""
+    if "_POSTRENDER_COMPLETE" not in os.environ and (
+        not arguments or (arguments[0].startswith("-") and arguments[0] not in _OWN_OPTIONS)
+    ):
+        arguments = ["render", *arguments]
+    try:
+        code = cli.main(list(arguments), prog_name="postrender", standalone_mode=False)
+        return code if isinstance(code, int) else DONE
+    except UserError as error:
+        report_error(error)
+        return FAULT
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except click.ClickException as error:
+        if sys.stderr is not None:
+            error.show()
+        return error.exit_code
+    except Exception as error:
+        report_bug(error)
+        return BUG
+
+
+@click.group(context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="postrender")
+def cli() -> None:
+    """Give every ConfigMap content a name of its own, and rewrite what refers to it.
+
+    With no command, or with an option first, it is `render`: rendered manifests on stdin,
+    the same with revisions on stdout.
+    """
+
+
+def settings_options(command: Command) -> Command:
+    """Add the options that have a key in the configuration, in the order of the help."""
+    options = [
+        click.option(
+            "--config",
+            type=click.Path(dir_okay=False),
+            envvar="POSTRENDER_CONFIG",
+            help="The configuration  [default: the nearest postrender.yaml upward]",
+        ),
+        click.option("--namespace", envvar="POSTRENDER_NAMESPACE", help="The release's namespace."),
+        _flag("secrets", "Revise Secrets too."),
+        _flag("strict", "Fail on certain leftovers and on edited revisions."),
+        _flag("keep-original", "Keep originals beside revisions (Helm 3 hooks need it)."),
+        _flag("allow-empty", "Take an empty input for what it is."),
+        _flag("attacher", "Append the attacher Job."),
+        click.option(
+            "--attacher-image", envvar="POSTRENDER_ATTACHER_IMAGE", help="The attacher's image."
+        ),
+        click.option(
+            "--log-file",
+            type=click.Path(dir_okay=False),
+            envvar="POSTRENDER_LOG_FILE",
+            help="Append findings and errors to this file too.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _flag(name: str, text: str) -> Callable[[Command], Command]:
+    variable = "POSTRENDER_" + name.replace("-", "_").upper()
+    return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
+
+
+_KEYS: dict[str, tuple[str, ...]] = {
+    "namespace": ("namespace",),
+    "secrets": ("secrets",),
+    "strict": ("strict",),
+    "keep_original": ("keepOriginal",),
+    "allow_empty": ("allowEmpty",),
+    "attacher": ("attacher", "enabled"),
+    "attacher_image": ("attacher", "image"),
+    "log_file": ("logFile",),
+}
+
+
+def _values(config: str | None, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the effective values (without defaults) and the file they come from."""
+    from postrender.config import find_config, load_config, merge_values
+
+    path = Path(config) if config else find_config(Path.cwd())
+    values = load_config(path) if path else {}
+    for option, value in given.items():
+        if value is not None:
+            over: Any = value
+            for key in reversed(_KEYS[option]):
+                over = {key: over}
+            values = merge_values(values, over)
+    return values, str(path or "")
+
+
+def _settings(config: str | None, given: dict[str, Any]) -> Settings:
+    from postrender.config import settings_from
+
+    settings = settings_from(*_values(config, given))
+    check_log_file(settings.log_file)
+    return settings
+
+
+@cli.command()
+@click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
+@settings_options
+def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
+    """Read rendered manifests from INPUT (stdin by default), write them with revisions."""
+    if _nobody_pipes(input):
+        click.echo(click.get_current_context().get_help())
+        return DONE
+    settings = _settings(config, given)
+    data = b""
+    try:
+        data, source = read_input(input)
+        plan = _plan(data, source, settings)
+        failed = _report_findings(plan, settings)
+        output = render_plan(plan)
+        if failed:
+            raise UserError(f"{failed} of the findings fail with --strict", "mend them", None)
+    except UserError as error:
+        from postrender.resource_list import with_result
+
+        answer = with_result(data, error) if b"ResourceList" in data else None
+        if answer is not None:
+            _write(answer)
+        log_error(error, settings.log_file)
+        raise
+    _write(output)
+    return DONE
+
+
+@cli.command()
+@click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
+@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@settings_options
+def explain(input: str, format_: str, config: str | None, **given: Any) -> int:  # noqa: A002
+    """Tell what render would do with each ConfigMap of INPUT, and why."""
+    from postrender.explain import FORMATS
+    from postrender.explain import explain as explain_plan
+
+    if _nobody_pipes(input):
+        click.echo(click.get_current_context().get_help())
+        return DONE
+    settings = _settings(config, given)
+    try:
+        plan = _plan(*read_input(input), settings)
+    except UserError as error:
+        log_error(error, settings.log_file)
+        raise
+    failed = _report_findings(plan, settings)
+    _write(FORMATS[format_](explain_plan(plan)).encode())
+    return FAULT if failed else DONE
+
+
+@cli.group()
+def config() -> None:
+    """Show the configuration's schema, or the values in effect."""
+
+
+@config.command()
+def schema() -> int:
+    """Print the JSON Schema of postrender.yaml."""
+    from postrender.config import schema_text
+
+    _write(schema_text().encode())
+    return DONE
+
+
+@config.command()
+@settings_options
+def show(config: str | None, **given: Any) -> int:
+    """Print the values in effect as YAML, defaults included."""
+    from postrender.config import defaults, merge_values
+    from postrender.emit import block_text
+
+    values, source = _values(config, given)
+    head = f"# {source or 'no postrender.yaml found'}\n"
+    _write((head + block_text(merge_values(defaults(), values)) + "\n").encode())
+    return DONE
+
+
+def _nobody_pipes(name: str) -> bool:
+    return name == "-" and sys.stdin is not None and sys.stdin.isatty()
+
+
+def _plan(data: bytes, source: str, settings: Settings) -> Plan:
+    stream = read_stream(data, source)
+    if not settings.allow_empty and not any(
+        has_content(document.text) for document in stream.documents
+    ):
+        raise UserError(
+            "nothing but comments in the input",
+            "check the program that feeds it, or say --allow-empty",
+            Place(source),
+        )
+    return make_plan(take_inventory(stream, settings), settings)
+
+
+def _report_findings(plan: Plan, settings: Settings) -> int:
+    """Print the findings; return how many of them fail the run."""
+    for finding in plan.findings:
+        report_finding(finding, settings.log_file)
+    return sum(1 for finding in plan.findings if finding.strict and settings.is_strict)
+
+
+def _write(output: bytes) -> None:
+    """Write the result, in one go, when everything else has succeeded."""
+    try:
+        if sys.stdout is None:
+            raise OSError(0, "it is closed")
+        sys.stdout.buffer.write(output)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        # What could not be written must not be tried again when the interpreter ends.
+        sys.stdout = None
+        raise UserError(
+            f"cannot write the result: {error.strerror}",
+            "check what reads it",
+            Place("<stdout>"),
+        ) from None

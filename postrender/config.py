@@ -1,0 +1,197 @@
+"""The configuration: found, validated against its published schema, and made into Settings.
+
+Each option has a key here and a POSTRENDER_* variable; the command line goes before the
+environment, that before the file, that before the defaults, which stand in config.schema.json.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path as FilePath
+from typing import Any
+
+from postrender.document import Composed, compose, node_at, read
+from postrender.errors import Place, UserError
+from postrender.objects import CONFIG_MAP, SECRET
+from postrender.paths import Data, Path, format_path, parse_pattern
+from postrender.references.rule import Rule
+from postrender.settings import AttacherSettings, IgnoredLeftover, Settings, StrategyRule
+
+FILE_NAME = "postrender.yaml"
+
+Values = dict[str, Any]
+
+
+def find_config(start: FilePath) -> FilePath | None:
+    """Return the nearest postrender.yaml from a folder upward, as far as the first with .git."""
+    for folder in (start, *start.parents):
+        if (folder / FILE_NAME).is_file():
+            return folder / FILE_NAME
+        if (folder / ".git").exists():
+            return None
+    return None
+
+
+def load_config(path: FilePath) -> Values:
+    """Return the values of a configuration file, validated.
+
+    Raises UserError for a file that cannot be read, is not YAML or does not fit the schema.
+    """
+    place = Place(str(path), 1)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserError(
+            f"cannot read the configuration: {reason}",
+            "name another file with --config",
+            Place(str(path)),
+        ) from None
+    composed = compose(text, place)
+    values = read(composed)
+    if values is None:
+        return {}
+    _validate(values, composed)
+    return values if isinstance(values, dict) else {}
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of the configuration as text."""
+    return resources.files("postrender").joinpath("config.schema.json").read_text("utf-8")
+
+
+def _validate(values: Data, composed: Composed) -> None:
+    # Imported late: it takes longer than most renders.
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    error = jsonschema.exceptions.best_match(validator.iter_errors(values))
+    if error is None:
+        return
+    path: Path = tuple(error.absolute_path)
+    what, remedy = error.message, "see `postrender config schema`"
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = list(error.schema["properties"])
+        unknown = next(key for key in error.instance if key not in known)
+        path = (*path, unknown)
+        near = difflib.get_close_matches(unknown, known, 1, 0.3)
+        what = f"unknown key {unknown!r}"
+        remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    node = node_at(composed.root, path) or composed.root
+    raise UserError(what, remedy, composed.place_of(node, path))
+
+
+def defaults() -> Values:
+    """Return the default of every key, as the schema gives them."""
+    return _defaults(json.loads(schema_text()))
+
+
+def _defaults(schema: Mapping[str, Any]) -> Values:
+    return {
+        key: _defaults(part) if "properties" in part else part["default"]
+        for key, part in schema["properties"].items()
+    }
+
+
+def merge_values(base: Values, over: Values) -> Values:
+    """Return values with others laid over them, mapping by mapping."""
+    merged = dict(base)
+    for key, value in over.items():
+        before = merged.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        merged[key] = merge_values(before, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def settings_from(values: Values, source: str = "") -> Settings:
+    """Return the settings that (validated, possibly partial) values stand for.
+
+    source: where they come from, for messages. Raises UserError for a path that is none.
+    """
+    own = Settings()
+    return Settings(
+        namespace=values.get("namespace", own.namespace),
+        with_secrets=values.get("secrets", own.with_secrets),
+        is_strict=values.get("strict", own.is_strict),
+        keep_original=values.get("keepOriginal", own.keep_original),
+        allow_empty=values.get("allowEmpty", own.allow_empty),
+        is_immutable=values.get("immutable", own.is_immutable),
+        log_file=values.get("logFile", own.log_file),
+        rules=tuple(map(_strategy_rule, values.get("rules", ()))),
+        references=tuple(_references(values.get("references", ()), source)),
+        finds_pod_specs=values.get("embeddedPodSpecs", own.finds_pod_specs),
+        ignored_leftovers=tuple(_ignored(values.get("leftovers", {}).get("ignore", ()), source)),
+        attacher=_attacher(values.get("attacher", {})),
+    )
+
+
+def _strategy_rule(values: Values) -> StrategyRule:
+    match = values.get("match", {})
+    return StrategyRule(
+        values["strategy"],
+        match.get("kind", "*"),
+        match.get("name", "*"),
+        match.get("namespace", "*"),
+        match.get("labels", {}),
+        match.get("referenced"),
+        values.get("immutable"),
+        values.get("keepOriginal"),
+    )
+
+
+def _references(entries: Sequence[Values], source: str) -> list[Rule]:
+    return [
+        Rule(
+            entry.get("group"),
+            entry["kind"],
+            _pattern(entry["path"], source, ("references", number, "path")),
+            SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
+            name=entry.get("name", "*"),
+            is_word=entry.get("match") == "word",
+            origin=f"references[{number}] ({entry['path']})",
+        )
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _ignored(entries: Sequence[Values], source: str) -> list[IgnoredLeftover]:
+    return [
+        IgnoredLeftover(
+            entry.get("kind", "*"),
+            entry.get("name", "*"),
+            _pattern(entry["path"], source, ("leftovers", "ignore", number, "path"))
+            if "path" in entry
+            else (),
+            entry.get("value", "*"),
+        )
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _pattern(text: str, source: str, path: Path) -> tuple[str, ...]:
+    try:
+        return parse_pattern(text)
+    except UserError as error:
+        raise error.at(Place(source, path=format_path(path))) from None
+
+
+def _attacher(values: Values) -> AttacherSettings:
+    own = AttacherSettings()
+    account = values.get("serviceAccount", {})
+    return AttacherSettings(
+        is_enabled=values.get("enabled", own.is_enabled),
+        image=values.get("image", own.image),
+        image_pull_policy=values.get("imagePullPolicy", own.image_pull_policy),
+        mode=values.get("mode", own.mode),
+        timeout=values.get("timeout", own.timeout),
+        active_deadline=values.get("activeDeadlineSeconds", own.active_deadline),
+        backoff_limit=values.get("backoffLimit", own.backoff_limit),
+        ttl=values.get("ttlSecondsAfterFinished", own.ttl),
+        is_required=values.get("required", own.is_required),
+        creates_service_account=account.get("create", own.creates_service_account),
+        service_account=account.get("name", own.service_account),
+        pod_template=values.get("podTemplate", own.pod_template),
+    )

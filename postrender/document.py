@@ -1,0 +1,379 @@
+"""One document as nodes that know where in the text they stand.
+
+Nothing is ever constructed from a node but plain data, read as the API server reads it
+(postrender.scalars): a bare `=` crashes YAML constructors, and `1e3` or `0o7` would come out
+changed. The nodes serve to find the places of edits; they are dropped before the next document is
+composed, because they take some fifty times the memory of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.tag import Tag
+
+from postrender.errors import Place, UserError
+from postrender.paths import Data, Path, format_path
+from postrender.scalars import WORDS, Scalar, resolve_plain
+
+try:
+    from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
+except ImportError:  # no wheel of the C parser for this Python: the pure one does, slower
+    CParser = None
+
+Node = Any
+
+MAX_CHARACTERS = 32 * 1024 * 1024
+MAX_DEPTH = 500
+# The pure parser reads some 0.2 MB a second: a large broken document is reported at once.
+MAX_PURE_CHARACTERS = 1024 * 1024
+MAX_EXPANDED_NODES = 1_000_000
+
+# Marks an untagged node; every other tag was written in the text.
+UNTAGGED = Tag(suffix="")
+_MERGE = "<<"
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_MANY_BRACKETS = 2000
+_DEEP_BLOCKS = ("- - - - - - - - ", "? ? ? ? ? ? ? ? ", " " * 400)
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
+
+
+class _Untyped:
+    """What a ruamel.yaml parser asks of a resolver, answered without resolving anything."""
+
+    def descend_resolver(self, _parent: Node, _index: Node) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+    def resolve(self, _kind: Node, _value: str, _implicit: Node) -> Tag:
+        return UNTAGGED
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A document's text with its root node (None when it has no content).
+
+    place: of the text's first line; has_aliases: whether a node may be reached by several paths.
+    """
+
+    text: str
+    root: Node
+    place: Place
+    has_aliases: bool
+
+    def place_of(self, node: Node, path: Path = ()) -> Place:
+        """Return where a node stands in the input."""
+        line = self.place.line + node.start_mark.line
+        return replace(self.place, line=line, path=format_path(path))
+
+
+def compose(text: str, place: Place) -> Composed:
+    """Compose one document; place is that of its first line.
+
+    Raises UserError for text that is not YAML, nests too deep or expands too far.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise UserError(
+            f"a document of {len(text) / 1024 / 1024:.0f} MiB that must be read, more than "
+            f"{MAX_CHARACTERS // 1024 // 1024}",
+            "split it: an API server takes objects of up to 3 MiB",
+            place,
+        )
+    _check_depth(text, place)
+    has_aliases = "&" in text and _ALIAS.search(text) is not None
+    root = _parse(text, place)
+    if has_aliases and root is not None:
+        _check_expansion(root, place)
+    return Composed(text, root, place, has_aliases)
+
+
+def _parse(text: str, place: Place) -> Node:
+    try:
+        return _new_parser(text).get_single_node()
+    except YAMLError as error:
+        if CParser is not None and len(text) <= MAX_PURE_CHARACTERS:
+            try:
+                return _new_pure_parser(text).get_single_node()
+            except (YAMLError, ValueError, RecursionError):
+                pass
+        _refuse(error, place)
+    except RecursionError:
+        _refuse_depth(place)
+
+
+def _refuse(error: YAMLError, place: Place) -> NoReturn:
+    line, what = 0, str(error).split("\n", 1)[0]
+    if isinstance(error, MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        line = mark.line if mark else 0
+        what = " ".join(part for part in (error.context, error.problem) if part)
+    raise UserError(
+        f"not valid YAML: {what}",
+        "mend the template that wrote it",
+        replace(place, line=place.line + line),
+    ) from None
+
+
+def _refuse_depth(place: Place) -> NoReturn:
+    raise UserError(
+        f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes object needs that", place
+    ) from None
+
+
+def _new_parser(text: str) -> Any:
+    return _new_pure_parser(text) if CParser is None else _new_c_parser(text)
+
+
+def _new_c_parser(text: str) -> Any:
+    return _c_parser_class()(text)
+
+
+_parser_classes: dict[str, Any] = {}
+
+
+def _c_parser_class() -> Any:
+    if "c" not in _parser_classes:
+        _parser_classes["c"] = type("CComposer", (_Untyped, CParser), {})
+    return _parser_classes["c"]
+
+
+def _new_pure_parser(text: str) -> Any:
+    if "pure" not in _parser_classes:
+        from ruamel.yaml.composer import Composer
+        from ruamel.yaml.parser import Parser
+        from ruamel.yaml.reader import Reader
+        from ruamel.yaml.scanner import Scanner
+
+        class PureComposer(_Untyped, Reader, Scanner, Parser, Composer):
+            """ruamel.yaml's own parser, which knows no C."""
+
+            processing_version = (1, 1)
+            comment_handling = None
+            comments: Any = ()
+            max_depth = None
+            allow_duplicate_keys = True
+
+            def __init__(self, stream: str) -> None:
+                Reader.__init__(self, stream, loader=self)
+                Scanner.__init__(self, loader=self)
+                Parser.__init__(self, loader=self)
+                Composer.__init__(self, loader=self)
+                self._resolver = self._reader = self._scanner = self
+                self._parser = self._composer = self
+
+        _parser_classes["pure"] = PureComposer
+    return _parser_classes["pure"](text)
+
+
+def _check_depth(text: str, place: Place) -> None:
+    """Refuse a document whose nesting would exhaust the C stack, before composing it."""
+    if text.count("[") + text.count("{") < _MANY_BRACKETS and not any(
+        deep in text for deep in _DEEP_BLOCKS
+    ):
+        return
+    parser, depth = _new_parser(text), 0
+    try:
+        while parser.check_event():
+            name = type(parser.get_event()).__name__
+            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+            if depth > MAX_DEPTH:
+                _refuse_depth(place)
+    except YAMLError:
+        return  # composing reports it
+
+
+def _check_expansion(root: Node, place: Place) -> None:
+    """Refuse aliases that nest in one another until a small text stands for a huge object."""
+    sizes: dict[int, int] = {}
+
+    def size(node: Node) -> int:
+        if node.__class__ is ScalarNode:
+            return 1
+        known = sizes.get(id(node))
+        if known == 0:
+            raise UserError(
+                "an anchor that contains an alias of itself",
+                "no Kubernetes object can",
+                replace(place, line=place.line + node.start_mark.line),
+            )
+        if known is None:
+            sizes[id(node)] = 0
+            known = 1 + sum(size(child) for child in children(node))
+            sizes[id(node)] = known
+        return known
+
+    if size(root) > MAX_EXPANDED_NODES:
+        raise UserError(
+            f"aliases that expand to more than {MAX_EXPANDED_NODES:,} nodes",
+            "write the object out without them",
+            place,
+        )
+
+
+def children(node: Node) -> list[Node]:
+    """Return the nodes directly inside a node: items, or keys and values."""
+    if isinstance(node, MappingNode):
+        return [child for pair in node.value for child in pair]
+    return list(node.value) if isinstance(node, SequenceNode) else []
+
+
+def read(composed: Composed) -> Data:
+    """Return a document as plain data: dicts, lists, strings, numbers, booleans and None.
+
+    Raises UserError for a key that occurs twice in one mapping or is no scalar.
+    """
+    return None if composed.root is None else _read(composed.root, composed)
+
+
+def read_node(node: Node, composed: Composed) -> Data:
+    """Return one node of a document as plain data."""
+    return _read(node, composed)
+
+
+def _read(node: Node, composed: Composed) -> Data:
+    # The hot loop of the program: scalars inline, no call for them where it can be saved.
+    kind = node.__class__
+    if kind is MappingNode:
+        mapping: dict[str, Data] = {}
+        merges: list[Node] = []
+        for key, value in node.value:
+            if key.__class__ is not ScalarNode:
+                _refuse_key(key, composed, "a key that is a mapping or a list")
+            name = key.value
+            if not key.style and (name in WORDS or not name.isidentifier()):
+                if name == _MERGE:
+                    merges.append(value)
+                    continue
+                name = _key_text(name)
+            if name in mapping:
+                _refuse_key(key, composed, f"the key {name!r} occurs twice in one mapping")
+            if value.__class__ is ScalarNode:
+                if value.ctag is UNTAGGED:
+                    text = value.value
+                    mapping[name] = text if value.style else resolve_plain(text)
+                else:
+                    mapping[name] = read_scalar(value)
+            else:
+                mapping[name] = _read(value, composed)
+        return _merged(mapping, merges, composed) if merges else mapping
+    if kind is SequenceNode:
+        return [_read(item, composed) for item in node.value]
+    return read_scalar(node)
+
+
+def read_scalar(node: Node) -> Scalar:
+    """Return the value of a scalar node."""
+    text: str = node.value
+    if node.ctag is UNTAGGED:
+        return text if node.style else resolve_plain(text)
+    tag = (node.tag or "").removeprefix(_TAG_PREFIX)
+    return resolve_plain(text) if tag in ("int", "float", "bool", "null") else text
+
+
+def _key_text(name: str) -> str:
+    """Return an unquoted key as sigs.k8s.io/yaml names it in JSON: `on` is `true`."""
+    value = resolve_plain(name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return name if isinstance(value, str) or value is None else str(value)
+
+
+def _merged(mapping: dict[str, Data], merges: list[Node], composed: Composed) -> dict[str, Data]:
+    for merge in merges:
+        sources = merge.value if isinstance(merge, SequenceNode) else [merge]
+        for source in sources:
+            if not isinstance(source, MappingNode):
+                _refuse_key(merge, composed, "a merge key (<<) of something that is no mapping")
+            for key, value in dict(_entries(_read(source, composed))).items():
+                mapping.setdefault(key, value)
+    return mapping
+
+
+def _entries(data: Data) -> dict[str, Data]:
+    return data if isinstance(data, dict) else {}
+
+
+def _refuse_key(node: Node, composed: Composed, what: str) -> NoReturn:
+    raise UserError(what, "mend the template that wrote it", composed.place_of(node))
+
+
+def child(node: Node, part: str | int) -> Node:
+    """Return the node at one key or index of a node, through merge keys too, or None."""
+    if isinstance(node, SequenceNode):
+        return node.value[part] if isinstance(part, int) and part < len(node.value) else None
+    if not isinstance(node, MappingNode):
+        return None
+    for key, value in node.value:
+        if key.value == part or (not key.style and _key_text(key.value) == part):
+            return value
+    for key, value in node.value:
+        if key.value == _MERGE and not key.style:
+            sources = value.value if isinstance(value, SequenceNode) else [value]
+            for source in sources:
+                found = child(source, part)
+                if found is not None:
+                    return found
+    return None
+
+
+def node_at(root: Node, path: Path) -> Node:
+    """Return the node at a path, or None where there is none."""
+    node = root
+    for part in path:
+        node = child(node, part)
+        if node is None:
+            return None
+    return node
+
+
+def is_alias_outside(node: Node, parent: Node) -> bool:
+    """Tell whether a node inside parent stands elsewhere, because it is an alias there."""
+    return not (
+        parent.start_mark.index <= node.start_mark.index
+        and node.end_mark.index <= parent.end_mark.index
+    )
+
+
+def paths_by_node(composed: Composed) -> dict[int, list[Path]]:
+    """Return, for each node by its id(), every path at which it is read."""
+    paths: dict[int, list[Path]] = {}
+
+    def walk(node: Node, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
+        if not skip:
+            paths.setdefault(id(node), []).append(path)
+        if isinstance(node, SequenceNode):
+            for index, item in enumerate(node.value):
+                walk(item, (*path, index))
+        elif isinstance(node, MappingNode):
+            walk_mapping(node, path, skip)
+
+    def walk_mapping(node: Node, path: Path, skip: frozenset[str | int]) -> None:
+        own = {key.value for key, _ in node.value}
+        for key, value in node.value:
+            if key.value == _MERGE and not key.style:
+                sources = value.value if isinstance(value, SequenceNode) else [value]
+                for source in sources:
+                    walk(source, path, skip | own)
+            elif key.value not in skip:
+                walk(value, (*path, key.value))
+
+    walk(composed.root, ())
+    return paths
+
+
+def last_scalar(node: Node) -> tuple[Path, Node]:
+    """Return the node that a document's text ends with, and its path."""
+    path: Path = ()
+    while node.value and not isinstance(node, ScalarNode):
+        if isinstance(node, SequenceNode):
+            path, node = (*path, len(node.value) - 1), node.value[-1]
+        else:
+            key, value = node.value[-1]
+            path, node = (*path, key.value), value
+    return path, node

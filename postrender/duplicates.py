@@ -1,0 +1,52 @@
+"""The same ConfigMap twice in a stream: Helm 3 cannot install it, and which one wins is luck."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from postrender.errors import UserError
+from postrender.inventory import Inventory
+from postrender.items import Item, ItemKey
+from postrender.paths import Data
+from postrender.revision import HELM_FILENAME_ANNOTATION
+from postrender.settings import Settings
+
+
+def find_duplicates(
+    inventory: Inventory, settings: Settings
+) -> tuple[frozenset[ItemKey], Inventory]:
+    """Return the objects that repeat an earlier one, and the inventory without them.
+
+    Raises UserError where two objects have one identity and different content.
+    """
+    first: dict[tuple[str, str, str | None, str], Item] = {}
+    repeated: set[ItemKey] = set()
+    for item in inventory.items:
+        if item.content is None or item.is_hook or item.is_attacher or item.has_generated_name:
+            continue
+        identity = item.identity
+        namespace = identity.namespace or settings.namespace or None
+        other = first.setdefault((identity.group, identity.kind, namespace, identity.name), item)
+        if other is item:
+            continue
+        if _comparable(other, namespace) != _comparable(item, namespace):
+            raise UserError(
+                f"a second {identity} with other content; the first is at {inventory.place(other)}",
+                "rename one of them",
+                inventory.place(item),
+            )
+        repeated.add(item.key)
+    kept = tuple(item for item in inventory.items if item.key not in repeated)
+    return frozenset(repeated), replace(inventory, items=kept)
+
+
+def _comparable(item: Item, namespace: str | None) -> dict[str, Data]:
+    """Return an object without what says only where it came from."""
+    content = dict(item.content or {})
+    metadata = content.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    annotations = {
+        key: value for key, value in item.annotations.items() if key != HELM_FILENAME_ANNOTATION
+    }
+    content["metadata"] = {**metadata, "namespace": namespace, "annotations": annotations}
+    return content

@@ -1,0 +1,305 @@
+"""One document examined while its nodes are at hand: its objects, and the sites of likely edits.
+
+The nodes are dropped afterwards: what a plan or a render needs of them is in the result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import NoReturn
+
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from postrender.checksum import CHECKSUM_ANNOTATION
+from postrender.document import Composed, Node, compose, last_scalar, node_at, read
+from postrender.edits import AddAfter, AddKeys, Edit, SetScalar
+from postrender.errors import Place, UserError
+from postrender.items import Item, Reference, Template
+from postrender.objects import (
+    WORKLOAD_KINDS,
+    GroupKind,
+    Identity,
+    group_kind_of,
+    group_of,
+    items_of,
+    strings_at,
+)
+from postrender.paths import Data, Path, PatternTree, mapping_at
+from postrender.references import Rule, find_built_in
+from postrender.references.custom import embedded_pod_specs, find_custom
+from postrender.references.rule import RBAC
+from postrender.revision import REVISION_ANNOTATION
+from postrender.settings import Settings
+from postrender.splice import Site, SiteKey, locate
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What one document holds.
+
+    sites: of edits that a plan is likely to make; last_item: where a List takes further items;
+    open_end: the edit that closes a block scalar without a line break at the very end;
+    is_fragment: whether the document begins like an object and lacks the rest.
+    """
+
+    items: tuple[Item, ...] = ()
+    sites: dict[SiteKey, Site | None] = None  # type: ignore[assignment]
+    last_item: Path = ()
+    open_end: SetScalar | None = None
+    is_fragment: bool = False
+
+
+def examine(
+    index: int, text: str, place: Place, settings: Settings, names: set[str] | None
+) -> Examined:
+    """Compose one document and return what it holds.
+
+    place: of its first line; names: those that references of interest hold, None for any.
+    Raises UserError for text that is no YAML and for shapes that an API server would refuse.
+    """
+    composed = compose(text, place)
+    data = read(composed)
+    if data is None:
+        return Examined(sites={})
+    examiner = _Examiner(index, composed, settings, names, {})
+    items = [examiner.item(path, value) for path, value in _objects(data, ())]
+    listed = items_of(data)
+    return Examined(
+        tuple(item for item in items if item),
+        examiner.sites,
+        ("items", len(listed) - 1) if listed else (),
+        None if text.endswith("\n") else _open_end(composed),
+        _is_fragment(data),
+    )
+
+
+def _objects(data: Data, path: Path) -> Iterator[tuple[Path, dict[str, Data]]]:
+    """Yield every object in a document with its path: the root, or the items of its Lists."""
+    items = items_of(data)
+    if items is None:
+        if isinstance(data, dict):
+            yield path, data
+        return
+    for number, item in enumerate(items):
+        yield from _objects(item, (*path, "items", number))
+
+
+def _open_end(composed: Composed) -> SetScalar | None:
+    path, node = last_scalar(composed.root)
+    is_block = node.__class__ is ScalarNode and node.style in ("|", ">")
+    return SetScalar(path, node.value) if is_block else None
+
+
+def _is_fragment(data: Data) -> bool:
+    if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
+        return False
+    has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
+    return group_kind_of(data) is None or not has_body
+
+
+@dataclass(frozen=True, slots=True)
+class _Examiner:
+    """Makes items of the objects of one document, and locates what is likely to be edited."""
+
+    document: int
+    composed: Composed
+    settings: Settings
+    names: set[str] | None
+    sites: dict[SiteKey, Site | None]
+
+    def item(self, path: Path, data: dict[str, Data]) -> Item | None:
+        group_kind = group_kind_of(data)
+        if group_kind is None:
+            return None
+        is_revisable = group_kind in self.settings.revisable
+        if is_revisable:
+            self.check_metadata(path, group_kind, data)
+        item = self.bare_item(path, group_kind, data)
+        if item.is_attacher:
+            return replace(item, content=data)
+        if is_revisable:
+            item = self.revisable_item(item, data)
+        return self.with_references(item, data)
+
+    def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Data]) -> Item:
+        metadata = mapping_at(data, ("metadata",))
+        name, namespace = metadata.get("name"), metadata.get("namespace")
+        identity = Identity(
+            *group_kind,
+            namespace if isinstance(namespace, str) and namespace else None,
+            name if isinstance(name, str) else "",
+        )
+        return Item(
+            self.document,
+            path,
+            node_at(self.composed.root, path).start_mark.line,
+            identity,
+            strings_at(data, "labels"),
+            strings_at(data, "annotations"),
+        )
+
+    def check_metadata(self, path: Path, group_kind: GroupKind, data: dict[str, Data]) -> None:
+        """Refuse what an API server would in the metadata that a revision is made of."""
+        metadata = mapping_at(data, ("metadata",))
+        for key in ("name", "namespace"):
+            if not isinstance(metadata.get(key, ""), (str, type(None))):
+                what = f"the {key} of this {group_kind[1]} is no string"
+                self.refuse((*path, "metadata", key), what, "put it in quotes")
+        for key in ("labels", "annotations"):
+            for name, value in mapping_at(metadata, (key,)).items():
+                if value is not None and not isinstance(value, str):
+                    what = f"the value of {name!r} is no string"
+                    self.refuse((*path, "metadata", key, name), what, "put it in quotes")
+
+    def revisable_item(self, item: Item, data: dict[str, Data]) -> Item:
+        self.check_content(item.path, data)
+        metadata = (*item.path, "metadata")
+        self.locate(SetScalar((*metadata, "name"), ""))
+        self.locate(AddKeys((*metadata, "labels"), {}))
+        self.locate(AddKeys((*metadata, "annotations"), {}))
+        if "immutable" not in data:
+            self.locate(AddKeys(item.path, {}))
+        folded = tuple(_folded(node_at(self.composed.root, item.path), item.path))
+        for path, _ in folded:
+            self.locate(SetScalar(path, ""))
+        return replace(item, content=data, folded=folded)
+
+    def check_content(self, path: Path, data: dict[str, Data]) -> None:
+        """Refuse data that an API server would: values must be strings."""
+        for key in ("data", "binaryData", "stringData"):
+            values = data.get(key)
+            if values is None:
+                continue
+            if not isinstance(values, dict):
+                self.refuse((*path, key), f"{key} is no mapping", "write it as `key: value` pairs")
+            for name, value in values.items():
+                if value is not None and not isinstance(value, str):
+                    what = f"the value of {name!r} is no string"
+                    self.refuse((*path, key, name), what, "put it in quotes")
+
+    def with_references(self, item: Item, data: dict[str, Data]) -> Item:
+        templates = _templates(item, data)
+        references = self.references(item, data, templates)
+        wanted = [reference for reference in references if self.is_of_interest(reference)]
+        for reference in wanted:
+            is_added = reference.rule.family == RBAC
+            self.locate(AddAfter(reference.path, ()) if is_added else SetScalar(reference.path, ""))
+        if not item.is_rewritable:
+            templates = []
+        elif wanted:
+            for path, template in templates:
+                self.locate_annotations(path, template)
+        return replace(
+            item,
+            references=references,
+            templates=tuple(
+                Template(path, json.dumps(template, ensure_ascii=False))
+                for path, template in templates
+            ),
+            workload_ref=_workload_ref(item.identity, data),
+        )
+
+    def is_of_interest(self, reference: Reference) -> bool:
+        return self.names is None or reference.name in self.names or reference.rule.is_word
+
+    def references(
+        self, item: Item, data: dict[str, Data], templates: list[tuple[Path, Data]]
+    ) -> tuple[Reference, ...]:
+        settings = self.settings
+        found = [
+            *find_built_in(item.identity.group_kind, data),
+            *(find_custom(settings.references, item.identity, data) if settings.references else ()),
+            *(embedded_pod_specs(item.identity, data) if settings.finds_pod_specs else ()),
+        ]
+        # Where two rules match one place, the first one counts.
+        first: dict[tuple[Path, GroupKind], Reference] = {}
+        for path, value, rule in found:
+            if rule.target in settings.revisable and value is not None:
+                if rule.only_if and not rule.only_if(mapping_at(data, path[:-2])):
+                    continue
+                reference = self.reference((*item.path, *path), value, rule, templates)
+                first.setdefault((reference.path, rule.target), reference)
+        return tuple(first.values())
+
+    def reference(
+        self, path: Path, value: Data, rule: Rule, templates: list[tuple[Path, Data]]
+    ) -> Reference:
+        if not isinstance(value, str):
+            self.refuse_reference(path, value, rule)
+        namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
+        inside = [
+            number
+            for number, (template, _) in enumerate(templates)
+            if path[: len(template)] == template
+        ]
+        line = node_at(self.composed.root, path).start_mark.line
+        return Reference(path, name, namespace or None, rule, inside[0] if inside else None, line)
+
+    def refuse_reference(self, path: Path, value: Data, rule: Rule) -> NoReturn:
+        names = {"dict": "a mapping", "list": "a list"}
+        what = names.get(type(value).__name__, "no string")
+        if rule.origin:
+            what = f"the reference rule {rule.origin} matches {what}"
+            self.refuse(path, what, "let its path end at a string")
+        self.refuse(path, f"the name of a {rule.target[1]} is {what}", "put it in quotes")
+
+    def locate_annotations(self, path: Path, template: Data) -> None:
+        annotations = mapping_at(template, ("metadata", "annotations"))
+        target = (*path, "metadata", "annotations")
+        self.locate(AddKeys(target, {}))
+        for name in (REVISION_ANNOTATION, CHECKSUM_ANNOTATION):
+            if name in annotations:
+                self.locate(SetScalar((*target, name), ""))
+
+    def locate(self, edit: Edit) -> None:
+        key = (type(edit), edit.path)
+        if key not in self.sites:
+            self.sites[key] = locate(self.composed, edit)
+
+    def refuse(self, path: Path, what: str, remedy: str) -> NoReturn:
+        node = node_at(self.composed.root, path) or self.composed.root
+        raise UserError(what, remedy, self.composed.place_of(node, path))
+
+
+def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:
+    tree = _template_tree(item.identity.group_kind)
+    return [((*item.path, *path), value) for path, value, _ in tree.find(data)] if tree else []
+
+
+@cache
+def _template_tree(group_kind: GroupKind) -> PatternTree[None] | None:
+    workload = WORKLOAD_KINDS.get(group_kind)
+    if workload is None or not workload.template:
+        return None
+    tree: PatternTree[None] = PatternTree()
+    tree.add(workload.template, None)
+    return tree
+
+
+def _workload_ref(identity: Identity, data: dict[str, Data]) -> tuple[GroupKind, str] | None:
+    """Return what a Rollout without a template of its own takes it from."""
+    if identity.group_kind != ("argoproj.io", "Rollout"):
+        return None
+    ref = mapping_at(data, ("spec", "workloadRef"))
+    kind, name = ref.get("kind"), ref.get("name")
+    if not isinstance(kind, str) or not isinstance(name, str):
+        return None
+    return (group_of(str(ref.get("apiVersion") or "apps/v1")), kind), name
+
+
+def _folded(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the folded scalars of an object: Helm 4 adds newlines to them at each pass."""
+    kind = node.__class__
+    if kind is ScalarNode:
+        if node.style == ">":
+            yield path, node.value
+    elif kind is MappingNode:
+        for key, value in node.value:
+            if value.__class__ is not ScalarNode or value.style == ">":
+                yield from _folded(value, (*path, key.value))
+    elif kind is SequenceNode:
+        for number, item in enumerate(node.value):
+            yield from _folded(item, (*path, number))

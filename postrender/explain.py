@@ -1,0 +1,165 @@
+"""What a render would do and why, as a model that is built once and printed by a format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from postrender.errors import Finding
+from postrender.items import Item
+from postrender.links import Link
+from postrender.objects import Identity
+from postrender.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An object that names a ConfigMap: where it stands, and whether its reference follows."""
+
+    identity: str
+    place: str
+    follows: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What happens to one ConfigMap or Secret, and why."""
+
+    identity: str
+    namespace: str
+    strategy: str
+    reason: str
+    revision: str
+    keeps_original: str
+    set_name: str
+    users: tuple[User, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A whole stream explained. mode: of the attacher Jobs, with the reason; sets: their names."""
+
+    entries: tuple[Entry, ...]
+    sets: tuple[str, ...]
+    mode: str
+    mode_reason: str
+    findings: tuple[Finding, ...]
+
+
+def explain(plan: Plan) -> Explanation:
+    """Return what a plan does to each ConfigMap and Secret of the stream."""
+    choices = plan.choices
+    if choices is None:
+        return Explanation((), (), "", "", plan.findings)
+    entries = []
+    links = [link for links in choices.links.values() for link in links]
+    for decision in choices.decisions.values():
+        item = decision.item
+        name = choices.revision_of(item)
+        sets = [
+            each.name for each in plan.sets if (item.identity.kind.lower(), name) in each.emitted
+        ]
+        entries.append(
+            Entry(
+                str(item.identity),
+                item.identity.namespace or "",
+                decision.strategy,
+                decision.reason,
+                name,
+                decision.keep_reason,
+                sets[0] if sets else "",
+                tuple(_users(plan, item, links)),
+            )
+        )
+    is_attached = choices.settings.attacher.is_enabled and bool(plan.sets)
+    mode, reason = plan.mode if is_attached else ("", "")
+    sets_ = tuple(each.name for each in plan.sets) if is_attached else ()
+    return Explanation(tuple(entries), sets_, mode, reason, plan.findings)
+
+
+def _users(plan: Plan, item: Item, links: list[Link]) -> Iterator[User]:
+    inventory = plan.inventory
+    for link in links:
+        if link.target.key == item.key:
+            place = inventory.place(link.source, link.reference.path, link.reference.line)
+            follows = link.source.is_rewritable
+            yield User(_full(link.source.identity), f"line {place.line}, {place.path}", follows)
+    for mounts in plan.choices.mounts.values() if plan.choices else ():
+        for mount in mounts:
+            if mount.item.key == item.key:
+                yield User(_full(mount.workload.identity), "auto-mount", True)
+
+
+def _full(identity: Identity) -> str:
+    return f"{identity.namespace}/{identity}" if identity.namespace else str(identity)
+
+
+def to_text(explanation: Explanation) -> str:
+    """Return an explanation for a person to read in a terminal."""
+    lines = [line for entry in explanation.entries for line in _entry_lines(entry)]
+    because = f"{explanation.mode}, because {explanation.mode_reason}"
+    lines += [f"attacher {name}: {because}" for name in explanation.sets]
+    renamed = sum(1 for entry in explanation.entries if entry.strategy == "rename")
+    total = len(explanation.entries)
+    lines.append(f"{renamed} of {total} renamed" if total else "nothing to revise")
+    return "\n".join(lines) + "\n"
+
+
+def _entry_lines(entry: Entry) -> Iterator[str]:
+    namespace = f" in {entry.namespace}" if entry.namespace else ""
+    arrow = f" -> {entry.revision}" if entry.strategy == "rename" else ""
+    yield f"{entry.identity}{namespace}{arrow}"
+    yield f"  {entry.strategy}: {entry.reason}"
+    if entry.keeps_original:
+        yield f"  the original stays: {entry.keeps_original}"
+    for user in entry.users:
+        verb = "names" if user.follows else "keeps the base name"
+        yield f"  {user.identity} {verb} ({user.place})"
+
+
+def to_json(explanation: Explanation) -> str:
+    """Return an explanation as JSON; keys are stable within a major version."""
+    document = {
+        "version": 1,
+        "objects": [
+            {
+                "object": entry.identity,
+                "namespace": entry.namespace,
+                "strategy": entry.strategy,
+                "reason": entry.reason,
+                "revision": entry.revision,
+                "keepsOriginal": entry.keeps_original,
+                "set": entry.set_name,
+                "users": [
+                    {"object": user.identity, "place": user.place, "follows": user.follows}
+                    for user in entry.users
+                ],
+            }
+            for entry in explanation.entries
+        ],
+        "attacher": {
+            "sets": list(explanation.sets),
+            "mode": explanation.mode,
+            "reason": explanation.mode_reason,
+        },
+        "findings": [
+            {
+                "code": finding.code,
+                "strict": finding.strict,
+                "line": finding.place.line,
+                "document": finding.place.document,
+                "template": finding.place.template,
+                "object": finding.place.subject,
+                "path": finding.place.path,
+                "message": finding.what,
+                "remedy": finding.remedy,
+            }
+            for finding in explanation.findings
+        ],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+# A new format is one new entry.
+FORMATS: dict[str, Callable[[Explanation], str]] = {"text": to_text, "json": to_json}

@@ -1,0 +1,114 @@
+"""What a stream holds that a plan needs: objects, references, and the sites of likely edits.
+
+Documents are composed one at a time and dropped again. Those that hold ConfigMaps come first,
+because their names tell which of the others matter (postrender.relevance).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from postrender.edits import SetScalar
+from postrender.errors import Place, UserError
+from postrender.examine import Examined, examine
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    ENV_FROM_ANNOTATION,
+    MANAGED_LABEL,
+    MOUNT_PATH_ANNOTATION,
+    Item,
+)
+from postrender.paths import Path, format_path
+from postrender.relevance import may_be_cut, may_hold, may_matter
+from postrender.settings import Settings
+from postrender.splice import Site, SiteKey
+from postrender.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """All that a plan needs of a stream.
+
+    sites: by document, what was located while it was composed; last_items: by document that is a
+    List, the path of its last item; open_ends: by document that ends in a block scalar without a
+    line break, the edit that closes it before anything can follow.
+    """
+
+    stream: Stream
+    items: tuple[Item, ...] = ()
+    sites: dict[int, dict[SiteKey, Site | None]] = field(default_factory=dict)
+    last_items: dict[int, Path] = field(default_factory=dict)
+    open_ends: dict[int, SetScalar] = field(default_factory=dict)
+
+    def place(self, item: Item, path: Path = (), line: int | None = None) -> Place:
+        """Return the place of an object, or of a path in it."""
+        document = self.stream.documents[item.document]
+        place = self.stream.place(document, item.line if line is None else line)
+        inside = path[len(item.path) :]
+        return replace(place, subject=str(item.identity), path=format_path(inside))
+
+
+def take_inventory(stream: Stream, settings: Settings) -> Inventory:
+    """Return what a stream holds.
+
+    Raises UserError for documents that must be read and cannot be, and for objects whose shape
+    an API server would refuse in a place that matters.
+    """
+    kinds = {kind for _, kind in settings.revisable}
+    holders = {
+        index: _examine(stream, index, settings, None)
+        for index, document in enumerate(stream.documents)
+        if may_hold(document.text, kinds) or may_be_cut(stream, index)
+    }
+    items = [item for examined in holders.values() for item in examined.items]
+    names = _names(items, settings)
+    if not names:
+        return _inventory(stream, holders)
+    mounts = any(_mounts_itself(item) for item in items)
+    others = {
+        index: _examine(stream, index, settings, names)
+        for index, document in enumerate(stream.documents)
+        if index not in holders and may_matter(document.text, names, mounts=mounts)
+    }
+    return _inventory(stream, {**holders, **others})
+
+
+def _examine(stream: Stream, index: int, settings: Settings, names: set[str] | None) -> Examined:
+    document = stream.documents[index]
+    place = stream.place(document)
+    examined = examine(index, document.text, place, settings, names)
+    is_cut = index == len(stream.documents) - 1 and not stream.text.endswith("\n")
+    if is_cut and examined.is_fragment:
+        raise UserError(
+            "the stream ends in the middle of an object",
+            "check that the program that writes it ran to its end",
+            place,
+        )
+    return examined
+
+
+def _inventory(stream: Stream, documents: dict[int, Examined]) -> Inventory:
+    ordered = sorted(documents.items())
+    return Inventory(
+        stream,
+        tuple(item for _, examined in ordered for item in examined.items),
+        {index: examined.sites for index, examined in ordered},
+        {index: examined.last_item for index, examined in ordered if examined.last_item},
+        {index: examined.open_end for index, examined in ordered if examined.open_end},
+    )
+
+
+def _names(items: Iterable[Item], settings: Settings) -> set[str]:
+    """Return the names that references of interest may hold."""
+    names = set()
+    for item in items:
+        if item.identity.group_kind in settings.revisable:
+            names.add(item.identity.name)
+            if MANAGED_LABEL in item.labels and BASE_NAME_ANNOTATION in item.annotations:
+                names.add(item.annotations[BASE_NAME_ANNOTATION])
+    return names - {""}
+
+
+def _mounts_itself(item: Item) -> bool:
+    return bool({MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION} & item.annotations.keys())

@@ -1,0 +1,79 @@
+"""The names of revisions, dependencies first.
+
+Where a rule rewrites a name inside a ConfigMap's data, the content to hash is the one with the
+new name in it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from postrender.decide import Decision
+from postrender.edits import apply_edits
+from postrender.errors import UserError
+from postrender.inventory import Inventory
+from postrender.items import ItemKey
+from postrender.links import Link, follow_edits
+from postrender.objects import GroupKind
+from postrender.paths import Data
+from postrender.revision import hashed_content, revision_name
+
+
+@dataclass(slots=True)
+class _Names:
+    """Names found so far; `path` holds the objects whose names are being worked out."""
+
+    inventory: Inventory
+    decisions: Mapping[ItemKey, Decision]
+    links: Mapping[ItemKey, Sequence[Link]]
+    done: dict[ItemKey, str] = field(default_factory=dict)
+    path: list[ItemKey] = field(default_factory=list)
+
+    def name(self, key: ItemKey) -> str:
+        if key not in self.done:
+            if key in self.path:
+                self.refuse_cycle(key)
+            self.path.append(key)
+            self.done[key] = self.new_name(self.decisions[key])
+            self.path.pop()
+        return self.done[key]
+
+    def new_name(self, decision: Decision) -> str:
+        item = decision.item
+        links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
+        content: Data = item.content
+        if links:
+            names = {link.target.key: self.name(link.target.key) for link in links}
+            edits = follow_edits(links, names)
+            content = apply_edits(copy.deepcopy(content), edits, item.path)
+        return content_name(
+            item.identity.group_kind, item.identity.name, content, decision.is_immutable
+        )
+
+    def refuse_cycle(self, key: ItemKey) -> None:
+        cycle = [*self.path[self.path.index(key) :], key]
+        names = " -> ".join(str(self.decisions[each].item.identity) for each in cycle)
+        raise UserError(
+            f"each one's data names the next, so that none can be hashed first: {names}",
+            "take one of the reference rules on their data away",
+            self.inventory.place(self.decisions[key].item),
+        )
+
+
+def content_name(kind: GroupKind, base_name: str, data: Data, is_immutable: bool) -> str:
+    """Return the revision name of an object with this base name and content."""
+    content = data if isinstance(data, dict) else {}
+    return revision_name(base_name, hashed_content(kind, content, is_immutable))
+
+
+def name_revisions(
+    inventory: Inventory, decisions: Sequence[Decision], links: Mapping[ItemKey, Sequence[Link]]
+) -> dict[ItemKey, str]:
+    """Return the revision names of the objects that are to be renamed; links: by source.
+
+    Raises UserError where objects name one another in a circle.
+    """
+    names = _Names(inventory, {decision.item.key: decision for decision in decisions}, links)
+    return {decision.item.key: names.name(decision.item.key) for decision in decisions}

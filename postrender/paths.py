@@ -1,0 +1,110 @@
+"""Paths into an object, and patterns that match many of them.
+
+A path is a tuple of keys and indexes. A pattern is written as users write it in the configuration:
+`spec.template.spec.volumes[].configMap.name`; `[]` is every item, `*` every key, and a key with
+other characters is quoted: `metadata.annotations["example.com/config"]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from postrender.errors import UserError
+
+Path = tuple[str | int, ...]
+Data = object
+
+EVERY_ITEM = "[]"
+EVERY_KEY = "*"
+
+_PART = re.compile(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
+_SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+Payload = TypeVar("Payload")
+
+
+def format_path(path: Path) -> str:
+    """Return a path as text: `spec.containers[0].env`, `data["app.yaml"]`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _SIMPLE_KEY.match(part):
+            text += f".{part}" if text else part
+        else:
+            text += f'["{part}"]'
+    return text
+
+
+def parse_pattern(text: str) -> tuple[str, ...]:
+    """Return the parts of a pattern.
+
+    Raises UserError when the text is not a pattern.
+    """
+    parts, end = [], 0
+    for match in _PART.finditer(text):
+        if match.start() != end:
+            break
+        plain, quoted, every = match.groups()
+        parts.append(every or plain or re.sub(r"\\(.)", r"\1", quoted or ""))
+        end = match.end()
+    if end != len(text) or not parts:
+        raise UserError(
+            f"{text!r} is not a path",
+            'write it as spec.volumes[].configMap.name, with ["…"] around keys that hold dots',
+        )
+    return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternTree(Generic[Payload]):
+    """Patterns that share their beginnings, so that one walk over an object matches all of them."""
+
+    children: dict[str, PatternTree[Payload]] = field(default_factory=dict)
+    payloads: list[Payload] = field(default_factory=list)
+
+    def add(self, pattern: Iterable[str], payload: Payload) -> None:
+        """Add one pattern with what find() is to return for it."""
+        tree = self
+        for part in pattern:
+            tree = tree.children.setdefault(part, PatternTree())
+        tree.payloads.append(payload)
+
+    def find(self, data: Data, path: Path = ()) -> Iterator[tuple[Path, Data, Payload]]:
+        """Yield every (path, value there, payload) in data, in the order of the patterns."""
+        for payload in self.payloads:
+            yield path, data, payload
+        for part, tree in self.children.items():
+            for key, value in _children(data, part):
+                yield from tree.find(value, (*path, key))
+
+
+def _children(data: Data, part: str) -> Iterable[tuple[str | int, Data]]:
+    if isinstance(data, dict):
+        if part in data:
+            return ((part, data[part]),)
+        return data.items() if part == EVERY_KEY else ()
+    if part == EVERY_ITEM and isinstance(data, list):
+        return enumerate(data)
+    return ()
+
+
+def value_at(data: Data, path: Path) -> Data:
+    """Return the value at a path, or None where there is none."""
+    for part in path:
+        if isinstance(data, dict):
+            data = data.get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            return None
+    return data
+
+
+def mapping_at(data: Data, path: Path) -> dict[str, Data]:
+    """Return the mapping at a path, or an empty one where there is none."""
+    value = value_at(data, path)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,244 @@
+"""What is renamed, what is rewritten, what is left alone and why: a pure function of an inventory.
+
+The steps stand in `make_plan`, in their order: what names what; a decision for each ConfigMap;
+names, dependencies first; the edits of every object; the attacher's objects; what is left over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from postrender.attach_sets import Sets, find_sets
+from postrender.attacher_job import (
+    HOOK,
+    AttachSet,
+    attacher_objects,
+    decide_mode,
+    default_image,
+)
+from postrender.auto_mount import Mount, check_mounts, find_mounts
+from postrender.choices import Choices
+from postrender.decide import decide
+from postrender.duplicates import find_duplicates
+from postrender.edits import Edit, SetScalar
+from postrender.errors import Finding, Place
+from postrender.inventory import Inventory
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
+from postrender.leftovers import Renamed, find_leftovers
+from postrender.links import by_source, by_target, find_links
+from postrender.naming import name_revisions
+from postrender.paths import Data
+from postrender.resolve import new_resolver
+from postrender.revised import revision_edits
+from postrender.revision import HELM_FILENAME_ANNOTATION
+from postrender.settings import RENAME, Settings
+from postrender.workloads import source_edits
+
+# Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
+_SHORT_TTL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a render does.
+
+    choices: the decisions, names and links (None where the stream has nothing to revise);
+    edits: by object; copies: objects whose original stays, their edits being made in a copy that
+    follows it; removed: objects that are left out; appended: whole new objects, at the end;
+    mode: the form of the Job and why; sets: what the attachers look after.
+    """
+
+    inventory: Inventory
+    choices: Choices | None = None
+    edits: Mapping[ItemKey, Sequence[Edit]] = field(default_factory=dict)
+    copies: frozenset[ItemKey] = frozenset()
+    removed: frozenset[ItemKey] = frozenset()
+    appended: tuple[dict[str, Data], ...] = ()
+    mode: tuple[str, str] = ("", "")
+    sets: tuple[AttachSet, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def make_plan(inventory: Inventory, settings: Settings) -> Plan:
+    """Return what is to be done with a stream.
+
+    Raises UserError where the stream contradicts itself; see the modules of the steps.
+    """
+    if not any(item.content is not None for item in inventory.items):
+        return Plan(inventory)
+    repeated, inventory = find_duplicates(inventory, settings)
+    choices, findings = _choose(inventory, settings)
+    edits, render_ids = source_edits(choices)
+    sets = find_sets(choices, render_ids)
+    _add_revision_edits(choices, sets, edits)
+    copies, replaced = _originals(choices)
+    for key in copies & replaced:
+        del edits[key]  # the original stays, and its revision is in the stream already
+    mode = decide_mode(inventory, settings.attacher)
+    appended, stale = _attachers(choices, sets, mode[0])
+    return Plan(
+        inventory,
+        choices,
+        {key: value for key, value in edits.items() if value},
+        copies - replaced,
+        repeated | (replaced - copies) | stale,
+        appended,
+        mode,
+        sets.sets,
+        (*findings, *_attacher_findings(choices, sets, mode[0]), *_leftovers(choices, edits)),
+    )
+
+
+def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Finding]]:
+    resolver = new_resolver(inventory, settings)
+    links, findings = find_links(inventory, resolver)
+    mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
+    mounted: dict[ItemKey, list[Item]] = defaultdict(list)
+    for mount in find_mounts(inventory, resolver):
+        mounts[mount.workload.key].append(mount)
+        mounted[mount.item.key].append(mount.workload)
+    check_mounts(inventory, mounts)
+    decisions, more = decide(inventory, by_target(links), mounted, settings)
+    renamed = [decision for decision in decisions if decision.strategy == RENAME]
+    sources = by_source(links)
+    names = name_revisions(inventory, renamed, sources)
+    by_item = {decision.item.key: decision for decision in decisions}
+    choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts)
+    return choices, [*findings, *more]
+
+
+def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[Edit]]) -> None:
+    """Add the edits of the objects that are renamed to those that they have as sources."""
+    out_of_sight = {
+        link.target.key
+        for links in choices.links.values()
+        for link in links
+        if link.can_follow and link.is_out_of_sight
+    }
+    for key, name in choices.names.items():
+        own = revision_edits(
+            choices.decisions[key],
+            name,
+            sets.set_names[key],
+            is_attached=choices.settings.attacher.is_enabled,
+            is_swept=key not in out_of_sight,
+        )
+        taken = {edit.path for edit in edits.get(key, ())}
+        edits[key] = [*edits.get(key, ()), *(edit for edit in own if edit.path not in taken)]
+
+
+def _originals(choices: Choices) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
+    """Return the objects that stay beside a copy, and those whose revision is there already."""
+    there = {
+        (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), name)
+        for key, decision in choices.decisions.items()
+        if (item := decision.item)
+        and (name := choices.revision_of(item))
+        and key not in choices.names
+    }
+    copies, replaced = set(), set()
+    for key, name in choices.names.items():
+        item = choices.decisions[key].item
+        home = choices.resolver.home_of(item.identity.namespace)
+        is_there = (item.identity.group_kind, home, name) in there
+        if choices.decisions[key].keep_reason:
+            copies.add(key)
+        if is_there:
+            replaced.add(key)
+    return frozenset(copies), frozenset(replaced)
+
+
+def _attachers(
+    choices: Choices, sets: Sets, mode: str
+) -> tuple[tuple[dict[str, Data], ...], frozenset[ItemKey]]:
+    """Return the attachers' objects that are not there yet, and old ones that they replace."""
+    settings = choices.settings
+    if not settings.attacher.is_enabled:
+        return (), frozenset()
+    names = {attach_set.name for attach_set in sets.sets}
+    there = [
+        item
+        for item in choices.inventory.items
+        if item.is_attacher and item.labels[MANAGED_LABEL] in names
+    ]
+    appended, kept = [], set()
+    for attach_set in sets.sets:
+        for data in attacher_objects(attach_set, mode, settings.attacher, settings.revisable):
+            same = [item for item in there if _plain(item) == data]
+            kept |= {item.key for item in same[:1]}
+            if not same:
+                appended.append(data)
+    return tuple(appended), frozenset(item.key for item in there if item.key not in kept)
+
+
+def _plain(item: Item) -> dict[str, Data]:
+    """Return an attacher object of the stream without the annotation that Helm 4 adds."""
+    data = dict(item.content or {})
+    metadata = data.get("metadata")
+    if isinstance(metadata, dict) and HELM_FILENAME_ANNOTATION in item.annotations:
+        annotations = dict(item.annotations)
+        del annotations[HELM_FILENAME_ANNOTATION]
+        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
+        data["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata
+    return data
+
+
+def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]:
+    settings = choices.settings.attacher
+    if not settings.is_enabled or not sets.sets:
+        return []
+    place = Place(choices.inventory.stream.source)
+    findings = []
+    if not settings.image:
+        findings.append(
+            Finding(
+                "attacher-image",
+                f"the attacher Job runs the image {default_image()}, which no public registry has",
+                "build it and load it into the cluster, or push it and set attacher.image",
+                place,
+            )
+        )
+    if mode == HOOK and settings.ttl < _SHORT_TTL:
+        findings.append(
+            Finding(
+                "short-ttl",
+                f"attacher.ttlSecondsAfterFinished is {settings.ttl}: the Job may be gone before "
+                "Helm's --wait-for-jobs has seen it end",
+                f"set {_SHORT_TTL} or more",
+                place,
+            )
+        )
+    return findings
+
+
+def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
+    kept = {
+        (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), name)
+        for key, decision in choices.decisions.items()
+        if (item := decision.item)
+        and (name := item.identity.name)
+        and (key not in choices.names or decision.keep_reason)
+    }
+    renamed = [
+        Renamed(item, base_name)
+        for key, decision in choices.decisions.items()
+        if (item := decision.item) and (base_name := _base_name(choices, item))
+        if (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), base_name)
+        not in kept
+    ]
+    accounted = Counter(
+        key[0] for key, own in edits.items() for edit in own if isinstance(edit, SetScalar)
+    )
+    settings = choices.settings
+    return find_leftovers(
+        choices.inventory, choices.resolver, renamed, accounted, settings.ignored_leftovers
+    )
+
+
+def _base_name(choices: Choices, item: Item) -> str:
+    """Return the base name of an object that is a revision in the output."""
+    if item.key in choices.names:
+        return item.identity.name
+    return item.annotations.get(BASE_NAME_ANNOTATION, "") if choices.revision_of(item) else ""

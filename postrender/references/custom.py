@@ -1,0 +1,53 @@
+"""References in custom kinds: the user's path rules, and embedded pod specs where they ask for it.
+
+`references:` in the configuration names paths; `embeddedPodSpecs: true` takes any mapping with a
+list of named containers for a pod spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.objects import WORKLOAD_KINDS, Identity
+from postrender.paths import Data, Path, PatternTree
+from postrender.references.pods import POD_SPEC_PATTERNS
+from postrender.references.rule import OUTSIDE, Rule
+
+
+def find_custom(
+    rules: tuple[Rule, ...], identity: Identity, data: Data
+) -> Iterator[tuple[Path, Data, Rule]]:
+    """Yield what the user's rules match in an object."""
+    tree: PatternTree[Rule] = PatternTree()
+    for rule in rules:
+        if rule.applies_to(identity.group_kind, identity.name):
+            tree.add(rule.pattern, rule)
+    return tree.find(data)
+
+
+def embedded_pod_specs(identity: Identity, data: Data) -> Iterator[tuple[Path, Data, Rule]]:
+    """Yield what pod specs inside a custom kind name, wherever they stand."""
+    if identity.group_kind in WORKLOAD_KINDS:
+        return
+    tree: PatternTree[Rule] = PatternTree()
+    for pattern, target in POD_SPEC_PATTERNS:
+        tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))
+    for path, spec in _pod_specs(data, ()):
+        for inner, value, rule in tree.find(spec):
+            yield (*path, *inner), value, rule
+
+
+def _pod_specs(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
+    if isinstance(data, list):
+        for number, item in enumerate(data):
+            yield from _pod_specs(item, (*path, number))
+    elif isinstance(data, dict):
+        containers = data.get("containers")
+        if isinstance(containers, list) and containers and all(map(_is_container, containers)):
+            yield path, data
+        for key, value in data.items():
+            yield from _pod_specs(value, (*path, key))
+
+
+def _is_container(data: Data) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("name"), str)

@@ -1,0 +1,48 @@
+"""What a pod spec names (Kubernetes API v1 PodSpec), in every kind that has one.
+
+ConfigMaps by volume, projected volume, env and envFrom; Secrets by the same and by the volume
+sources that take credentials and by imagePullSecrets.
+"""
+
+from __future__ import annotations
+
+from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS, GroupKind
+from postrender.paths import parse_pattern
+from postrender.references.rule import POD_TEMPLATE, Rule
+
+_CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
+
+CONFIG_MAP_PATTERNS = (
+    "volumes[].configMap.name",
+    "volumes[].projected.sources[].configMap.name",
+    *(f"{kind}[].env[].valueFrom.configMapKeyRef.name" for kind in _CONTAINERS),
+    *(f"{kind}[].envFrom[].configMapRef.name" for kind in _CONTAINERS),
+)
+
+SECRET_PATTERNS = (
+    "volumes[].secret.secretName",
+    "volumes[].projected.sources[].secret.name",
+    *(f"{kind}[].env[].valueFrom.secretKeyRef.name" for kind in _CONTAINERS),
+    *(f"{kind}[].envFrom[].secretRef.name" for kind in _CONTAINERS),
+    "imagePullSecrets[].name",
+    "volumes[].csi.nodePublishSecretRef.name",
+    "volumes[].flexVolume.secretRef.name",
+    "volumes[].rbd.secretRef.name",
+    "volumes[].iscsi.secretRef.name",
+    "volumes[].cephfs.secretRef.name",
+    "volumes[].scaleIO.secretRef.name",
+    "volumes[].storageos.secretRef.name",
+    "volumes[].azureFile.secretName",
+)
+
+POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
+    (parse_pattern(pattern), target)
+    for patterns, target in ((CONFIG_MAP_PATTERNS, CONFIG_MAP), (SECRET_PATTERNS, SECRET))
+    for pattern in patterns
+)
+
+RULES = tuple(
+    Rule(group, kind, (*workload.template, "spec", *pattern), target, POD_TEMPLATE)
+    for (group, kind), workload in WORKLOAD_KINDS.items()
+    for pattern, target in POD_SPEC_PATTERNS
+)

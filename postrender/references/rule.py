@@ -1,0 +1,45 @@
+"""What a reference rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from postrender.objects import CONFIG_MAP, GroupKind
+
+POD_TEMPLATE = "pod template"
+RBAC = "rbac"
+OUTSIDE = "outside"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A place where objects of one group and kind name an object of the kind `target`.
+
+    group: None for any (user rules); kind: `*` for any; name: a glob on the referring object;
+    family: POD_TEMPLATE (a workload's own), RBAC (names are added, and it is no reason to revise),
+    OUTSIDE (anything else); is_word: whether the name is a word within the string;
+    only_if: a condition on the object that holds the string (RBAC's `resources`);
+    is_qualified: whether the string may be `namespace/name`; origin: the user's rule, for messages.
+    """
+
+    group: str | None
+    kind: str
+    pattern: tuple[str, ...]
+    target: GroupKind = CONFIG_MAP
+    family: str = OUTSIDE
+    name: str = "*"
+    is_word: bool = False
+    only_if: Callable[[dict[str, object]], bool] | None = None
+    is_qualified: bool = False
+    origin: str = ""
+
+    def applies_to(self, group_kind: GroupKind, name: str) -> bool:
+        """Tell whether a user's rule is about an object of this kind and name."""
+        group, kind = group_kind
+        return (
+            (self.group is None or self.group == group)
+            and fnmatchcase(kind, self.kind)
+            and fnmatchcase(name, self.name)
+        )

@@ -1,0 +1,77 @@
+"""Which documents of a stream must be read, told from their text alone.
+
+Most of a chart's documents concern no ConfigMap. They are never parsed, which is what makes a
+render fast, and keeps odd YAML in them from doing harm.
+"""
+
+from __future__ import annotations
+
+import re
+
+from postrender.objects import WORKLOAD_KINDS
+from postrender.stream import Stream
+from postrender.words import words_of
+
+_ROOT_KIND = re.compile(r"^kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?\r?$", re.M)
+# Lines that could hold a root key in another spelling than `kind:` at column 0.
+_UNUSUAL_LINES = tuple("\n" + first for first in "\"'?&!*{[")
+# Escapes in a double-quoted scalar that could hide a name from a search of the text.
+_HIDING = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
+_ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
+_FEW_NAMES = 12
+_SMALL = 65536
+
+
+def names_in(text: str, names: set[str]) -> set[str]:
+    """Return which names a text holds as whole words."""
+    if len(names) <= _FEW_NAMES and not any(name in text for name in names):
+        return set()
+    return names.intersection(words_of(text))
+
+
+def hides_names(text: str) -> bool:
+    """Tell whether a text may hold names that a search of it does not see."""
+    return "\\" in text and _HIDING.search(text) is not None
+
+
+def root_kind(text: str) -> str:
+    """Return the kind of the one object in a document, or nothing where the text leaves a doubt."""
+    match = _ROOT_KIND.search(text)
+    if not match or any(line in text for line in _UNUSUAL_LINES):
+        return ""
+    return "" if _ROOT_KIND.search(text, match.end()) else match[1]
+
+
+def may_hold(text: str, kinds: set[str]) -> bool:
+    """Tell whether a document may hold an object of one of the kinds."""
+    kind = root_kind(text)
+    if kind and not kind.endswith("List"):
+        return kind in kinds
+    return any(kind in text for kind in kinds) or hides_names(text)
+
+
+def may_be_cut(stream: Stream, index: int) -> bool:
+    """Tell whether a document must be read to see that the stream is whole."""
+    text = stream.documents[index].text
+    body = text.strip()
+    if body[:1] in ("{", "[") and body[-1] not in "}]":
+        return True
+    if index != len(stream.documents) - 1:
+        return False
+    return len(text) < _SMALL or not text.endswith("\n")
+
+
+def may_matter(text: str, names: set[str], *, mounts: bool) -> bool:
+    """Tell whether a document without ConfigMaps may concern those of the stream.
+
+    names: of the ConfigMaps; mounts: whether one of them is mounted where it asks to be.
+    """
+    kind = root_kind(text)
+    if kind == "CustomResourceDefinition":
+        return False
+    if any(mark in text for mark in _ALWAYS_MATTERS):
+        return True
+    is_workload = not kind or any(kind == known for _, known in WORKLOAD_KINDS)
+    if is_workload and (mounts or "namespace" in text):
+        return True
+    return bool(names_in(text, names)) or hides_names(text)

@@ -1,0 +1,195 @@
+"""A plan applied to the text of a stream: every byte that no edit concerns stays as it is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from postrender.document import Composed, compose, node_at
+from postrender.edits import AddAfter, Edit, apply_edits
+from postrender.emit import block_text, flow_text
+from postrender.inventory import Inventory
+from postrender.items import Item
+from postrender.paths import Path
+from postrender.plan import Plan
+from postrender.splice import (
+    Splice,
+    apply_splices,
+    locate,
+    remove_items,
+    rewrite_object,
+    splice,
+    verbatim,
+)
+from postrender.stream import Stream, has_content, write_stream
+
+
+def render(plan: Plan) -> bytes:
+    """Return the output of a plan.
+
+    Raises UserError where an edit contradicts an alias.
+    """
+    stream = plan.inventory.stream
+    work = _work(plan)
+    texts = []
+    for index, document in enumerate(stream.documents):
+        texts += work[index].texts() if index in work else [document.text]
+    return write_stream(stream, _append(plan, texts))
+
+
+def _work(plan: Plan) -> dict[int, _Work]:
+    """Return what is to be done in each document that changes."""
+    items: dict[int, list[Item]] = defaultdict(list)
+    for item in plan.inventory.items:
+        if item.key in plan.edits:
+            items[item.document].append(item)
+    removed: dict[int, list[Path]] = defaultdict(list)
+    for index, path in plan.removed:
+        removed[index].append(path)
+    extra = _extra_edits(plan)
+    touched = sorted({*items, *removed, *extra})
+    return {
+        index: _Work(plan, index, items[index], removed[index], extra.get(index, ()))
+        for index in touched
+    }
+
+
+def _extra_edits(plan: Plan) -> dict[int, list[Edit]]:
+    """Return the edits that belong to no object: what is appended to a List, an open last line."""
+    extra: dict[int, list[Edit]] = defaultdict(list)
+    inventory = plan.inventory
+    if plan.appended or plan.copies:
+        for index, edit in inventory.open_ends.items():
+            extra[index].append(edit)
+    sole = _sole_list(inventory)
+    if plan.appended and sole is not None:
+        extra[sole].append(AddAfter(inventory.last_items[sole], plan.appended))
+    return dict(extra)
+
+
+def _sole_list(inventory: Inventory) -> int | None:
+    """Return the document that is a List, if the stream has no other."""
+    documents = inventory.stream.documents
+    full = [index for index, document in enumerate(documents) if has_content(document.text)]
+    return full[0] if len(full) == 1 and full[0] in inventory.last_items else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The changes of one document."""
+
+    plan: Plan
+    index: int
+    items: Sequence[Item]
+    removed: Sequence[Path]
+    extra: Sequence[Edit]
+
+    def texts(self) -> list[str]:
+        """Return the document's new text, and that of a copy beside it."""
+        stream = self.plan.inventory.stream
+        text = stream.documents[self.index].text
+        if () in self.removed:
+            return []
+        if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
+            original = self.edited(self.extra) if self.extra else text
+            return _with_copy(original, self.edited(self.own_edits()), stream.newline)
+        return [self.edited([*self.own_edits(), *self.copies(), *self.extra])]
+
+    def own_edits(self) -> list[Edit]:
+        copies = self.plan.copies
+        return [
+            edit
+            for item in self.items
+            if item.path == () or item.key not in copies
+            for edit in self.plan.edits[item.key]
+        ]
+
+    def copies(self) -> list[Edit]:
+        """Return the edits that add, after each List item that stays, its revision."""
+        edits: list[Edit] = []
+        for item in self.items:
+            if item.key in self.plan.copies:
+                composed = self.compose()
+                data = verbatim(node_at(composed.root, item.path), composed)
+                data = apply_edits(data, self.plan.edits[item.key], item.path)
+                edits.append(AddAfter(item.path, (data,)))
+        return edits
+
+    def compose(self) -> Composed:
+        stream = self.plan.inventory.stream
+        document = stream.documents[self.index]
+        return compose(document.text, stream.place(document))
+
+    def edited(self, edits: Sequence[Edit]) -> str:
+        """Return the document's text with edits made, each object spliced or written anew."""
+        inventory = self.plan.inventory
+        document = inventory.stream.documents[self.index]
+        newline, place = inventory.stream.newline, inventory.stream.place(document)
+        composed = None
+        sites = dict(inventory.sites.get(self.index, {}))
+        missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
+        if missing:
+            composed = self.compose()
+            sites |= {(type(edit), edit.path): locate(composed, edit) for edit in missing}
+        splices: list[Splice] = []
+        for path, own in self.by_object(edits).items():
+            made = splice(own, edits, sites, newline, place)
+            if made is None:
+                composed = composed or self.compose()
+                if composed.has_aliases:
+                    # An anchor may be defined in one object and used in another.
+                    splices = [rewrite_object(composed, (), edits, newline)]
+                    break
+                made = [rewrite_object(composed, path, own, newline)]
+            splices += made
+        text = apply_splices(document.text, splices)
+        return remove_items(text, self.removed, place, newline) if self.removed else text
+
+    def by_object(self, edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
+        """Group edits by the object that they change; () for those between objects."""
+        paths = [item.path for item in self.items]
+        groups: dict[Path, list[Edit]] = defaultdict(list)
+        for edit in edits:
+            inside = [
+                path
+                for path in paths
+                if edit.path[: len(path)] == path and not (edit.path == path and path)
+            ]
+            groups[max(inside, key=len, default=())].append(edit)
+        return groups
+
+
+def _with_copy(original: str, copy: str, newline: str) -> list[str]:
+    """Return a document and, after it, its copy, as documents of their own."""
+    if not original.endswith("\n"):
+        original += newline
+    marker = copy.find("---") if copy.startswith("%") else 0
+    copy = copy[marker:]
+    if copy.startswith("---"):
+        return [original, copy]
+    if copy.lstrip().startswith("{") and not original.startswith("---"):
+        return [original, copy.lstrip()]
+    return [original, f"---{newline}{copy}"]
+
+
+def _append(plan: Plan, texts: list[str]) -> list[str]:
+    """Add the appended objects as documents; a sole List has taken them as items."""
+    if not plan.appended or _sole_list(plan.inventory) is not None:
+        return texts
+    stream = plan.inventory.stream
+    newline = stream.newline
+    if texts and not texts[-1].endswith("\n"):
+        texts = [*texts, newline]
+    if _is_json(stream):
+        return [*texts, *(flow_text(data) + newline for data in plan.appended)]
+    return [
+        *texts,
+        *(f"---{newline}{block_text(data, 0, newline)}{newline}" for data in plan.appended),
+    ]
+
+
+def _is_json(stream: Stream) -> bool:
+    """Tell whether all of a stream is JSON values without document markers."""
+    full = [document.text for document in stream.documents if has_content(document.text)]
+    return all(text.lstrip().startswith("{") for text in full)

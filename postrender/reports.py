@@ -1,0 +1,81 @@
+"""Findings and errors on stderr and in the log file, and the report of a bug."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from postrender import __version__
+from postrender.errors import Finding, Place, UserError
+
+_YELLOW, _RED, _END = "\x1b[33m", "\x1b[31m", "\x1b[0m"
+
+
+def report_finding(finding: Finding, log_file: str) -> None:
+    """Print one finding as a line on stderr, and append it to the log file if there is one."""
+    _log(str(finding), log_file)
+    _print(str(finding), _RED if finding.strict else _YELLOW)
+
+
+def report_error(error: UserError) -> None:
+    """Print one error as a line on stderr."""
+    _print(f"error: {error}", _RED)
+
+
+def log_error(error: UserError, log_file: str) -> None:
+    """Append one error to the log file, if there is one."""
+    _log(f"error: {error}", log_file)
+
+
+def check_log_file(name: str) -> None:
+    """Raise UserError if the log file cannot be written: before anything else is done."""
+    if name:
+        try:
+            with Path(name).open("a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise UserError(
+                f"cannot write the log file: {error.strerror}",
+                "name another with --log-file",
+                Place(name),
+            ) from None
+
+
+def _log(line: str, log_file: str) -> None:
+    if log_file:
+        # It was writable at the start; if it no longer is, the line still goes to stderr.
+        with contextlib.suppress(OSError), Path(log_file).open("a", encoding="utf-8") as log:
+            log.write(line + "\n")
+
+
+def _print(line: str, colour: str) -> None:
+    if sys.stderr is None:
+        return
+    is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    text = f"{colour}{line}{_END}" if is_coloured else line
+    with contextlib.suppress(OSError, ValueError):  # nobody is left to read it
+        print(text, file=sys.stderr, flush=True)
+
+
+def report_bug(error: BaseException) -> None:
+    """Write the traceback of a bug to a file and print where it is."""
+    text = "".join(
+        [
+            f"postrender {__version__}, Python {platform.python_version()}, {sys.platform}\n",
+            *traceback.format_exception(error),
+        ]
+    )
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="postrender-", suffix=".txt", delete=False, encoding="utf-8"
+        ) as report:
+            report.write(text)
+        where = f"the report is in {report.name}; please file it with the input"
+    except OSError:
+        where = "the report could not be written; please file an issue with the input"
+    _print(f"error: a bug in postrender ({type(error).__name__}): {where}", _RED)

@@ -1,0 +1,82 @@
+"""The edits that make a ConfigMap a revision of itself: its name, label, annotations, immutable.
+
+One output serves every tool: helm's and Argo CD's and Flux's annotations are all there, from the
+first apply on, because the live object must have them before the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.decide import Decision
+from postrender.edits import AddKeys, Edit, SetScalar
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item
+from postrender.paths import Path
+
+SWEEP_ANNOTATION = "postrender/sweep"
+
+# helm-diff pairs revisions by this (helm-diff 3.10 and later).
+_PAIRING = "helm-diff/base-name"
+# Helm: not deleted by an upgrade that no longer has it; Argo CD: neither pruned nor OutOfSync for
+# being extra (both are needed); Flux: not pruned.
+_KEEP = {
+    "helm.sh/resource-policy": "keep",
+    "argocd.argoproj.io/sync-options": "Prune=false",
+    "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+}
+_LISTS = ("argocd.argoproj.io/sync-options", "argocd.argoproj.io/compare-options")
+
+
+def keep_annotations() -> dict[str, str]:
+    """Return the annotations that stop every tool from deleting an object of its own accord."""
+    return dict(_KEEP)
+
+
+def revision_edits(
+    decision: Decision, name: str, set_name: str, *, is_attached: bool, is_swept: bool
+) -> list[Edit]:
+    """Return the edits that turn an object into the revision `name` of the set `set_name`.
+
+    is_attached: whether an attacher looks after it (otherwise the applying tool deletes it);
+    is_swept: whether that attacher may delete it when it sees nothing that names it.
+    """
+    item = decision.item
+    metadata = (*item.path, "metadata")
+    annotations = {BASE_NAME_ANNOTATION: item.identity.name, _PAIRING: item.identity.name}
+    if is_attached:
+        annotations |= _KEEP
+        if not is_swept:
+            annotations[SWEEP_ANNOTATION] = "false"
+    return [
+        *(SetScalar(path, text) for path, text in item.folded),
+        SetScalar((*metadata, "name"), name),
+        *_merge((*metadata, "labels"), item.labels, {MANAGED_LABEL: set_name}),
+        *_merge((*metadata, "annotations"), item.annotations, annotations),
+        *_immutable(item, decision.is_immutable),
+    ]
+
+
+def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterator[Edit]:
+    missing = {key: value for key, value in wanted.items() if key not in there}
+    for key, value in wanted.items():
+        if key in there:
+            merged = _with_item(there[key], value) if key in _LISTS else value
+            if merged != there[key]:
+                yield SetScalar((*path, key), merged)
+    if missing:
+        yield AddKeys(path, missing)
+
+
+def _with_item(text: str, item: str) -> str:
+    """Return a comma-separated list with an item added unless it is there."""
+    items = [part.strip() for part in text.split(",") if part.strip()]
+    return text if item in items else ",".join([*items, item])
+
+
+def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
+    content = item.content or {}
+    if "immutable" not in content:
+        yield AddKeys(item.path, {"immutable": is_immutable})
+    elif content["immutable"] is not is_immutable:
+        yield SetScalar((*item.path, "immutable"), is_immutable)

@@ -1,0 +1,115 @@
+"""Content hashes, revision names and render ids: pure functions of plain data.
+
+The content hash is kustomize's (api/hasher, v5), which is that of
+`kubectl create configmap --append-hash`: a published contract, as is the render id. Either changes
+only with a major version, because it renames every ConfigMap or rolls every workload.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from postrender.objects import SECRET, GroupKind
+from postrender.paths import Data, mapping_at
+
+HASH_LENGTH = 10
+MAX_NAME_LENGTH = 253
+
+REVISION_ANNOTATION = "postrender/revision"
+HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
+
+# kustomize replaces the digits and vowels that could make up a word or be misread.
+_ALPHABET = str.maketrans("013ae", "ghkmt")
+_GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
+_SUFFIX = re.compile(r"-[2456789bcdfghkmt]{10}\Z")
+
+
+def canonical_json(data: Data) -> str:
+    """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _GO_ESCAPES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def encode_hash(text: str) -> str:
+    """Return the first ten hex digits of the text's sha256 in kustomize's alphabet."""
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:HASH_LENGTH].translate(_ALPHABET)
+
+
+def hashed_content(group_kind: GroupKind, data: Mapping[str, Data], is_immutable: bool) -> Data:
+    """Return what of a ConfigMap or Secret its hash covers.
+
+    A mutable one says so: to make it immutable under the same name would change the live object.
+    """
+    content: dict[str, Data] = {
+        "kind": group_kind[1],
+        "name": "",
+        "data": _without_nulls(data.get("data")),
+    }
+    extra = "binaryData"
+    if group_kind == SECRET:
+        content["type"] = data.get("type") or ""
+        extra = "stringData"
+    more = _without_nulls(data.get(extra))
+    if more:
+        content[extra] = more
+    if not is_immutable:
+        content["immutable"] = False
+    return content
+
+
+def _without_nulls(values: Data) -> Data:
+    """Return a mapping of strings as the API server keeps it: null is "", no keys is nothing."""
+    if not isinstance(values, dict) or not values:
+        return ""
+    return {key: "" if value is None else value for key, value in values.items()}
+
+
+def revision_name(base_name: str, content: Data) -> str:
+    """Return base name, `-` and the hash of the content, in at most 253 characters.
+
+    A base name that is too long is cut; the hash then covers the whole of it, so that two that
+    are cut alike stay apart.
+    """
+    longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
+    if len(base_name) > longest:
+        content = {**(content if isinstance(content, dict) else {}), "name": base_name}
+        base = base_name[:longest].rstrip("-.")
+    else:
+        base = base_name
+    return f"{base}-{encode_hash(canonical_json(content))}"
+
+
+def hash_of_name(name: str) -> str:
+    """Return the hash that a name ends in, or nothing."""
+    return name[-HASH_LENGTH:] if _SUFFIX.search(name) else ""
+
+
+def render_id(templates: Sequence[Data], is_list: bool) -> str:
+    """Return the id of a workload's pod templates: ten hex digits.
+
+    is_list: whether the kind may have any number of templates; a list is then hashed, always.
+    """
+    cleaned = [_without_own_annotations(template) for template in templates]
+    text = canonical_json(cleaned if is_list else cleaned[0])
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
+
+
+def _without_own_annotations(template: Data) -> Data:
+    """Return a pod template without what a later pass, or Helm, may add to it."""
+    if not isinstance(template, dict):
+        return template
+    ignored = (REVISION_ANNOTATION, HELM_FILENAME_ANNOTATION)
+    annotations = {
+        key: value
+        for key, value in mapping_at(template, ("metadata", "annotations")).items()
+        if key not in ignored
+    }
+    metadata = {**mapping_at(template, ("metadata",)), "annotations": annotations}
+    if not annotations:
+        del metadata["annotations"]
+    rest = {key: value for key, value in template.items() if key != "metadata"}
+    return {**rest, "metadata": metadata} if metadata else rest

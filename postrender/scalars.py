@@ -1,0 +1,59 @@
+"""Plain YAML scalars as the API server reads them.
+
+The reading is that of sigs.k8s.io/yaml 1.4 (a fork of go-yaml v2, YAML 1.1), which Helm, kubectl
+and kustomize use to turn manifests into JSON.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+Scalar = str | int | float | bool | None
+
+_NULLS = ("", "~", "null", "Null", "NULL")
+_TRUE = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
+_FALSE = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
+WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(_NULLS),
+    **dict.fromkeys(_TRUE, True),
+    **dict.fromkeys(_FALSE, False),
+}
+_FIRST = frozenset("0123456789+-.")
+_PREFIXED = re.compile(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
+_OCTAL = re.compile(r"[-+]?0[0-7]*\Z")
+_DECIMAL = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+# From here on Go prints a float with an exponent and no longer as a whole number.
+_EXPONENT_FROM = 1e21
+_MAX_UINT64 = 2**64 - 1
+# Longer ones are text that happens to be of digits; Python refuses to convert them at 4,300.
+_LONGEST_NUMBER = 400
+
+
+def resolve_plain(text: str) -> Scalar:
+    """Return the value that plain (unquoted, untagged) scalar text stands for."""
+    if text in WORDS:
+        return WORDS[text]
+    if text[0] in _FIRST:
+        return _number(text)
+    return text
+
+
+def _number(text: str) -> Scalar:
+    digits = text.replace("_", "")
+    if len(digits) > _LONGEST_NUMBER:
+        return text
+    if _OCTAL.match(digits):
+        return int(digits, 8)
+    if _PREFIXED.match(digits):
+        return int(digits, 0)
+    if _DECIMAL.match(digits) and abs(int(digits)) <= _MAX_UINT64 and digits.lstrip("+-")[0] != "0":
+        return int(digits)
+    if _FLOAT.match(digits):
+        value = float(digits)
+        if math.isinf(value):
+            return text
+        # JSON has one number type: 1e3 reaches the API server as 1000.
+        return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
+    return text

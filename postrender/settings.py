@@ -1,0 +1,91 @@
+"""What a run is told, as frozen data: the effective configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from postrender.objects import CONFIG_MAP, SECRET, GroupKind, Identity
+from postrender.references.rule import Rule
+
+RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
+STRATEGIES = (RENAME, CHECKSUM, IGNORE)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRule:
+    """One entry of `rules`: the objects it is about, and what is done with them.
+
+    is_referenced, is_immutable, keep_original: None where the entry does not say.
+    """
+
+    strategy: str
+    kind: str = "*"
+    name: str = "*"
+    namespace: str = "*"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    is_referenced: bool | None = None
+    is_immutable: bool | None = None
+    keep_original: bool | None = None
+
+    def matches(self, identity: Identity, labels: Mapping[str, str], is_referenced: bool) -> bool:
+        """Tell whether the entry is about an object."""
+        return (
+            fnmatchcase(identity.kind, self.kind)
+            and fnmatchcase(identity.name, self.name)
+            and fnmatchcase(identity.namespace or "", self.namespace)
+            and all(labels.get(key) == value for key, value in self.labels.items())
+            and self.is_referenced in (None, is_referenced)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredLeftover:
+    """One entry of `leftovers.ignore`: which strings are not reported. Globs; path is a pattern."""
+
+    kind: str = "*"
+    name: str = "*"
+    path: tuple[str, ...] = ()
+    value: str = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class AttacherSettings:
+    """How the appended Job is written; times in seconds."""
+
+    is_enabled: bool = True
+    image: str = ""
+    image_pull_policy: str = ""
+    mode: str = "auto"
+    timeout: int = 90
+    active_deadline: int = 600
+    backoff_limit: int = 2
+    ttl: int = 3600
+    is_required: bool = False
+    creates_service_account: bool = True
+    service_account: str = ""
+    pod_template: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that a run is told besides its input."""
+
+    namespace: str = ""
+    with_secrets: bool = False
+    is_strict: bool = False
+    keep_original: bool = False
+    allow_empty: bool = False
+    is_immutable: bool = True
+    log_file: str = ""
+    rules: tuple[StrategyRule, ...] = ()
+    references: tuple[Rule, ...] = ()
+    finds_pod_specs: bool = False
+    ignored_leftovers: tuple[IgnoredLeftover, ...] = ()
+    attacher: AttacherSettings = AttacherSettings()
+
+    @property
+    def revisable(self) -> tuple[GroupKind, ...]:
+        """The kinds that are given content-hashed names."""
+        return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

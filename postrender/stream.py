@@ -1,0 +1,178 @@
+"""The text on stdin as documents, and back, byte for byte.
+
+`---` at column 0 can never be inside a YAML node, nor can `...`, so cutting there is exact. Each
+document keeps its own marker and everything up to the next one: the texts joined are the stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from postrender.errors import Place, UserError
+
+BOM = "\ufeff"
+
+# A lone carriage return ends a line in YAML; few files have one, so that only they pay for it.
+_LONE_CR = re.compile(r"\r(?!\n)")
+_MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_AFTER_MARKER = frozenset(" \t\r\n")
+_CONTENT = re.compile(r"^[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
+_CONTENT_ON_MARKER = re.compile(r"---[ \t]+[^\s#]")
+_DIRECTIVE = re.compile(r"^%", re.M)
+_JSON = re.compile(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
+_BRACE = re.compile(r"\s*\{")
+_SOURCE = re.compile(r"^# Source: (.+?)\s*$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a stream: its number (from 1) and its text, the marker included.
+
+    offset: where the text begins in the stream, in characters.
+    """
+
+    number: int
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A whole stream: the text after the byte order mark, and its documents in order."""
+
+    source: str
+    text: str
+    documents: tuple[Document, ...]
+    has_bom: bool = False
+
+    @property
+    def newline(self) -> str:
+        """The line ending that the stream uses, for what is added to it."""
+        return "\r\n" if "\r\n" in self.text[: self.text.find("\n") + 1] else "\n"
+
+    def place(self, document: Document, line: int = 0) -> Place:
+        """Return the place of a line of a document; line counts from 0 in the document's text."""
+        start = self.text.count("\n", 0, document.offset) + 1
+        source = _SOURCE.search(document.text, 0, 4096)
+        template = source[1] if source else ""
+        return Place(self.source, start + line, document.number, template)
+
+
+def read_stream(data: bytes, source: str) -> Stream:
+    """Cut the bytes of a stream into documents.
+
+    Raises UserError for bytes that are not UTF-8 and for a NUL.
+    """
+    text = _decode(data, source)
+    has_bom = text.startswith(BOM)
+    if has_bom:
+        text = text[1:]
+    return Stream(source, text, tuple(_documents(text)), has_bom)
+
+
+def write_stream(stream: Stream, texts: list[str]) -> bytes:
+    """Return the bytes of a stream whose documents have these texts."""
+    return "".join([BOM if stream.has_bom else "", *texts]).encode()
+
+
+def has_content(text: str) -> bool:
+    """Tell whether a document holds more than comments, directives and markers."""
+    return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
+
+
+def _decode(data: bytes, source: str) -> str:
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise UserError(
+            "a NUL byte, which no YAML may hold",
+            "check the program that wrote this input",
+            _place_of_byte(data, nul, source),
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"the byte 0x{data[error.start]:02x} is not UTF-8",
+            "save the input as UTF-8",
+            _place_of_byte(data, error.start, source),
+        ) from None
+
+
+def _place_of_byte(data: bytes, index: int, source: str) -> Place:
+    before = data[:index].decode("utf-8", "replace")
+    documents = list(_documents(before))
+    number = documents[-1].number if documents else 1
+    return Place(source, before.count("\n") + 1, max(number, 1))
+
+
+def _documents(text: str) -> Iterator[Document]:
+    """Yield the documents; text before the first marker counts only if it has content."""
+    starts = _starts(text)
+    number = 0
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        offset = start
+        for part in _values(text[start:end]):
+            if part.startswith("---") or has_content(part):
+                number += 1
+            yield Document(number, offset, part)
+            offset += len(part)
+
+
+def _starts(text: str) -> list[int]:
+    marks = _markers(text)
+    starts = [0]
+    for mark in marks:
+        is_end = text.startswith("...", mark)
+        start = _next_line(text, mark) if is_end else mark
+        # Directives stand before the marker of the document that they are about.
+        if not is_end and _only_directives(text[starts[-1] : mark]):
+            continue
+        if start > starts[-1]:
+            starts.append(start)
+    return starts if starts[-1] < len(text) else starts[:-1] or [0]
+
+
+def _only_directives(text: str) -> bool:
+    return "%" in text and bool(_DIRECTIVE.search(text)) and not has_content(text)
+
+
+def _next_line(text: str, index: int) -> int:
+    end = text.find("\n", index)
+    return len(text) if end < 0 else end + 1
+
+
+def _markers(text: str) -> list[int]:
+    """Return where the lines that begin with a document marker begin, in order."""
+    if "\r" in text and _LONE_CR.search(text):
+        return [match.start() for match in _MARKER.finditer(text)]
+    found = [0] if text[:3] in ("---", "...") and text[3:4] in {"", *_AFTER_MARKER} else []
+    for marker in ("\n---", "\n..."):
+        index = text.find(marker)
+        while index >= 0:
+            if index + 4 == len(text) or text[index + 4] in _AFTER_MARKER:
+                found.append(index + 1)
+            index = text.find(marker, index + 4)
+    return sorted(found)
+
+
+def _values(text: str) -> list[str]:
+    """Cut a document between its JSON values where several follow one another."""
+    begin = _JSON.match(text)
+    if not begin:
+        return [text]
+    decoder = json.JSONDecoder()
+    parts, start, index = [], 0, begin.end() - 1
+    while True:
+        try:
+            end = decoder.raw_decode(text, index)[1]
+        except (ValueError, RecursionError):
+            break
+        following = _BRACE.match(text, end)
+        if not following:
+            break
+        parts.append(text[start:end])
+        start, index = end, following.end() - 1
+    return [*parts, text[start:]]

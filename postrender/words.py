@@ -1,0 +1,24 @@
+"""Names as whole words in text: word characters are letters, digits, `.` and `-`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_WORD = re.compile(r"[A-Za-z0-9.-]+")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in order, with repeats."""
+    return _WORD.findall(text)
+
+
+def replace_words(text: str, renames: Mapping[str, str]) -> str:
+    """Return text with each whole word that is a key of renames replaced."""
+    return _WORD.sub(lambda match: renames.get(match[0], match[0]), text)
+
+
+def is_whole_value(text: str, name: str) -> bool:
+    """Tell whether name is the whole text, or the value of a path or a flag in it."""
+    escaped = re.escape(name)
+    return re.search(rf"(?:^|[=/]|--?[\w-]+[ ]){escaped}(?:$|[/,;:\s\"'])", text) is not None

@@ -1,0 +1,1475 @@
+"""A slow and naive second implementation of the renderer, to test the real one against.
+
+It loads a stream as plain data, applies each rule in a plain loop and returns plain data. It
+shares no code with the program. What only an eye can judge (bytes, comments, findings, the
+attacher's pod spec) is left out: an attacher object is reduced to names, labels, the annotations
+that a deploying tool reads, and the Job's arguments.
+"""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+Obj = dict[str, Any]
+
+
+class InputError(ValueError):
+    """The stream is at fault: the program must end with exit code 1 and write nothing."""
+
+
+# ---------------------------------------------------------------- text to data, as Kubernetes reads
+
+STR_TAG = "tag:yaml.org,2002:str"
+CORE_TAGS = tuple(f"tag:yaml.org,2002:{name}" for name in ("int", "float", "bool", "null"))
+TRUE = {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"}
+FALSE = {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"}
+NULL = {"", "~", "null", "Null", "NULL"}
+NOT_JSON = {".nan", ".NaN", ".NAN"} | {
+    sign + text for sign in ("", "+", "-") for text in (".inf", ".Inf", ".INF")
+}
+INTEGER = re.compile(
+    r"([-+]?)(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>0|[1-9][0-9]*))"
+)
+FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def resolve_plain(text: str) -> Any:
+    """The value of a plain scalar, as sigs.k8s.io/yaml reads it (YAML 1.1 without dates)."""
+    if text in TRUE:
+        return True
+    if text in FALSE:
+        return False
+    if text in NULL:
+        return None
+    if text in NOT_JSON:
+        raise InputError(f"{text} has no place in JSON")
+    return resolve_number(text)
+
+
+def resolve_number(text: str) -> Any:
+    """An integer or a float, or the text itself where it is neither."""
+    # A number starts with a digit, a sign or a dot.
+    if not text[:1] or text[0] not in "0123456789+-.":
+        return text
+    # Underscores count for nothing; after a dot only one at a time, between digits.
+    between = r"(?<=[0-9])_(?=[0-9])"
+    digits = re.sub(between, "", text) if text[0] == "." else text.replace("_", "")
+    whole = INTEGER.fullmatch(digits)
+    if whole is not None and integer_fits(whole):
+        return integer_value(whole)
+    if FLOAT.fullmatch(digits):
+        value = float(digits)
+        # Go's parser refuses what overflows, and the text stays text.
+        return text if value in (float("inf"), float("-inf")) else value
+    return text
+
+
+def integer_value(match: re.Match[str]) -> int:
+    """The number that an INTEGER match spells."""
+    bases = {"x": 16, "b": 2, "o": 8, "d": 10}
+    name, digits = next((n, d) for n, d in match.groupdict().items() if d is not None)
+    return int(digits, bases[name]) * (-1 if match[1] == "-" else 1)
+
+
+def integer_fits(match: re.Match[str]) -> bool:
+    """Whether Go can hold it: int64, or uint64 when it has no sign."""
+    value = integer_value(match)
+    return -(2**63) <= value < (2**63 if match[1] else 2**64)
+
+
+def scalar_value(event: ScalarEvent) -> Any:
+    """The value of one scalar event: plain ones are resolved, all others are strings."""
+    if event.tag is None or event.tag == "!":
+        return resolve_plain(event.value) if event.implicit[0] else event.value
+    if event.tag == STR_TAG:
+        return event.value
+    if event.tag in CORE_TAGS:
+        return resolve_plain(event.value)
+    raise InputError(f"tag {event.tag}")
+
+
+def key_text(key: Any) -> str:
+    """A mapping key as JSON needs it: text."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, int | float):
+        return go_json(key)
+    raise InputError(f"mapping key {key!r}")
+
+
+class Builder:
+    """Builds plain data from parser events; an alias becomes a copy."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+        self.anchors: dict[str, Any] = {}
+
+    def documents(self) -> list[Any]:
+        found = []
+        for event in self.events:
+            if isinstance(event, DocumentStartEvent):
+                self.anchors = {}
+                found.append(self.node(next(self.events)))
+        return found
+
+    def node(self, event: Any) -> Any:
+        if isinstance(event, AliasEvent):
+            if event.anchor not in self.anchors:
+                raise InputError(f"alias {event.anchor} before its anchor")
+            return copy.deepcopy(self.anchors[event.anchor])
+        value = self.content(event)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value
+        return value
+
+    def content(self, event: Any) -> Any:
+        if isinstance(event, ScalarEvent):
+            return scalar_value(event)
+        if isinstance(event, SequenceStartEvent):
+            return self.sequence()
+        if isinstance(event, MappingStartEvent):
+            return self.mapping()
+        raise InputError(f"unexpected {event}")
+
+    def sequence(self) -> list[Any]:
+        items = []
+        while not isinstance(event := next(self.events), SequenceEndEvent):
+            items.append(self.node(event))
+        return items
+
+    def mapping(self) -> Obj:
+        own: Obj = {}
+        merged: Obj = {}
+        while not isinstance(event := next(self.events), MappingEndEvent):
+            merging = isinstance(event, ScalarEvent) and event.implicit[0] and event.value == "<<"
+            key = self.node(event)
+            value = self.node(next(self.events))
+            if merging:
+                merged = {**merge_sources(value), **merged}
+            elif key_text(key) in own:
+                raise InputError(f"duplicate key {key}")
+            else:
+                own[key_text(key)] = value
+        return {**merged, **own}
+
+
+def merge_sources(value: Any) -> Obj:
+    """What `<<` brings in: a mapping, or a list of them of which the first wins."""
+    result: Obj = {}
+    for source in value if isinstance(value, list) else [value]:
+        if not isinstance(source, dict):
+            raise InputError("<< needs a mapping")
+        result = {**source, **result}
+    return result
+
+
+def no_duplicates(pairs: list[tuple[str, Any]]) -> Obj:
+    """A JSON object, refusing a key that comes twice."""
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise InputError("duplicate key")
+    return dict(pairs)
+
+
+def json_values(text: str) -> list[Any] | None:
+    """The JSON values of a stream that is nothing but JSON objects, else None."""
+    decoder = json.JSONDecoder(object_pairs_hook=no_duplicates)
+    values = []
+    rest = text.strip()
+    if not rest.startswith("{"):
+        return None
+    while rest:
+        try:
+            value, end = decoder.raw_decode(rest)
+        except json.JSONDecodeError:
+            return None
+        values.append(value)
+        rest = rest[end:].strip()
+    return values
+
+
+def load(text: str) -> list[Any]:
+    """All documents of a stream as data, with None for an empty one."""
+    text = text.removeprefix("\ufeff")
+    values = json_values(text)
+    if values is not None:
+        return values
+    try:
+        return Builder(iter(YAML(typ="safe", pure=True).parse(text))).documents()
+    except YAMLError as error:
+        raise InputError(str(error)) from error
+
+
+def is_list(value: Any) -> bool:
+    """Whether it is a List, a ConfigMapList, a ResourceList and so on."""
+    return (
+        isinstance(value, dict)
+        and str(value.get("kind", "")).endswith("List")
+        and isinstance(value.get("items"), list)
+    )
+
+
+def flatten(value: Any) -> list[Obj]:
+    """The objects of one document; an item without a kind has that of its list."""
+    if not is_list(value):
+        return [value] if isinstance(value, dict) else []
+    objects = []
+    for item in value["items"]:
+        if isinstance(item, dict) and "kind" not in item and value["kind"] != "List":
+            kind = value["kind"].removesuffix("List")
+            item = {"apiVersion": value.get("apiVersion", "v1"), "kind": kind, **item}
+        objects.extend(flatten(item))
+    return objects
+
+
+def normalise(text: str) -> list[Obj]:
+    """A stream as a flat list of objects."""
+    return [obj for document in load(text) for obj in flatten(document)]
+
+
+# ------------------------------------------------------------------------------------ JSON and hash
+
+
+def go_number(value: float) -> str:
+    """A float as Go's encoding/json writes it."""
+    if value == 0 or 1e-6 <= abs(value) < 1e21:
+        text = format(Decimal(repr(value)), "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    mantissa, exponent = repr(value).split("e")
+    sign = exponent[0] if exponent[0] == "-" else "+"
+    return f"{mantissa.removesuffix('.0')}e{sign}{exponent.lstrip('+-').lstrip('0')}"
+
+
+def go_string(value: str) -> str:
+    """A string as Go's encoding/json writes it."""
+    text = json.dumps(value, ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def go_json(value: Any) -> str:
+    """Compact JSON with sorted keys and Go's escapes."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{go_string(k)}:{go_json(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(go_json(item) for item in value) + "]"
+    if isinstance(value, str):
+        return go_string(value)
+    if isinstance(value, float):
+        return go_number(value)
+    return json.dumps(value)
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash10(text: str) -> str:
+    """Ten digits of a hash, in the alphabet of kustomize."""
+    return sha256(text)[:10].translate(str.maketrans("013ae", "ghkmt"))
+
+
+def checked_data(obj: Obj, key: str) -> Any:
+    """A data mapping with null values read as empty text, or None where there is no mapping."""
+    data = obj.get(key)
+    if data is None:
+        return None
+    if not isinstance(data, dict):
+        raise InputError(f"{key} is no mapping")
+    for name, value in data.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{key}.{name} is no string")
+    return {name: "" if value is None else value for name, value in data.items()}
+
+
+def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
+    """The hash of a ConfigMap's or Secret's content, as kustomize computes it."""
+    data = checked_data(obj, "data")
+    content: Obj = {"kind": obj["kind"], "name": name, "data": "" if data is None else data}
+    other = "binaryData" if obj["kind"] == "ConfigMap" else "stringData"
+    extra = checked_data(obj, other)
+    if extra is not None:
+        content[other] = extra
+    if obj["kind"] == "Secret":
+        content["type"] = obj.get("type") or ""
+    # What a program writes to may not share its name with the same content made immutable.
+    if not immutable:
+        content["immutable"] = False
+    return hash10(go_json(content))
+
+
+def revision_name(obj: Obj, immutable: bool = True) -> str:
+    """Base name, a dash and the hash, at most 253 characters."""
+    base = name_of(obj)
+    if len(base) + 11 <= 253:
+        return f"{base}-{content_hash(obj, immutable=immutable)}"
+    # The cut must end in a letter or digit, and the whole base name goes into the hash.
+    cut = re.sub(r"[^A-Za-z0-9]+$", "", base[:242])
+    return f"{cut}-{content_hash(obj, base, immutable)}"
+
+
+# -------------------------------------------------------------------------------- reading an object
+
+WORKLOADS = {
+    "": {"Pod", "PodTemplate", "ReplicationController"},
+    "apps": {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"},
+    "extensions": {"Deployment", "DaemonSet", "ReplicaSet"},
+    "batch": {"Job", "CronJob"},
+    "argoproj.io": {
+        "Rollout",
+        "Experiment",
+        "AnalysisTemplate",
+        "ClusterAnalysisTemplate",
+        "AnalysisRun",
+    },
+}
+ATTACHER_KINDS = ("ServiceAccount", "Role", "RoleBinding", "Job")
+MANAGED = "postrender/managed"
+BASE_NAME = "postrender/base-name"
+REVISION = "postrender/revision"
+CHECKSUM = "postrender/checksum"
+WAVE = "argocd.argoproj.io/sync-wave"
+FILENAME = "postrenderer.helm.sh/postrender-filename"
+
+
+def sub(value: Any, *keys: str) -> Obj:
+    """The mapping below some keys, or an empty one."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any, *keys: str) -> list[Obj]:
+    """The mappings in the list below some keys."""
+    found = sub(value, *keys[:-1]).get(keys[-1])
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def make(value: Obj, *keys: str) -> Obj:
+    """The mapping below some keys, made where it is absent or null."""
+    for key in keys:
+        if not isinstance(value.get(key), dict):
+            value[key] = {}
+        value = value[key]
+    return value
+
+
+def text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def kind_of(obj: Obj) -> str:
+    return text_or_none(obj.get("kind")) or ""
+
+
+def group_of(obj: Obj) -> str:
+    version = text_or_none(obj.get("apiVersion")) or ""
+    return version.split("/")[0] if "/" in version else ""
+
+
+def name_of(obj: Obj) -> str:
+    return text_or_none(sub(obj, "metadata").get("name")) or ""
+
+
+def namespace_of(obj: Obj) -> str | None:
+    return text_or_none(sub(obj, "metadata").get("namespace"))
+
+
+def annotation(obj: Obj, key: str) -> str | None:
+    return text_or_none(sub(obj, "metadata", "annotations").get(key))
+
+
+def label(obj: Obj, key: str) -> str | None:
+    return text_or_none(sub(obj, "metadata", "labels").get(key))
+
+
+def is_hook(obj: Obj) -> bool:
+    """A hook of Helm or of Argo CD."""
+    found = sub(obj, "metadata", "annotations")
+    return "helm.sh/hook" in found or "argocd.argoproj.io/hook" in found
+
+
+def is_workload(obj: Obj) -> bool:
+    return kind_of(obj) in WORKLOADS.get(group_of(obj), set())
+
+
+def is_frozen(obj: Obj) -> bool:
+    """What must keep the base names it gives: Jobs, Pods, hooks and what has no name."""
+    immutable = is_workload(obj) and kind_of(obj) in ("Job", "Pod")
+    return immutable or is_hook(obj) or not name_of(obj)
+
+
+def is_attacher(obj: Obj) -> bool:
+    """Ours, from an earlier run."""
+    return kind_of(obj) in ATTACHER_KINDS and label(obj, MANAGED) is not None
+
+
+def is_config(obj: Obj, kind: str) -> bool:
+    """A ConfigMap or Secret that has an identity."""
+    return kind_of(obj) == kind and group_of(obj) == "" and name_of(obj) != ""
+
+
+def is_marked_revision(obj: Obj) -> bool:
+    """A revision that bears our label and base name."""
+    return label(obj, MANAGED) is not None and annotation(obj, BASE_NAME) is not None
+
+
+def is_revision(obj: Obj) -> bool:
+    """A revision of ours, or anything whose name ends in the hash of its own content."""
+    if is_marked_revision(obj):
+        return True
+    try:
+        hashes = [content_hash(obj), content_hash(obj, immutable=False)]
+    except InputError:
+        return False
+    return any(name_of(obj).endswith(f"-{value}") for value in hashes)
+
+
+def templates_of(obj: Obj) -> list[Obj]:
+    """The pod templates of a workload, in order. A Pod is its own."""
+    if not is_workload(obj):
+        return []
+    kind = kind_of(obj)
+    if kind == "Pod":
+        return [obj]
+    if kind == "PodTemplate":
+        return under(obj)
+    if kind == "CronJob":
+        return under(sub(obj, "spec", "jobTemplate", "spec"))
+    if kind == "Experiment":
+        return [template for part in items(obj, "spec", "templates") for template in under(part)]
+    if kind in ("AnalysisTemplate", "ClusterAnalysisTemplate", "AnalysisRun"):
+        jobs = [sub(metric, "provider", "job", "spec") for metric in items(obj, "spec", "metrics")]
+        return [template for job in jobs for template in under(job)]
+    return under(sub(obj, "spec"))
+
+
+def under(spec: Obj) -> list[Obj]:
+    """The template of a spec, if it has one."""
+    return [spec["template"]] if isinstance(spec.get("template"), dict) else []
+
+
+def has_many_templates(obj: Obj) -> bool:
+    return kind_of(obj) in (
+        "Experiment",
+        "AnalysisTemplate",
+        "ClusterAnalysisTemplate",
+        "AnalysisRun",
+    )
+
+
+def render_id(obj: Obj) -> str:
+    """The id of a workload's pod template, or of the list of them."""
+    cleaned = [clean_template(template) for template in templates_of(obj)]
+    return sha256(go_json(cleaned if has_many_templates(obj) else cleaned[0]))[:10]
+
+
+def clean_template(template: Obj) -> Obj:
+    """A template without the annotations that do not count and without what they leave empty."""
+    result = copy.deepcopy(template)
+    metadata = result.get("metadata")
+    if isinstance(metadata, dict):
+        for key in (REVISION, FILENAME):
+            sub(metadata, "annotations").pop(key, None)
+        if "annotations" in metadata and metadata["annotations"] in (None, {}):
+            del metadata["annotations"]
+    if "metadata" in result and result["metadata"] in (None, {}):
+        del result["metadata"]
+    return result
+
+
+# --------------------------------------------------------------------------------------- references
+
+
+@dataclass
+class Slot:
+    """One place that names a ConfigMap or Secret: holder[key]."""
+
+    owner: Obj
+    holder: Any
+    key: Any
+    kind: str
+    template: Obj | None = None
+    # Whether it is a reason to make a revision.
+    counts: bool = True
+    # Whether attach sees it in the cluster.
+    seen: bool = True
+    # Whether the text may hold the name as one word among others.
+    word: bool = False
+    # "ns/" in an ingress annotation.
+    prefix: str = ""
+
+    @property
+    def namespace(self) -> str | None:
+        return self.prefix[:-1] or namespace_of(self.owner)
+
+    def read(self) -> list[str]:
+        """The names in it."""
+        text = str(self.holder[self.key]).removeprefix(self.prefix)
+        return re.findall(r"[A-Za-z0-9.-]+", text) if self.word else [text]
+
+    def write(self, old: str, new: str) -> None:
+        text = str(self.holder[self.key])
+        if self.word:
+            pattern = rf"(?<![A-Za-z0-9.-]){re.escape(old)}(?![A-Za-z0-9.-])"
+            self.holder[self.key] = re.sub(pattern, lambda _: new, text)
+        else:
+            self.holder[self.key] = self.prefix + new
+
+
+def pod_places(spec: Obj) -> list[tuple[Obj, str, str]]:
+    """(holder, key, kind) of every reference in a pod spec."""
+    places: list[tuple[Obj, str, str]] = []
+    for volume in items(spec, "volumes"):
+        places += volume_places(volume)
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        for container in items(spec, group):
+            places += container_places(container)
+    places += [(secret, "name", "Secret") for secret in items(spec, "imagePullSecrets")]
+    return places
+
+
+def volume_places(volume: Obj) -> list[tuple[Obj, str, str]]:
+    places = [(sub(volume, "configMap"), "name", "ConfigMap")]
+    places.append((sub(volume, "secret"), "secretName", "Secret"))
+    for source in items(volume, "projected", "sources"):
+        places.append((sub(source, "configMap"), "name", "ConfigMap"))
+        places.append((sub(source, "secret"), "name", "Secret"))
+    places.append((sub(volume, "csi", "nodePublishSecretRef"), "name", "Secret"))
+    for driver in ("flexVolume", "rbd", "iscsi", "cephfs"):
+        places.append((sub(volume, driver, "secretRef"), "name", "Secret"))
+    places.append((sub(volume, "azureFile"), "secretName", "Secret"))
+    return places
+
+
+def container_places(container: Obj) -> list[tuple[Obj, str, str]]:
+    places = []
+    for env in items(container, "env"):
+        places.append((sub(env, "valueFrom", "configMapKeyRef"), "name", "ConfigMap"))
+        places.append((sub(env, "valueFrom", "secretKeyRef"), "name", "Secret"))
+    for source in items(container, "envFrom"):
+        places.append((sub(source, "configMapRef"), "name", "ConfigMap"))
+        places.append((sub(source, "secretRef"), "name", "Secret"))
+    return places
+
+
+def template_slots(obj: Obj) -> list[Slot]:
+    """The references in a workload's pod templates."""
+    slots = []
+    for template in templates_of(obj):
+        for holder, key, kind in pod_places(sub(template, "spec")):
+            slots.append(Slot(obj, holder, key, kind, template))
+    # A cluster-wide template is nothing that attach can read.
+    for slot in slots:
+        slot.seen = kind_of(obj) != "ClusterAnalysisTemplate"
+    return slots
+
+
+NGINX = "nginx.ingress.kubernetes.io/"
+NGINX_SECRETS = ("auth-secret", "auth-tls-secret", "proxy-ssl-secret")
+
+
+def other_slots(obj: Obj) -> list[Slot]:
+    """The references of built-in kinds outside pod templates."""
+    slots = []
+    kind, group = kind_of(obj), group_of(obj)
+    if group == "argoproj.io" and is_workload(obj) and has_many_templates(obj):
+        for argument in items(obj, "spec", "args"):
+            holder = sub(argument, "valueFrom", "secretKeyRef")
+            slots.append(Slot(obj, holder, "name", "Secret", seen=False))
+    if kind == "ServiceAccount" and group == "":
+        for key in ("imagePullSecrets", "secrets"):
+            slots += [Slot(obj, one, "name", "Secret", seen=False) for one in items(obj, key)]
+    if kind == "Ingress" and group in ("networking.k8s.io", "extensions"):
+        slots += ingress_slots(obj)
+    return slots
+
+
+def ingress_slots(obj: Obj) -> list[Slot]:
+    hosts = items(obj, "spec", "tls")
+    slots = [Slot(obj, tls, "secretName", "Secret", seen=False) for tls in hosts]
+    annotations = sub(obj, "metadata", "annotations")
+    keys = {NGINX + key: "Secret" for key in NGINX_SECRETS}
+    keys[NGINX + "fastcgi-params-configmap"] = "ConfigMap"
+    for key, kind in keys.items():
+        value = annotations.get(key)
+        if isinstance(value, str):
+            prefix = value[: value.index("/") + 1] if "/" in value else ""
+            # An Ingress alone is a reason to revise a Secret, not a ConfigMap.
+            counts = kind == "Secret"
+            slots.append(
+                Slot(obj, annotations, key, kind, counts=counts, seen=False, prefix=prefix)
+            )
+    return slots
+
+
+def path_steps(path: str) -> list[str]:
+    """`spec.a[]["b.c"].*` as its steps: spec, a, [], b.c, *."""
+    found = re.findall(r'\["((?:[^"\\]|\\.)*)"\]|(\[\])|([^.\[\]]+)', path)
+    return [quoted or each or plain for quoted, each, plain in found]
+
+
+def path_places(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
+    """(holder, key) of everything that a path reaches."""
+    if isinstance(value, list):
+        keys: list[Any] = list(range(len(value))) if steps[0] == "[]" else []
+    elif isinstance(value, dict):
+        keys = list(value) if steps[0] == "*" else [key for key in value if key == steps[0]]
+    else:
+        keys = []
+    if len(steps) == 1:
+        return [(value, key) for key in keys]
+    return [place for key in keys for place in path_places(value[key], steps[1:])]
+
+
+def rule_slots(obj: Obj, rules: list[Obj]) -> list[Slot]:
+    """The references that the user's path rules find."""
+    slots = []
+    for rule in rules:
+        fits = rule["kind"] == kind_of(obj) and rule.get("group", group_of(obj)) == group_of(obj)
+        if not fits or not fnmatch.fnmatchcase(name_of(obj), rule.get("name", "*")):
+            continue
+        for holder, key in path_places(obj, path_steps(rule["path"])):
+            target = rule.get("target", "ConfigMap")
+            word = rule.get("match", "whole") == "word"
+            slots.append(Slot(obj, holder, key, target, seen=False, word=word))
+    return slots
+
+
+def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
+    """The references in anything that looks like a pod spec inside a custom kind."""
+    slots = []
+    if isinstance(value, dict):
+        if any("name" in one for one in items(value, "containers")):
+            for holder, key, kind in pod_places(value):
+                slots.append(Slot(obj, holder, key, kind, seen=False))
+        else:
+            slots += [slot for child in value.values() for slot in embedded_slots(obj, child)]
+    elif isinstance(value, list):
+        slots += [slot for child in value for slot in embedded_slots(obj, child)]
+    return slots
+
+
+# ------------------------------------------------------------------------------------ one rendering
+
+
+@dataclass
+class Options:
+    namespace: str | None
+    secrets: bool
+    keep_original: bool
+    attacher: bool
+    immutable: bool
+    config: Obj
+
+
+@dataclass
+class Run:
+    """Everything that one rendering knows."""
+
+    options: Options
+    objects: list[Obj]
+    earlier: list[Obj] = field(default_factory=list)
+    slots: list[Slot] = field(default_factory=list)
+    # By id() of an object: its original text as data, its strategy, the name of its revision.
+    originals: dict[int, Obj] = field(default_factory=dict)
+    strategies: dict[int, str] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    bases: dict[int, str] = field(default_factory=dict)
+    kept: set[int] = field(default_factory=set)
+    dropped: set[int] = field(default_factory=set)
+    # What each slot led to before anything was renamed.
+    targets: list[tuple[Slot, str, Obj]] = field(default_factory=list)
+
+    def kinds(self) -> list[str]:
+        return ["ConfigMap", "Secret"] if self.options.secrets else ["ConfigMap"]
+
+    def configs(self) -> list[Obj]:
+        return [obj for obj in self.objects if self.is_config(obj)]
+
+    def is_config(self, obj: Obj) -> bool:
+        return any(is_config(obj, kind) for kind in self.kinds())
+
+    def same_namespace(self, namespace: str | None) -> str | None:
+        """An absent namespace is the one that --namespace names."""
+        return namespace or self.options.namespace
+
+    def sole_namespace(self) -> str | None:
+        """The one explicit namespace of all workloads and ConfigMaps, if there is just one."""
+        found = {namespace_of(obj) for obj in [*self.configs(), *filter(is_workload, self.objects)]}
+        found.discard(None)
+        return found.pop() if len(found) == 1 else None
+
+    def find(self, candidates: list[Obj], name: str, namespace: str | None) -> Obj | None:
+        """The object of a name that a reference from a namespace means."""
+        named = [obj for obj in candidates if name_of(obj) == name]
+        # First: the same namespace text.
+        for obj in named:
+            if namespace_of(obj) == namespace:
+                return obj
+        # Second: the namespace of --namespace and an absent one are the same.
+        if self.options.namespace is not None:
+            for obj in named:
+                if self.same_namespace(namespace_of(obj)) == self.same_namespace(namespace):
+                    return obj
+            return None
+        # Third: the only candidate, where the stream speaks of one explicit namespace only.
+        only = self.sole_namespace()
+        places = {namespace_of(obj) for obj in named} | {namespace}
+        if len({namespace_of(obj) for obj in named}) == 1 and places == {None, only}:
+            return named[0]
+        return None
+
+    def target(self, slot: Slot, name: str) -> Obj | None:
+        if slot.kind not in self.kinds():
+            return None
+        candidates = [obj for obj in self.configs() if is_config(obj, slot.kind)]
+        return self.find(candidates, name, slot.namespace)
+
+    def is_immutable(self, obj: Obj) -> bool:
+        """What the object says, else its rule, else the configuration."""
+        own = obj.get("immutable")
+        if isinstance(own, bool):
+            return own
+        return bool(self.rule_for(obj).get("immutable", self.options.immutable))
+
+    def rule_for(self, obj: Obj) -> Obj:
+        """The first rule of the configuration that matches."""
+        for rule in self.options.config.get("rules", []):
+            if self.rule_matches(rule.get("match", {}), obj):
+                return dict(rule)
+        return {}
+
+    def rule_matches(self, match: Obj, obj: Obj) -> bool:
+        labels = sub(obj, "metadata", "labels")
+        namespace = self.same_namespace(namespace_of(obj)) or ""
+        return (
+            match.get("kind", kind_of(obj)) == kind_of(obj)
+            and fnmatch.fnmatchcase(self.base_of(obj), match.get("name", "*"))
+            and fnmatch.fnmatchcase(namespace, match.get("namespace", "*"))
+            and all(labels.get(key) == value for key, value in match.get("labels", {}).items())
+            and match.get("referenced", self.is_used(obj)) == self.is_used(obj)
+        )
+
+    def base_of(self, obj: Obj) -> str:
+        return self.bases.get(id(obj)) or name_of(obj)
+
+    def is_used(self, obj: Obj) -> bool:
+        """Whether something that can be rewritten names it, in a way that counts."""
+        return any(
+            target is obj and slot.counts and slot.owner is not obj and not is_frozen(slot.owner)
+            for slot, _, target in self.targets
+        )
+
+    def is_pinned(self, obj: Obj) -> bool:
+        """Whether something that cannot be rewritten names it."""
+        return any(target is obj and is_frozen(slot.owner) for slot, _, target in self.targets)
+
+    def is_member(self, obj: Obj) -> bool:
+        """Whether it is a revision that an attacher looks after: made now, or by an earlier run."""
+        return id(obj) in self.names or (self.is_config(obj) and is_marked_revision(obj))
+
+
+def reference_render(
+    text: str,
+    *,
+    namespace: str | None = None,
+    secrets: bool = False,
+    keep_original: bool = False,
+    attacher: bool = True,
+    immutable: bool = True,
+    config: Obj | None = None,
+) -> list[Obj]:
+    """The objects that rendering a stream must result in, in order."""
+    config = copy.deepcopy(config or {})
+    options = Options(
+        namespace=namespace or config.get("namespace"),
+        secrets=secrets or bool(config.get("secrets", False)),
+        keep_original=keep_original or bool(config.get("keepOriginal", False)),
+        attacher=attacher and bool(sub(config, "attacher").get("enabled", True)),
+        immutable=immutable and bool(config.get("immutable", True)),
+        config=config,
+    )
+    objects = normalise(text)
+    run = Run(options, [obj for obj in objects if not is_attacher(obj)])
+    run.earlier = [obj for obj in objects if is_attacher(obj)]
+    return render(run)
+
+
+def render(run: Run) -> list[Obj]:
+    for obj in run.objects:
+        run.originals[id(obj)] = copy.deepcopy(obj)
+    auto_mount(run)
+    find_slots(run)
+    choose_strategies(run)
+    refuse_duplicates(run)
+    name_revisions(run)
+    rewrite_references(run)
+    add_resource_names(run)
+    add_checksums(run)
+    sets = find_sets(run)
+    annotate_templates(run)
+    mark_revisions(run, sets)
+    result = assemble(run, sets)
+    if run.options.attacher:
+        for one in sets:
+            result += attacher_objects(run, one)
+    return result
+
+
+def auto_mount(run: Run) -> None:
+    """Mount what asks to be mounted; its name is written as any chart would, and revised later."""
+    for config in run.configs():
+        path = annotation(config, "postrender/mount-path")
+        env_from = annotation(config, "postrender/env-from") == "true"
+        if not (path or env_from) or is_hook(config):
+            continue
+        # A revision drives nothing, nor does the original that an earlier run left beside it.
+        if is_revision(config) or has_revision(run, config):
+            continue
+        wanted = annotation(config, "postrender/containers")
+        for template in templates_of(mount_target(run, config)):
+            mount_in_template(config, template, path, env_from, wanted)
+
+
+def has_revision(run: Run, config: Obj) -> bool:
+    name = revision_name(config, run.is_immutable(config))
+    return any(
+        name_of(obj) == name
+        and kind_of(obj) == kind_of(config)
+        and namespace_of(obj) == namespace_of(config)
+        for obj in run.configs()
+    )
+
+
+def mount_target(run: Run, config: Obj) -> Obj:
+    """The workload to mount in: the one that is named, else the only one of the namespace."""
+    home = run.same_namespace(namespace_of(config))
+    there = [
+        obj
+        for obj in run.objects
+        if is_workload(obj)
+        and not is_frozen(obj)
+        and run.same_namespace(namespace_of(obj)) == home
+        and (templates_of(obj) or sub(obj, "spec", "workloadRef"))
+    ]
+    wanted = annotation(config, "postrender/mount-in")
+    if wanted is not None:
+        there = [obj for obj in there if f"{kind_of(obj)}/{name_of(obj)}" == wanted]
+    # A Rollout stands for the workload it refers to.
+    found: list[Obj] = []
+    for obj in there:
+        real = referred_workload(run, obj) or obj
+        if not any(real is one for one in found):
+            found.append(real)
+    if len(found) != 1:
+        raise InputError(f"{name_of(config)}: {len(found)} workloads to mount in")
+    return found[0]
+
+
+def mount_in_template(
+    config: Obj, template: Obj, path: str | None, env_from: bool, wanted: str | None
+) -> None:
+    name = name_of(config)
+    spec = make(template, "spec")
+    key = ("configMap", "name") if kind_of(config) == "ConfigMap" else ("secret", "secretName")
+    volume = "postrender-" + re.sub(r"[^a-z0-9-]", "-", name.lower())
+    if path:
+        spec.setdefault("volumes", []).append({"name": volume, key[0]: {key[1]: name}})
+    chosen = items(spec, "containers")
+    if wanted is not None:
+        names = [one.strip() for one in wanted.split(",")]
+        every = chosen + items(spec, "initContainers")
+        chosen = [one for one in every if one.get("name") in names]
+        if len(chosen) != len(names):
+            raise InputError(f"{name}: containers {wanted}")
+    for container in chosen:
+        if path:
+            mount = {"name": volume, "mountPath": path, "readOnly": True}
+            container.setdefault("volumeMounts", []).append(mount)
+        if env_from:
+            reference = "configMapRef" if kind_of(config) == "ConfigMap" else "secretRef"
+            container.setdefault("envFrom", []).append({reference: {"name": name}})
+
+
+def referred_workload(run: Run, obj: Obj) -> Obj | None:
+    """The workload that a Rollout's workloadRef names."""
+    if kind_of(obj) != "Rollout" or not is_workload(obj):
+        return None
+    ref = sub(obj, "spec", "workloadRef")
+    candidates = [
+        one for one in run.objects if is_workload(one) and kind_of(one) == ref.get("kind")
+    ]
+    name = text_or_none(ref.get("name"))
+    return run.find(candidates, name, namespace_of(obj)) if name else None
+
+
+def find_slots(run: Run) -> None:
+    """All references, and where each leads."""
+    rules = run.options.config.get("references", [])
+    for obj in run.objects:
+        slots = template_slots(obj) + other_slots(obj)
+        # A revision is never edited again.
+        if not (run.is_config(obj) and is_revision(obj)):
+            slots += rule_slots(obj, rules)
+        if run.options.config.get("embeddedPodSpecs") and not is_workload(obj):
+            slots += embedded_slots(obj, obj)
+        run.slots += [
+            slot
+            for slot in slots
+            if isinstance(slot.holder, dict | list) and readable(slot.holder, slot.key)
+        ]
+    for slot in run.slots:
+        for name in slot.read():
+            target = run.target(slot, name)
+            if target is not None:
+                run.targets.append((slot, name, target))
+
+
+def readable(holder: Any, key: Any) -> bool:
+    """Whether there is a string at the place."""
+    if isinstance(holder, dict) and key not in holder:
+        return False
+    return text_or_none(holder[key]) is not None
+
+
+def choose_strategies(run: Run) -> None:
+    for obj in run.configs():
+        run.strategies[id(obj)] = strategy_of(run, obj)
+        if run.strategies[id(obj)] == "rename" and keeps_original(run, obj):
+            run.kept.add(id(obj))
+
+
+def strategy_of(run: Run, obj: Obj) -> str:
+    """rename, checksum or ignore."""
+    # Hooks and revisions are left alone, and so is what nothing rewritable names.
+    if is_hook(obj) or is_revision(obj) or not run.is_used(obj):
+        return "ignore"
+    # The annotation wins over the rules, and the default is to rename.
+    own = annotation(obj, "postrender/strategy")
+    strategy = own or str(run.rule_for(obj).get("strategy", "rename"))
+    if strategy not in ("rename", "checksum", "ignore"):
+        raise InputError(f"strategy {strategy}")
+    return strategy
+
+
+def keeps_original(run: Run, obj: Obj) -> bool:
+    """Whether the base name stays beside the revision."""
+    return (
+        run.is_pinned(obj)
+        or annotation(obj, "postrender/keep-original") == "true"
+        or bool(run.rule_for(obj).get("keepOriginal", run.options.keep_original))
+    )
+
+
+def refuse_duplicates(run: Run) -> None:
+    """One object twice is one when both are the same, and an error when they differ."""
+    for first in run.configs():
+        if run.strategies[id(first)] == "ignore" or id(first) in run.dropped:
+            continue
+        for other in run.configs():
+            if other is first or identity(other) != identity(first):
+                continue
+            if run.originals[id(other)] != run.originals[id(first)]:
+                raise InputError(f"two different {name_of(first)}")
+            run.dropped.add(id(other))
+            run.strategies[id(other)] = "ignore"
+
+
+def identity(obj: Obj) -> tuple[str, str, str | None, str]:
+    return group_of(obj), kind_of(obj), namespace_of(obj), name_of(obj)
+
+
+def name_revisions(run: Run) -> None:
+    for obj in run.configs():
+        run.bases[id(obj)] = name_of(obj)
+    for obj in run.configs():
+        final_content(run, obj, [])
+    for obj in run.configs():
+        if id(obj) in run.names:
+            obj["metadata"]["name"] = run.names[id(obj)]
+
+
+def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
+    """Name a revision after those that a path rule writes into its data."""
+    if any(one is obj for one in waiting):
+        raise InputError("a cycle: " + ", ".join(name_of(one) for one in waiting))
+    if id(obj) in run.names:
+        return
+    for slot, name, target in run.targets:
+        if slot.owner is obj and run.strategies[id(target)] == "rename" and not is_frozen(obj):
+            final_content(run, target, [*waiting, obj])
+            slot.write(name, run.names[id(target)])
+    if run.strategies[id(obj)] == "rename":
+        run.names[id(obj)] = revision_name(obj, run.is_immutable(obj))
+
+
+def rewrite_references(run: Run) -> None:
+    for slot, name, target in run.targets:
+        if id(target) in run.names and not is_frozen(slot.owner):
+            slot.write(name, run.names[id(target)])
+
+
+def add_resource_names(run: Run) -> None:
+    """Roles get the revision's name after the base name; nothing is taken away."""
+    for obj in run.objects:
+        rbac = kind_of(obj) in ("Role", "ClusterRole") and not is_frozen(obj)
+        if not rbac or group_of(obj) != "rbac.authorization.k8s.io":
+            continue
+        for rule in items(obj, "rules"):
+            resources, names = rule.get("resources"), rule.get("resourceNames")
+            if isinstance(resources, list) and isinstance(names, list):
+                kinds = [
+                    kind
+                    for kind, plural in (("ConfigMap", "configmaps"), ("Secret", "secrets"))
+                    if plural in resources
+                ]
+                rule["resourceNames"] = with_revisions(run, obj, kinds, names)
+
+
+def with_revisions(run: Run, role: Obj, kinds: list[str], names: list[Any]) -> list[Any]:
+    result = []
+    for name in names:
+        result.append(name)
+        for config in run.configs():
+            revision = run.names.get(id(config))
+            meant = kind_of(config) in kinds and role_means(run, role, config, name)
+            if revision is not None and meant and revision not in names + result:
+                result.append(revision)
+    return result
+
+
+def role_means(run: Run, role: Obj, config: Obj, name: Any) -> bool:
+    """A Role means its own namespace, a ClusterRole any."""
+    if run.bases[id(config)] != name:
+        return False
+    if kind_of(role) == "ClusterRole":
+        return True
+    candidates = [run.originals[id(obj)] for obj in run.configs() if same_kind(obj, config)]
+    return run.find(candidates, name, namespace_of(role)) is run.originals[id(config)]
+
+
+def same_kind(one: Obj, other: Obj) -> bool:
+    return kind_of(one) == kind_of(other)
+
+
+def add_checksums(run: Run) -> None:
+    """A template that names checksum ConfigMaps gets one annotation over all their contents."""
+    for obj in run.objects:
+        for template in templates_of(obj):
+            lines = set()
+            for slot, _, target in run.targets:
+                chosen = run.strategies[id(target)] == "checksum"
+                if slot.template is template and chosen and not is_frozen(obj):
+                    lines.add(f"{name_of(target)}={content_hash(target)}\n")
+            if lines:
+                annotations = make(template, "metadata", "annotations")
+                annotations[CHECKSUM] = sha256("".join(sorted(lines)))
+
+
+# ---------------------------------------------------------------------------------- sets and labels
+
+
+@dataclass
+class Set:
+    """The attacher objects of one namespace, and what they look after."""
+
+    name: str
+    namespace: str | None
+    # The same for an absent namespace and the one of --namespace.
+    home: str | None
+    members: list[Obj] = field(default_factory=list)
+    # (workload as an argument names it, sync wave, the revisions it names), in stream order
+    workloads: list[tuple[Obj, str, list[Obj]]] = field(default_factory=list)
+
+
+def revisions_of(run: Run, obj: Obj, template: Obj | None = None) -> list[Obj]:
+    """The revisions that the templates of a workload name, or one of its templates."""
+    found: list[Obj] = []
+    for slot, _, target in run.targets:
+        fits = slot.owner is obj and slot.template is not None
+        if template is not None:
+            fits = slot.template is template
+        if fits and run.is_member(target) and not any(target is one for one in found):
+            found.append(target)
+    return found
+
+
+def attached_workloads(run: Run) -> list[Obj]:
+    """The workloads that were rewritten, or would have been had an earlier run not done it."""
+    return [
+        obj
+        for obj in run.objects
+        if is_workload(obj)
+        and kind_of(obj) != "ClusterAnalysisTemplate"
+        and not is_frozen(obj)
+        and revisions_of(run, obj)
+    ]
+
+
+def set_name(obj: Obj) -> str:
+    """`<workload>-<kind>-attach`, at most 52 characters."""
+    full = f"{name_of(obj)}-{kind_of(obj).lower()}-attach"
+    if len(full) <= 52:
+        return full
+    return full[:41].rstrip("-.") + "-" + sha256(full)[:10]
+
+
+def find_sets(run: Run) -> list[Set]:
+    """One set for each namespace with a rewritten workload, named after the first."""
+    sets: list[Set] = []
+    for obj in attached_workloads(run):
+        home = run.same_namespace(namespace_of(obj))
+        if not any(one.home == home for one in sets):
+            sets.append(Set(set_name(obj), namespace_of(obj), home))
+    for one in sets:
+        one.members = [
+            obj for obj in run.configs() if run.is_member(obj) and set_of(run, sets, obj) is one
+        ]
+    return sets
+
+
+def set_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
+    """The set of the first workload that names a revision, else that of its namespace."""
+    homes = [
+        run.same_namespace(namespace_of(obj))
+        for obj in attached_workloads(run)
+        if any(config is one for one in revisions_of(run, obj))
+    ]
+    homes.append(run.same_namespace(namespace_of(config)))
+    for home in homes:
+        for one in sets:
+            if one.home == home:
+                return one
+    return None
+
+
+def label_of(run: Run, sets: list[Set], config: Obj) -> str:
+    """The name of a revision's set; without a workload the first object that names it gives it."""
+    found = set_of(run, sets, config)
+    if found is not None:
+        return found.name
+    owners = [slot.owner for slot, _, target in run.targets if target is config]
+    return set_name(next(owner for owner in owners if not is_frozen(owner)))
+
+
+def annotate_templates(run: Run) -> None:
+    """Each template that names a revision says which render it is of."""
+    for obj in run.objects:
+        if is_frozen(obj) or not revisions_of(run, obj):
+            continue
+        for template in templates_of(obj):
+            if revisions_of(run, obj, template):
+                make(template, "metadata", "annotations")[REVISION] = render_id(obj)
+
+
+def mark_revisions(run: Run, sets: list[Set]) -> None:
+    """The label, the annotations and `immutable` of every revision made now."""
+    for obj in run.configs():
+        if id(obj) not in run.names:
+            continue
+        obj["immutable"] = run.is_immutable(obj)
+        make(obj, "metadata", "labels")[MANAGED] = label_of(run, sets, obj)
+        annotations = make(obj, "metadata", "annotations")
+        annotations[BASE_NAME] = run.bases[id(obj)]
+        annotations["helm-diff/base-name"] = run.bases[id(obj)]
+        if run.options.attacher:
+            annotations["helm.sh/resource-policy"] = "keep"
+            annotations["kustomize.toolkit.fluxcd.io/prune"] = "disabled"
+            add_option(annotations, "argocd.argoproj.io/sync-options", "Prune=false")
+            add_option(annotations, "argocd.argoproj.io/compare-options", "IgnoreExtraneous")
+            if any(target is obj and not slot.seen for slot, _, target in run.targets):
+                annotations["postrender/sweep"] = "false"
+
+
+def add_option(annotations: Obj, key: str, option: str) -> None:
+    """Append to a comma-separated value what it does not have yet."""
+    before = annotations.get(key) or ""
+    present = [one.strip() for one in before.split(",") if one.strip()]
+    if option not in present:
+        annotations[key] = f"{before},{option}" if present else option
+
+
+def assemble(run: Run, sets: list[Set]) -> list[Obj]:
+    """The objects in their order, a kept original before its revision."""
+    result: list[Obj] = []
+    for obj in run.objects:
+        if id(obj) in run.dropped:
+            continue
+        if id(obj) in run.kept:
+            result.append(run.originals[id(obj)])
+        # The original that an earlier run kept has its revision beside it already.
+        before = [identity(one) for key, one in run.originals.items() if key != id(obj)]
+        if id(obj) not in run.names or identity(obj) not in before:
+            result.append(obj)
+    # Attacher objects of another set are not ours to remove.
+    current = {(one.name, one.home) for one in sets}
+    for obj in run.earlier:
+        place = run.same_namespace(namespace_of(obj))
+        if (label(obj, MANAGED), place) not in current:
+            result.append(reduced(obj))
+    return result
+
+
+# ----------------------------------------------------------------------------- the attacher objects
+
+
+def wave_of(obj: Obj) -> int:
+    """The sync wave, 0 where it says none."""
+    text = annotation(obj, WAVE) or "0"
+    return int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else 0
+
+
+def is_early_hook(obj: Obj) -> bool:
+    """A hook that Argo CD runs before or in the sync."""
+    argo = annotation(obj, "argocd.argoproj.io/hook")
+    if argo is not None:
+        return bool({one.strip() for one in argo.split(",")} & {"PreSync", "Sync"})
+    helm = annotation(obj, "helm.sh/hook") or ""
+    return bool({one.strip() for one in helm.split(",")} & {"pre-install", "pre-upgrade"})
+
+
+def job_mode(run: Run) -> bool:
+    """Whether the attacher is an ordinary Job instead of a hook."""
+    mode = sub(run.options.config, "attacher").get("mode", "auto")
+    if mode != "auto":
+        return bool(mode == "job")
+    waves = {wave_of(obj) for obj in run.objects if not is_hook(obj)}
+    return len(waves) > 1 or any(is_early_hook(obj) for obj in run.objects)
+
+
+def workload_entries(run: Run, one: Set) -> list[tuple[Obj, str, list[Obj]]]:
+    """(workload, render id, revisions) of a set; a Rollout has those of its workloadRef."""
+    entries = []
+    attached = attached_workloads(run)
+    for obj in run.objects:
+        real = referred_workload(run, obj) or obj
+        here = run.same_namespace(namespace_of(obj)) == one.home
+        if here and not is_frozen(obj) and any(real is other for other in attached):
+            entries.append((obj, render_id(real), revisions_of(run, real)))
+    return entries
+
+
+def member_text(obj: Obj) -> str:
+    return f"{kind_of(obj).lower()}/{name_of(obj)}"
+
+
+def attacher_objects(run: Run, one: Set) -> list[Obj]:
+    """ServiceAccount, Role, RoleBinding and a Job for each wave of a set."""
+    entries = workload_entries(run, one)
+    waves = sorted({wave_of(obj) for obj, _, _ in entries})
+    result = []
+    for kind in ("ServiceAccount", "Role", "RoleBinding"):
+        create = sub(run.options.config, "attacher", "serviceAccount").get("create", True)
+        if kind != "ServiceAccount" or create:
+            result.append(bare_object(one, kind, one.name, waves[0]))
+    for wave in waves:
+        result.append(attacher_job(run, one, wave, entries))
+    return result
+
+
+def bare_object(one: Set, kind: str, name: str, wave: int) -> Obj:
+    metadata: Obj = {"name": name, "labels": {MANAGED: one.name}, "annotations": {}}
+    if one.namespace is not None:
+        metadata["namespace"] = one.namespace
+    if wave != 0:
+        metadata["annotations"][WAVE] = str(wave)
+    return {"kind": kind, "metadata": metadata}
+
+
+def attacher_job(run: Run, one: Set, wave: int, entries: list[tuple[Obj, str, list[Obj]]]) -> Obj:
+    job = bare_object(one, "Job", f"{one.name}-HASH", wave)
+    job["metadata"]["annotations"].update(
+        {
+            "argocd.argoproj.io/sync-options": "Prune=false",
+            "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+        }
+        if job_mode(run)
+        else {
+            "helm.sh/hook": "post-install,post-upgrade,post-rollback",
+            "helm.sh/hook-delete-policy": "before-hook-creation",
+            "argocd.argoproj.io/hook": "Sync",
+            "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+        }
+    )
+    mine = [entry for entry in entries if wave_of(entry[0]) == wave]
+    job["spec"] = {"template": {"spec": {"containers": [{"args": job_args(run, one, mine)}]}}}
+    return job
+
+
+def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> list[str]:
+    args = ["attach", "-set", one.name]
+    if one.namespace is not None:
+        args += ["-namespace", one.namespace]
+    named: list[str] = []
+    for obj, identifier, revisions in entries:
+        texts = sorted(member_text(revision) for revision in revisions)
+        named += texts
+        for part in hundreds(texts):
+            args += ["-workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
+    others = sorted({member_text(obj) for obj in one.members} - set(named))
+    for part in hundreds(others):
+        args += ["-emitted", ",".join(part)]
+    settings = sub(run.options.config, "attacher")
+    args += ["-timeout", f"{settings.get('timeout', 90)}s"]
+    args += ["-on-failure", "fail" if settings.get("required") else "report"]
+    return [*args, "-delete-finished-jobs"] if job_mode(run) else args
+
+
+def hundreds(names: list[str]) -> list[list[str]]:
+    """Parts of at most a hundred: an argument has a greatest length."""
+    return [names[start : start + 100] for start in range(0, len(names), 100)]
+
+
+# ---------------------------------------------------------------------------------------- comparing
+
+COMPARED_ANNOTATIONS = (
+    "helm.sh/hook",
+    "helm.sh/hook-delete-policy",
+    "argocd.argoproj.io/hook",
+    "argocd.argoproj.io/hook-delete-policy",
+    "argocd.argoproj.io/sync-options",
+    "argocd.argoproj.io/compare-options",
+    WAVE,
+)
+
+
+def reduced(obj: Obj) -> Obj:
+    """The parts of an attacher object that are compared."""
+    metadata = sub(obj, "metadata")
+    annotations = sub(metadata, "annotations")
+    kept = {key: annotations[key] for key in COMPARED_ANNOTATIONS if key in annotations}
+    if kept.get(WAVE) == "0":
+        del kept[WAVE]
+    name, owner = name_of(obj), label(obj, MANAGED) or ""
+    if kind_of(obj) == "Job" and re.fullmatch(re.escape(owner) + r"-([0-9a-z]{10}|HASH)", name):
+        name = f"{owner}-HASH"
+    new: Obj = {"name": name, "labels": {MANAGED: owner}, "annotations": kept}
+    if namespace_of(obj) is not None:
+        new["namespace"] = namespace_of(obj)
+    result: Obj = {"kind": kind_of(obj), "metadata": new}
+    if kind_of(obj) == "Job":
+        result["spec"] = {"template": {"spec": {"containers": [{"args": args_of(obj)}]}}}
+    return result
+
+
+def args_of(obj: Obj) -> list[str]:
+    containers = items(obj, "spec", "template", "spec", "containers")
+    args = containers[0].get("args") if containers else None
+    return [str(arg) for arg in args] if isinstance(args, list) else []
+
+
+def compared_args(args: list[str]) -> Obj:
+    """Arguments without the order of names, and without how many names share one argument."""
+    result: Obj = {"command": args[:1], "workloads": {}, "emitted": [], "rest": []}
+    rest = args[1:]
+    while rest:
+        flag = rest.pop(0)
+        if flag == "-workload" and rest:
+            workload, _, names = rest.pop(0).partition("=")
+            known = result["workloads"].setdefault(workload, [])
+            known += names.split(",")
+            known.sort()
+        elif flag == "-emitted" and rest:
+            result["emitted"] = sorted(result["emitted"] + rest.pop(0).split(","))
+        elif flag == "-delete-finished-jobs" or not rest:
+            result["rest"].append(flag)
+        else:
+            result["rest"].append(f"{flag} {rest.pop(0)}")
+    result["rest"].sort()
+    return result
+
+
+def typed(value: Any) -> Any:
+    """The same data with types that == cannot confuse: True is not 1, but 1.0 is 1."""
+    if isinstance(value, dict):
+        return {key: typed(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [typed(child) for child in value]
+    if isinstance(value, bool | int | float):
+        return (type(value).__name__.replace("float", "int"), go_json(value))
+    return value
+
+
+def without_volume_names(value: Any) -> Any:
+    """The same data with the volumes of each pod spec numbered, for automatic mounts."""
+    if isinstance(value, list):
+        return [without_volume_names(child) for child in value]
+    if not isinstance(value, dict):
+        return value
+    result = {key: without_volume_names(child) for key, child in value.items()}
+    numbers = {one.get("name"): f"volume-{i}" for i, one in enumerate(items(value, "volumes"))}
+    for one in items(result, "volumes"):
+        one["name"] = numbers[one.get("name")]
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        for container in items(result, group):
+            for mount in items(container, "volumeMounts"):
+                mount["name"] = numbers.get(mount.get("name"), mount.get("name"))
+    return result
+
+
+def comparable(objects: list[Obj], *, volume_names: bool = True) -> list[Obj]:
+    """Objects in a form that == compares as wanted. Jobs of one set come in any order."""
+    result: list[Obj] = []
+    for obj in objects:
+        if is_attacher(obj):
+            new = reduced(obj)
+            if kind_of(obj) == "Job":
+                new["spec"] = compared_args(args_of(obj))
+            result.append(typed(new))
+        else:
+            result.append(typed(obj if volume_names else without_volume_names(obj)))
+    return sorted_jobs(result)
+
+
+def sorted_jobs(objects: list[Obj]) -> list[Obj]:
+    """Neighbouring attacher Jobs of one set, ordered by what they say."""
+    result: list[Obj] = []
+    for obj in objects:
+        place = len(result)
+        while (
+            is_attacher(obj)
+            and place > 0
+            and kind_of(obj) == "Job"
+            and is_attacher(result[place - 1])
+            and identity(result[place - 1]) == identity(obj)
+            and repr(obj) < repr(result[place - 1])
+        ):
+            place -= 1
+        result.insert(place, obj)
+    return result
+
+
+def dump(objects: list[Obj]) -> str:
+    """Objects as a stream that every parser reads the same: JSON documents."""
+    return "".join(f"---\n{json_text(obj)}\n" for obj in objects)
+
+
+def json_text(obj: Obj) -> str:
+    """JSON that is YAML too: its line separators are escaped."""
+    text = json.dumps(obj, ensure_ascii=False, indent=1)
+    for character in "\x85\u2028\u2029\ufeff\x7f":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
