@@ -81,7 +81,9 @@ def _apply(data: Data, edit: Edit, path: Path) -> None:
 
 
 def _set(parent: Data, last: str | int, value: Data) -> None:
-    if isinstance(parent, dict) or (isinstance(parent, list) and isinstance(last, int)):
+    if isinstance(parent, list):
+        parent[int(last)] = value
+    elif isinstance(parent, dict):
         parent[last] = value
 
 
