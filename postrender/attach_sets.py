@@ -6,6 +6,7 @@ that a second pass, or several outputs in one stream, make the same sets again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -41,8 +42,18 @@ def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
     groups: dict[str, list[Item]] = {}
     for item in attachable:
         groups.setdefault(set_of[item.key], []).append(item)
+    emitted: dict[str, list[Name]] = defaultdict(list)
+    for key, set_name in set_names.items():
+        if choices.revision_of(choices.decisions[key].item):
+            emitted[set_name].append(_argument(choices, choices.decisions[key].item))
     sets = tuple(
-        _attach_set(choices, name, items, render_ids, set_names) for name, items in groups.items()
+        AttachSet(
+            name,
+            items[0].identity.namespace,
+            _workloads(choices, items, render_ids),
+            tuple(sorted(emitted[name])),
+        )
+        for name, items in groups.items()
     )
     return Sets(sets, set_names)
 
@@ -84,8 +95,9 @@ def _set_names(
     for key in choices.names:
         item = choices.decisions[key].item
         home = choices.resolver.home_of(item.identity.namespace)
-        # Only objects that the attacher does not see name it: the set it would be in, if any.
-        names.setdefault(key, defaults.get(home) or set_name_for(_first_source(choices, item)))
+        if key not in names:
+            # Only objects that the attacher does not see name it: the set it would be in, if any.
+            names[key] = defaults.get(home) or set_name_for(_first_source(choices, item))
     for key, decision in choices.decisions.items():
         if decision.is_revision and MANAGED_LABEL in decision.item.labels:
             names[key] = decision.item.labels[MANAGED_LABEL]
@@ -100,26 +112,20 @@ def _first_source(choices: Choices, item: Item) -> Identity:
     return item.identity
 
 
-def _attach_set(
-    choices: Choices,
-    name: str,
-    items: list[Item],
-    render_ids: Mapping[ItemKey, str],
-    set_names: Mapping[ItemKey, str],
-) -> AttachSet:
-    emitted = [
-        _argument(choices, decision.item)
-        for key, decision in choices.decisions.items()
-        if set_names.get(key) == name and choices.revision_of(decision.item)
-    ]
-    workloads = [
-        AttachedWorkload(
-            source.identity, render_ids[item.key], _names(choices, item), wave_of(source)
-        )
-        for item in items
-        for source in [item, *_rollouts_of(choices, item)]
-    ]
-    return AttachSet(name, items[0].identity.namespace, tuple(workloads), tuple(emitted))
+def _workloads(
+    choices: Choices, items: list[Item], render_ids: Mapping[ItemKey, str]
+) -> tuple[AttachedWorkload, ...]:
+    rollouts = _rollouts(choices)
+    workloads = []
+    for item in items:
+        home = choices.resolver.home_of(item.identity.namespace)
+        behind = rollouts.get((item.identity.group_kind, item.identity.name, home), [])
+        names = _names(choices, item)
+        workloads += [
+            AttachedWorkload(source.identity, render_ids[item.key], names, wave_of(source))
+            for source in [item, *behind]
+        ]
+    return tuple(workloads)
 
 
 def _names(choices: Choices, item: Item) -> tuple[Name, ...]:
@@ -132,14 +138,11 @@ def _argument(choices: Choices, item: Item) -> Name:
     return item.identity.kind.lower(), choices.revision_of(item)
 
 
-def _rollouts_of(choices: Choices, item: Item) -> list[Item]:
-    """Return the Rollouts that take their pod template from a workload."""
-    wanted: tuple[GroupKind, str] = (item.identity.group_kind, item.identity.name)
-    home = choices.resolver.home_of(item.identity.namespace)
-    return [
-        other
-        for other in choices.inventory.items
-        if other.workload_ref == wanted
-        and other.is_rewritable
-        and choices.resolver.home_of(other.identity.namespace) == home
-    ]
+def _rollouts(choices: Choices) -> dict[tuple[GroupKind, str, str | None], list[Item]]:
+    """Return the Rollouts that take their pod template from a workload, by that workload."""
+    rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
+    for item in choices.inventory.items:
+        if item.workload_ref and item.is_rewritable:
+            home = choices.resolver.home_of(item.identity.namespace)
+            rollouts[(*item.workload_ref, home)].append(item)
+    return rollouts

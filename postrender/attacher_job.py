@@ -95,10 +95,13 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         early = sorted(_EARLY_HOOKS & set(_hooks(item)))
         if early:
             return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would hold the sync"
-    examined = {item.document for item in items}
     waves = {wave_of(item) for item in items if not item.is_hook}
-    if len(examined) < sum(1 for document in inventory.stream.documents if document.text.strip()):
-        waves.add(0)
+    examined = {item.document for item in items}
+    if any(
+        index not in examined and document.text.strip()
+        for index, document in enumerate(inventory.stream.documents)
+    ):
+        waves.add(0)  # what was never read has no wave
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the stream has the sync waves {listed}, so a Sync hook would hold the sync"

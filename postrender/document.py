@@ -310,7 +310,15 @@ def child(node: Node, part: str | int) -> Node:
     if not isinstance(node, MappingNode):
         return None
     for key, value in node.value:
-        if key.value == part or (not key.style and _key_text(key.value) == part):
+        if key.value == part:
+            return value
+    return _unusual_child(node, part)
+
+
+def _unusual_child(node: Node, part: str | int) -> Node:
+    """Return the value of a key that is read otherwise than it is written, or merged in."""
+    for key, value in node.value:
+        if not key.style and _key_text(key.value) == part:
             return value
     for key, value in node.value:
         if key.value == _MERGE and not key.style:

@@ -12,9 +12,10 @@ from postrender.objects import WORKLOAD_KINDS
 from postrender.stream import Stream
 from postrender.words import words_of
 
-_ROOT_KIND = re.compile(r"^kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?\r?$", re.M)
-# Lines that could hold a root key in another spelling than `kind:` at column 0.
-_UNUSUAL_LINES = tuple("\n" + first for first in "\"'?&!*{[")
+_ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
+# Lines that could hold a root key in another spelling than `kind:` at column 0. Patterns here
+# begin with a literal, which lets the engine skip through megabytes of CRDs in no time.
+_UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar that could hide a name from a search of the text.
 _HIDING = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
@@ -36,10 +37,11 @@ def hides_names(text: str) -> bool:
 
 def root_kind(text: str) -> str:
     """Return the kind of the one object in a document, or nothing where the text leaves a doubt."""
-    match = _ROOT_KIND.search(text)
-    if not match or any(line in text for line in _UNUSUAL_LINES):
+    start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
+    match = _ROOT_KIND.match(text, start)
+    if not match or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
         return ""
-    return "" if _ROOT_KIND.search(text, match.end()) else match[1]
+    return match[1]
 
 
 def may_hold(text: str, kinds: set[str]) -> bool:

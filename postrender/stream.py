@@ -29,13 +29,13 @@ _SOURCE = re.compile(r"^# Source: (.+?)\s*$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One document of a stream: its number (from 1) and its text, the marker included.
+    """One document of a stream: its number, the line it begins on (both from 1), and its text.
 
-    offset: where the text begins in the stream, in characters.
+    The text includes the document marker and everything up to the next one.
     """
 
     number: int
-    offset: int
+    line: int
     text: str
 
 
@@ -55,10 +55,9 @@ class Stream:
 
     def place(self, document: Document, line: int = 0) -> Place:
         """Return the place of a line of a document; line counts from 0 in the document's text."""
-        start = self.text.count("\n", 0, document.offset) + 1
         source = _SOURCE.search(document.text, 0, 4096)
         template = source[1] if source else ""
-        return Place(self.source, start + line, document.number, template)
+        return Place(self.source, document.line + line, document.number, template)
 
 
 def read_stream(data: bytes, source: str) -> Stream:
@@ -111,14 +110,13 @@ def _place_of_byte(data: bytes, index: int, source: str) -> Place:
 def _documents(text: str) -> Iterator[Document]:
     """Yield the documents; text before the first marker counts only if it has content."""
     starts = _starts(text)
-    number = 0
+    number, line = 0, 1
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        offset = start
         for part in _values(text[start:end]):
             if part.startswith("---") or has_content(part):
                 number += 1
-            yield Document(number, offset, part)
-            offset += len(part)
+            yield Document(number, line, part)
+            line += part.count("\n")
 
 
 def _starts(text: str) -> list[int]:
