@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.attacher_job import (
     AttachedWorkload,
@@ -24,8 +24,7 @@ from postrender.objects import GroupKind, Identity
 Name = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Sets:
+class Sets(NamedTuple):
     """The sets of a stream, and for each object that is renamed the name of its set."""
 
     sets: tuple[AttachSet, ...]

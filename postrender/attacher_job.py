@@ -7,8 +7,8 @@ plain *job* where a Sync hook would make Argo CD hold the sync until the canary 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from postrender import __version__
 from postrender.inventory import Inventory
@@ -43,8 +43,7 @@ _RESOURCES = {
 _READ = ["get", "list", "watch"]
 
 
-@dataclass(frozen=True, slots=True)
-class AttachedWorkload:
+class AttachedWorkload(NamedTuple):
     """A workload with the revisions its pod templates name, as (kind, name) in their order."""
 
     identity: Identity
@@ -53,8 +52,7 @@ class AttachedWorkload:
     wave: int
 
 
-@dataclass(frozen=True, slots=True)
-class AttachSet:
+class AttachSet(NamedTuple):
     """The workloads of one stream in one namespace that have revisions, and all those revisions.
 
     namespace: as written in the objects, None where absent; emitted: every revision of the set.
@@ -92,7 +90,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         return settings.mode, f"attacher.mode is {settings.mode}"
     items = [item for item in inventory.items if not item.is_attacher]
     for item in items:
-        early = sorted(_EARLY_HOOKS & set(_hooks(item)))
+        early = sorted(_EARLY_HOOKS & set(_hooks(item))) if item.is_hook else []
         if early:
             return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would hold the sync"
     waves = {wave_of(item) for item in items if not item.is_hook}

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from postrender.decide import is_known_revision
 from postrender.edits import AddItems, Edit
@@ -35,8 +35,7 @@ _NOT_LABEL = re.compile(r"[^a-z0-9-]+")
 _MAX_LABEL = 63
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(NamedTuple):
     """An object that goes into a workload: path and env_from as its annotations ask."""
 
     item: Item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from postrender.auto_mount import Mount
 from postrender.decide import Decision
@@ -14,8 +14,7 @@ from postrender.resolve import Resolver
 from postrender.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """Decisions and names, with what names what.
 
     decisions and names: by object (names only for those that are renamed); links: by the object
@@ -28,7 +27,7 @@ class Choices:
     decisions: Mapping[ItemKey, Decision]
     names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
-    mounts: Mapping[ItemKey, Sequence[Mount]] = field(default_factory=dict)
+    mounts: Mapping[ItemKey, Sequence[Mount]]
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return what an object's pod templates (or one of them) name or mount, in order."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -121,7 +120,7 @@ def _values(config: str | None, given: dict[str, Any]) -> tuple[dict[str, Any], 
     """Return the effective values (without defaults) and the file they come from."""
     from postrender.config import find_config, load_config, merge_values
 
-    path = Path(config) if config else find_config(Path.cwd())
+    path = config or find_config(_working_directory())
     values = load_config(path) if path else {}
     for option, value in given.items():
         if value is not None:
@@ -129,7 +128,14 @@ def _values(config: str | None, given: dict[str, Any]) -> tuple[dict[str, Any], 
             for key in reversed(_KEYS[option]):
                 over = {key: over}
             values = merge_values(values, over)
-    return values, str(path or "")
+    return values, path
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return ""
 
 
 def _settings(config: str | None, given: dict[str, Any]) -> Settings:

@@ -6,11 +6,9 @@ environment, that before the file, that before the defaults, which stand in conf
 
 from __future__ import annotations
 
-import difflib
 import json
+import os
 from collections.abc import Mapping, Sequence
-from importlib import resources
-from pathlib import Path as FilePath
 from typing import Any
 
 from postrender.document import Composed, compose, node_at, read
@@ -25,30 +23,37 @@ FILE_NAME = "postrender.yaml"
 Values = dict[str, Any]
 
 
-def find_config(start: FilePath) -> FilePath | None:
-    """Return the nearest postrender.yaml from a folder upward, as far as the first with .git."""
-    for folder in (start, *start.parents):
-        if (folder / FILE_NAME).is_file():
-            return folder / FILE_NAME
-        if (folder / ".git").exists():
-            return None
-    return None
+def find_config(start: str) -> str:
+    """Return the nearest postrender.yaml from a folder upward, as far as the first with .git.
+
+    Nothing where there is none.
+    """
+    folder, above = start, ""
+    while folder != above:
+        candidate = os.path.join(folder, FILE_NAME)
+        if os.path.isfile(candidate):
+            return candidate
+        if os.path.exists(os.path.join(folder, ".git")):
+            return ""
+        folder, above = os.path.dirname(folder), folder
+    return ""
 
 
-def load_config(path: FilePath) -> Values:
+def load_config(path: str) -> Values:
     """Return the values of a configuration file, validated.
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema.
     """
-    place = Place(str(path), 1)
+    place = Place(path, 1)
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UserError(
             f"cannot read the configuration: {reason}",
             "name another file with --config",
-            Place(str(path)),
+            Place(path),
         ) from None
     composed = compose(text, place)
     values = read(composed)
@@ -60,11 +65,15 @@ def load_config(path: FilePath) -> Values:
 
 def schema_text() -> str:
     """Return the JSON Schema of the configuration as text."""
+    from importlib import resources
+
     return resources.files("postrender").joinpath("config.schema.json").read_text("utf-8")
 
 
 def _validate(values: Data, composed: Composed) -> None:
     # Imported late: it takes longer than most renders.
+    import difflib
+
     import jsonschema
 
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))

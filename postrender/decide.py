@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.errors import Finding, UserError
 from postrender.inventory import Inventory
@@ -27,8 +27,7 @@ _OWNED_SECRET_TYPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What is done with one ConfigMap or Secret.
 
     strategy: rename, checksum or ignore; reason: why, as a clause; is_revision: whether it has a

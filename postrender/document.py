@@ -9,8 +9,7 @@ composed, because they take some fifty times the memory of the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
@@ -55,8 +54,7 @@ class _Untyped:
         return UNTAGGED
 
 
-@dataclass(frozen=True, slots=True)
-class Composed:
+class Composed(NamedTuple):
     """A document's text with its root node (None when it has no content).
 
     place: of the text's first line; has_aliases: whether a node may be reached by several paths.
@@ -70,7 +68,7 @@ class Composed:
     def place_of(self, node: Node, path: Path = ()) -> Place:
         """Return where a node stands in the input."""
         line = self.place.line + node.start_mark.line
-        return replace(self.place, line=line, path=format_path(path))
+        return self.place._replace(line=line, path=format_path(path))
 
 
 def compose(text: str, place: Place) -> Composed:
@@ -116,7 +114,7 @@ def _refuse(error: YAMLError, place: Place) -> NoReturn:
     raise UserError(
         f"not valid YAML: {what}",
         "mend the template that wrote it",
-        replace(place, line=place.line + line),
+        place._replace(line=place.line + line),
     ) from None
 
 
@@ -200,7 +198,7 @@ def _check_expansion(root: Node, place: Place) -> None:
             raise UserError(
                 "an anchor that contains an alias of itself",
                 "no Kubernetes object can",
-                replace(place, line=place.line + node.start_mark.line),
+                place._replace(line=place.line + node.start_mark.line),
             )
         if known is None:
             sizes[id(node)] = 0

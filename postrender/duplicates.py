@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
@@ -37,7 +35,7 @@ def find_duplicates(
             )
         repeated.add(item.key)
     kept = tuple(item for item in inventory.items if item.key not in repeated)
-    return frozenset(repeated), replace(inventory, items=kept)
+    return frozenset(repeated), inventory._replace(items=kept)
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Data]:

@@ -7,37 +7,33 @@ what will be there) and in postrender.splice on the text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.paths import Data, Path
 
 
-@dataclass(frozen=True, slots=True)
-class SetScalar:
+class SetScalar(NamedTuple):
     """Replace the scalar at a path by another string or boolean."""
 
     path: Path
     value: str | bool
 
 
-@dataclass(frozen=True, slots=True)
-class AddKeys:
+class AddKeys(NamedTuple):
     """Add keys that are not there yet to the mapping at a path; it is made if it is missing."""
 
     path: Path
     entries: Mapping[str, Data]
 
 
-@dataclass(frozen=True, slots=True)
-class AddItems:
+class AddItems(NamedTuple):
     """Put items before the others in the list at a path; it is made if it is missing."""
 
     path: Path
     items: Sequence[Data]
 
 
-@dataclass(frozen=True, slots=True)
-class AddAfter:
+class AddAfter(NamedTuple):
     """Put items after the one at a path, in its list."""
 
     path: Path

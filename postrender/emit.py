@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from postrender.paths import Data
 from postrender.scalars import resolve_plain
@@ -19,18 +20,22 @@ _LITERAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verbatim:
+class Verbatim(NamedTuple):
     """A scalar that is written as it stood in the input: a number, a boolean, a tagged value."""
 
     text: str
 
 
+@lru_cache(maxsize=4096)
+def _string_text(value: str) -> str:
+    """Return a string as YAML on one line for a block context."""
+    is_plain = _PLAIN.match(value) is not None and isinstance(resolve_plain(value), str)
+    return value if is_plain else _json(value)
+
+
 def scalar_text(value: Data) -> str:
     """Return a scalar as YAML on one line for a block context: plain where that is safe."""
-    if isinstance(value, str) and _PLAIN.match(value) and isinstance(resolve_plain(value), str):
-        return value
-    return flow_text(value)
+    return _string_text(value) if isinstance(value, str) else flow_text(value)
 
 
 def flow_text(value: Data) -> str:
@@ -64,6 +69,7 @@ def _lines(value: Data) -> list[str]:
     return [scalar_text(value)]
 
 
+@lru_cache(maxsize=4096)
 def _key(key: str) -> str:
     plain = _PLAIN_KEY.match(key) and isinstance(resolve_plain(key), str)
     return key if plain else _json(key)

@@ -6,11 +6,10 @@ are caught in one place, `postrender.cli.main`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where something stands in the input.
 
     source: the file, or `<stdin>`; line and document count from 1, 0 where unknown;
@@ -51,8 +50,7 @@ class UserError(Exception):
         return self if self.place else UserError(self.what, self.remedy, place)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Something a user should know that does not stop the run.
 
     code: one of CODES; strict: whether `--strict` turns it into a failure.

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
@@ -36,8 +35,7 @@ from postrender.settings import Settings
 from postrender.splice import Site, SiteKey, locate
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(NamedTuple):
     """What one document holds.
 
     sites: of edits that a plan is likely to make; last_item: where a List takes further items;
@@ -45,8 +43,8 @@ class Examined:
     is_fragment: whether the document begins like an object and lacks the rest.
     """
 
-    items: tuple[Item, ...] = ()
-    sites: dict[SiteKey, Site | None] = None  # type: ignore[assignment]
+    items: tuple[Item, ...]
+    sites: dict[SiteKey, Site | None]
     last_item: Path = ()
     open_end: SetScalar | None = None
     is_fragment: bool = False
@@ -63,7 +61,7 @@ def examine(
     composed = compose(text, place)
     data = read(composed)
     if data is None:
-        return Examined(sites={})
+        return Examined((), {})
     examiner = _Examiner(index, composed, settings, names, {})
     items = [examiner.item(path, value) for path, value in _objects(data, ())]
     listed = items_of(data)
@@ -100,8 +98,7 @@ def _is_fragment(data: Data) -> bool:
     return group_kind_of(data) is None or not has_body
 
 
-@dataclass(frozen=True, slots=True)
-class _Examiner:
+class _Examiner(NamedTuple):
     """Makes items of the objects of one document, and locates what is likely to be edited."""
 
     document: int
@@ -119,7 +116,7 @@ class _Examiner:
             self.check_metadata(path, group_kind, data)
         item = self.bare_item(path, group_kind, data)
         if item.is_attacher:
-            return replace(item, content=data)
+            return item._replace(content=data)
         if is_revisable:
             item = self.revisable_item(item, data)
         return self.with_references(item, data)
@@ -165,7 +162,7 @@ class _Examiner:
         folded = tuple(_folded(node_at(self.composed.root, item.path), item.path))
         for path, _ in folded:
             self.locate(SetScalar(path, ""))
-        return replace(item, content=data, folded=folded)
+        return item._replace(content=data, folded=folded)
 
     def check_content(self, path: Path, data: dict[str, Data]) -> None:
         """Refuse data that an API server would: values must be strings."""
@@ -192,8 +189,7 @@ class _Examiner:
         elif wanted:
             for path, template in templates:
                 self.locate_annotations(path, template)
-        return replace(
-            item,
+        return item._replace(
             references=references,
             templates=tuple(
                 Template(path, json.dumps(template, ensure_ascii=False))
@@ -210,14 +206,22 @@ class _Examiner:
     ) -> tuple[Reference, ...]:
         settings = self.settings
         found = [
-            *find_built_in(item.identity.group_kind, data),
-            *(find_custom(settings.references, item.identity, data) if settings.references else ()),
-            *(embedded_pod_specs(item.identity, data) if settings.finds_pod_specs else ()),
+            *find_built_in(item.identity.group_kind, settings.revisable, data),
+            *(
+                find_custom(settings.active_references, item.identity, data)
+                if settings.references
+                else ()
+            ),
+            *(
+                embedded_pod_specs(item.identity, settings.revisable, data)
+                if settings.finds_pod_specs
+                else ()
+            ),
         ]
         # Where two rules match one place, the first one counts.
         first: dict[tuple[Path, GroupKind], Reference] = {}
         for path, value, rule in found:
-            if rule.target in settings.revisable and value is not None:
+            if value is not None:
                 if rule.only_if and not rule.only_if(mapping_at(data, path[:-2])):
                     continue
                 reference = self.reference((*item.path, *path), value, rule, templates)

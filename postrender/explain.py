@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.errors import Finding
 from postrender.items import Item
@@ -13,8 +13,7 @@ from postrender.objects import Identity
 from postrender.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(NamedTuple):
     """An object that names a ConfigMap: where it stands, and whether its reference follows."""
 
     identity: str
@@ -22,8 +21,7 @@ class User:
     follows: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What happens to one ConfigMap or Secret, and why."""
 
     identity: str
@@ -36,8 +34,7 @@ class Entry:
     users: tuple[User, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """A whole stream explained. mode: of the attacher Jobs, with the reason; sets: their names."""
 
     entries: tuple[Entry, ...]

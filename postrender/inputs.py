@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 from postrender.errors import Place, UserError
 
@@ -18,7 +17,8 @@ def read_input(name: str) -> tuple[bytes, str]:
     source = STDIN if name == "-" else name
     try:
         if name != "-":
-            return Path(name).read_bytes(), source
+            with open(name, "rb") as file:
+                return file.read(), source
         if sys.stdin is None:
             raise UserError("stdin is closed", "pipe the rendered manifests in", Place(source))
         return sys.stdin.buffer.read(), source

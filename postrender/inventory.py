@@ -6,8 +6,8 @@ because their names tell which of the others matter (postrender.relevance).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from postrender.edits import SetScalar
 from postrender.errors import Place, UserError
@@ -26,8 +26,7 @@ from postrender.splice import Site, SiteKey
 from postrender.stream import Stream
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(NamedTuple):
     """All that a plan needs of a stream.
 
     sites: by document, what was located while it was composed; last_items: by document that is a
@@ -36,17 +35,17 @@ class Inventory:
     """
 
     stream: Stream
-    items: tuple[Item, ...] = ()
-    sites: dict[int, dict[SiteKey, Site | None]] = field(default_factory=dict)
-    last_items: dict[int, Path] = field(default_factory=dict)
-    open_ends: dict[int, SetScalar] = field(default_factory=dict)
+    items: tuple[Item, ...]
+    sites: Mapping[int, Mapping[SiteKey, Site | None]]
+    last_items: Mapping[int, Path]
+    open_ends: Mapping[int, SetScalar]
 
     def place(self, item: Item, path: Path = (), line: int | None = None) -> Place:
         """Return the place of an object, or of a path in it."""
         document = self.stream.documents[item.document]
         place = self.stream.place(document, item.line if line is None else line)
         inside = path[len(item.path) :]
-        return replace(place, subject=str(item.identity), path=format_path(inside))
+        return place._replace(subject=str(item.identity), path=format_path(inside))
 
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:

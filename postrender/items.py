@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.objects import HOOK_ANNOTATIONS, WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import Data, Path
@@ -22,8 +22,7 @@ ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 ItemKey = tuple[int, Path]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A place in an object that names a ConfigMap or Secret.
 
     namespace: as written beside the name, None where the object's own is meant;
@@ -38,16 +37,14 @@ class Reference:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """One pod template of a workload: where it stands and its data as JSON text."""
 
     path: Path
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One Kubernetes object of the stream; path and lines count within its document (line from 0).
 
     content: the whole object for a ConfigMap or Secret, else None; folded: the folded scalars

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from postrender.document import Composed, Node, compose, node_at, read
 from postrender.errors import Finding
@@ -18,7 +18,7 @@ from postrender.inventory import Inventory
 from postrender.items import Item
 from postrender.objects import is_built_in
 from postrender.paths import Data, Path, value_at
-from postrender.relevance import hides_names, names_in
+from postrender.relevance import FEW_NAMES, hides_names
 from postrender.resolve import Resolver
 from postrender.settings import IgnoredLeftover
 from postrender.words import is_whole_value, words_of
@@ -34,8 +34,7 @@ _ROLLOUT_KINDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Renamed:
+class Renamed(NamedTuple):
     """An object whose base name is gone from the output."""
 
     item: Item
@@ -79,13 +78,15 @@ def find_leftovers(
 
 
 def _may_have(text: str, names: set[str], accounted: int) -> bool:
-    if not names_in(text, names):
-        return hides_names(text)
-    return sum(1 for word in words_of(text) if word in names) > accounted or hides_names(text)
+    """Tell whether a text holds more of the names than were replaced in it, or may hide some."""
+    if len(names) > FEW_NAMES or any(name in text for name in names):
+        hits = sum(map(names.__contains__, words_of(text)))
+        if hits > accounted:
+            return True
+    return hides_names(text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
+class _Search(NamedTuple):
     """The search of one object."""
 
     inventory: Inventory

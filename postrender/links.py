@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.edits import AddAfter, Edit, SetScalar
 from postrender.errors import Finding
@@ -17,8 +17,7 @@ from postrender.resolve import Resolver
 from postrender.words import replace_words, words_of
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """One reference of `source` that names `target` by `name`."""
 
     source: Item

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from postrender.decide import Decision
 from postrender.edits import apply_edits
@@ -21,15 +20,20 @@ from postrender.paths import Data
 from postrender.revision import hashed_content, revision_name
 
 
-@dataclass(slots=True)
 class _Names:
     """Names found so far; `path` holds the objects whose names are being worked out."""
 
-    inventory: Inventory
-    decisions: Mapping[ItemKey, Decision]
-    links: Mapping[ItemKey, Sequence[Link]]
-    done: dict[ItemKey, str] = field(default_factory=dict)
-    path: list[ItemKey] = field(default_factory=list)
+    def __init__(
+        self,
+        inventory: Inventory,
+        decisions: Mapping[ItemKey, Decision],
+        links: Mapping[ItemKey, Sequence[Link]],
+    ) -> None:
+        self.inventory = inventory
+        self.decisions = decisions
+        self.links = links
+        self.done: dict[ItemKey, str] = {}
+        self.path: list[ItemKey] = []
 
     def name(self, key: ItemKey) -> str:
         if key not in self.done:

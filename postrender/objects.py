@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.paths import Data, parse_pattern, value_at
 
@@ -14,8 +14,7 @@ SECRET: GroupKind = ("", "Secret")
 HOOK_ANNOTATIONS = ("helm.sh/hook", "argocd.argoproj.io/hook")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(NamedTuple):
     """What names an object: group and kind, namespace as written (None where absent), name."""
 
     group: str
@@ -32,8 +31,7 @@ class Identity:
         return f"{self.kind}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadKind:
+class WorkloadKind(NamedTuple):
     """Where the pod templates of a kind stand.
 
     template: a pattern that matches each pod template, () for a Pod, which is one itself;

@@ -8,8 +8,7 @@ other characters is quoted: `metadata.annotations["example.com/config"]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from postrender.errors import UserError
@@ -59,12 +58,14 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
 class PatternTree(Generic[Payload]):
     """Patterns that share their beginnings, so that one walk over an object matches all of them."""
 
-    children: dict[str, PatternTree[Payload]] = field(default_factory=dict)
-    payloads: list[Payload] = field(default_factory=list)
+    __slots__ = ("children", "payloads")
+
+    def __init__(self) -> None:
+        self.children: dict[str, PatternTree[Payload]] = {}
+        self.payloads: list[Payload] = []
 
     def add(self, pattern: Iterable[str], payload: Payload) -> None:
         """Add one pattern with what find() is to return for it."""
@@ -73,23 +74,25 @@ class PatternTree(Generic[Payload]):
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
-    def find(self, data: Data, path: Path = ()) -> Iterator[tuple[Path, Data, Payload]]:
-        """Yield every (path, value there, payload) in data, in the order of the patterns."""
-        for payload in self.payloads:
-            yield path, data, payload
-        for part, tree in self.children.items():
-            for key, value in _children(data, part):
-                yield from tree.find(value, (*path, key))
+    def find(self, data: Data) -> list[tuple[Path, Data, Payload]]:
+        """Return every (path, value there, payload) in data, in the order of the patterns."""
+        found: list[tuple[Path, Data, Payload]] = []
+        self._collect(data, (), found)
+        return found
 
-
-def _children(data: Data, part: str) -> Iterable[tuple[str | int, Data]]:
-    if isinstance(data, dict):
-        if part in data:
-            return ((part, data[part]),)
-        return data.items() if part == EVERY_KEY else ()
-    if part == EVERY_ITEM and isinstance(data, list):
-        return enumerate(data)
-    return ()
+    def _collect(self, data: Data, path: Path, found: list[tuple[Path, Data, Payload]]) -> None:
+        found.extend((path, data, payload) for payload in self.payloads)
+        if isinstance(data, dict):
+            for part, tree in self.children.items():
+                if part in data:
+                    tree._collect(data[part], (*path, part), found)
+                elif part == EVERY_KEY:
+                    for key, value in data.items():
+                        tree._collect(value, (*path, key), found)
+        elif isinstance(data, list) and EVERY_ITEM in self.children:
+            tree = self.children[EVERY_ITEM]
+            for number, value in enumerate(data):
+                tree._collect(value, (*path, number), found)
 
 
 def value_at(data: Data, path: Path) -> Data:

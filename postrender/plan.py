@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from postrender.attach_sets import Sets, find_sets
 from postrender.attacher_job import (
@@ -33,15 +33,14 @@ from postrender.paths import Data
 from postrender.resolve import new_resolver
 from postrender.revised import revision_edits
 from postrender.revision import HELM_FILENAME_ANNOTATION
-from postrender.settings import RENAME, Settings
+from postrender.settings import NOTHING, RENAME, Settings
 from postrender.workloads import source_edits
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
 _SHORT_TTL = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What a render does.
 
     choices: the decisions, names and links (None where the stream has nothing to revise);
@@ -52,7 +51,7 @@ class Plan:
 
     inventory: Inventory
     choices: Choices | None = None
-    edits: Mapping[ItemKey, Sequence[Edit]] = field(default_factory=dict)
+    edits: Mapping[ItemKey, Sequence[Edit]] = NOTHING
     copies: frozenset[ItemKey] = frozenset()
     removed: frozenset[ItemKey] = frozenset()
     appended: tuple[dict[str, Data], ...] = ()

@@ -18,14 +18,15 @@ _ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 _UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar that could hide a name from a search of the text.
 _HIDING = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
+_WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
-_FEW_NAMES = 12
+FEW_NAMES = 12
 _SMALL = 65536
 
 
 def names_in(text: str, names: set[str]) -> set[str]:
     """Return which names a text holds as whole words."""
-    if len(names) <= _FEW_NAMES and not any(name in text for name in names):
+    if len(names) <= FEW_NAMES and not any(name in text for name in names):
         return set()
     return names.intersection(words_of(text))
 
@@ -71,9 +72,9 @@ def may_matter(text: str, names: set[str], *, mounts: bool) -> bool:
     kind = root_kind(text)
     if kind == "CustomResourceDefinition":
         return False
-    if any(mark in text for mark in _ALWAYS_MATTERS):
+    is_workload = not kind or kind in _WORKLOADS
+    if is_workload and (mounts or "onfigMap" in text or "namespace" in text):
         return True
-    is_workload = not kind or any(kind == known for _, known in WORKLOAD_KINDS)
-    if is_workload and (mounts or "namespace" in text):
+    if any(mark in text for mark in _ALWAYS_MATTERS):
         return True
     return bool(names_in(text, names)) or hides_names(text)

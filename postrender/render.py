@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.document import Composed, compose, node_at
 from postrender.edits import AddAfter, Edit, apply_edits
@@ -75,12 +75,11 @@ def _sole_list(inventory: Inventory) -> int | None:
     return full[0] if len(full) == 1 and full[0] in inventory.last_items else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(NamedTuple):
     """The changes of one document."""
 
     plan: Plan
-    index: int
+    document: int
     items: Sequence[Item]
     removed: Sequence[Path]
     extra: Sequence[Edit]
@@ -88,7 +87,7 @@ class _Work:
     def texts(self) -> list[str]:
         """Return the document's new text, and that of a copy beside it."""
         stream = self.plan.inventory.stream
-        text = stream.documents[self.index].text
+        text = stream.documents[self.document].text
         if () in self.removed:
             return []
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
@@ -118,16 +117,16 @@ class _Work:
 
     def compose(self) -> Composed:
         stream = self.plan.inventory.stream
-        document = stream.documents[self.index]
+        document = stream.documents[self.document]
         return compose(document.text, stream.place(document))
 
     def edited(self, edits: Sequence[Edit]) -> str:
         """Return the document's text with edits made, each object spliced or written anew."""
         inventory = self.plan.inventory
-        document = inventory.stream.documents[self.index]
+        document = inventory.stream.documents[self.document]
         newline, place = inventory.stream.newline, inventory.stream.place(document)
         composed = None
-        sites = dict(inventory.sites.get(self.index, {}))
+        sites = dict(inventory.sites.get(self.document, {}))
         missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
         if missing:
             composed = self.compose()

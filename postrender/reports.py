@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import sys
-import tempfile
-import traceback
-from pathlib import Path
 
 from postrender import __version__
 from postrender.errors import Finding, Place, UserError
@@ -36,7 +32,7 @@ def check_log_file(name: str) -> None:
     """Raise UserError if the log file cannot be written: before anything else is done."""
     if name:
         try:
-            with Path(name).open("a", encoding="utf-8"):
+            with open(name, "a", encoding="utf-8"):
                 pass
         except OSError as error:
             raise UserError(
@@ -49,7 +45,7 @@ def check_log_file(name: str) -> None:
 def _log(line: str, log_file: str) -> None:
     if log_file:
         # It was writable at the start; if it no longer is, the line still goes to stderr.
-        with contextlib.suppress(OSError), Path(log_file).open("a", encoding="utf-8") as log:
+        with contextlib.suppress(OSError), open(log_file, "a", encoding="utf-8") as log:
             log.write(line + "\n")
 
 
@@ -64,6 +60,11 @@ def _print(line: str, colour: str) -> None:
 
 def report_bug(error: BaseException) -> None:
     """Write the traceback of a bug to a file and print where it is."""
+    # Imported late: no other run needs them, and they take longer than a small render.
+    import platform
+    import tempfile
+    import traceback
+
     text = "".join(
         [
             f"postrender {__version__}, Python {platform.python_version()}, {sys.platform}\n",

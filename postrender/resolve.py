@@ -9,8 +9,8 @@ left alone, with a finding: the object may be made elsewhere.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from postrender.inventory import Inventory
 from postrender.items import Item, Reference
@@ -20,8 +20,7 @@ from postrender.settings import Settings
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
 
 
-@dataclass(frozen=True, slots=True)
-class Resolver:
+class Resolver(NamedTuple):
     """Finds the objects that references name.
 
     candidates: by kind and name; only_namespace: the one that every explicit namespace in the
@@ -30,7 +29,7 @@ class Resolver:
 
     release_namespace: str
     only_namespace: str
-    candidates: dict[tuple[GroupKind, str], list[Item]] = field(default_factory=dict)
+    candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
         """Return the objects that a reference of item names: none, one, or (ClusterRole) many."""

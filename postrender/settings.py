@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from postrender.objects import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.references.rule import Rule
 
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 STRATEGIES = (RENAME, CHECKSUM, IGNORE)
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyRule:
+class StrategyRule(NamedTuple):
     """One entry of `rules`: the objects it is about, and what is done with them.
 
     is_referenced, is_immutable, keep_original: None where the entry does not say.
@@ -24,7 +25,7 @@ class StrategyRule:
     kind: str = "*"
     name: str = "*"
     namespace: str = "*"
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = NOTHING
     is_referenced: bool | None = None
     is_immutable: bool | None = None
     keep_original: bool | None = None
@@ -40,8 +41,7 @@ class StrategyRule:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoredLeftover:
+class IgnoredLeftover(NamedTuple):
     """One entry of `leftovers.ignore`: which strings are not reported. Globs; path is a pattern."""
 
     kind: str = "*"
@@ -50,8 +50,7 @@ class IgnoredLeftover:
     value: str = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class AttacherSettings:
+class AttacherSettings(NamedTuple):
     """How the appended Job is written; times in seconds."""
 
     is_enabled: bool = True
@@ -65,11 +64,10 @@ class AttacherSettings:
     is_required: bool = False
     creates_service_account: bool = True
     service_account: str = ""
-    pod_template: Mapping[str, object] = field(default_factory=dict)
+    pod_template: Mapping[str, object] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Everything that a run is told besides its input."""
 
     namespace: str = ""
@@ -84,6 +82,11 @@ class Settings:
     finds_pod_specs: bool = False
     ignored_leftovers: tuple[IgnoredLeftover, ...] = ()
     attacher: AttacherSettings = AttacherSettings()
+
+    @property
+    def active_references(self) -> tuple[Rule, ...]:
+        """The user's rules about kinds that are revised."""
+        return tuple(rule for rule in self.references if rule.target in self.revisable)
 
     @property
     def revisable(self) -> tuple[GroupKind, ...]:

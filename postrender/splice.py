@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
@@ -38,8 +38,7 @@ _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
 _TRAILING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """Where an edit changes the text: characters start to end of it are replaced.
 
     form: how the new text is written there (see _FORMS); indent: the column of block text;
@@ -60,8 +59,7 @@ class Site:
 SiteKey = tuple[type[Edit], Path]
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(NamedTuple):
     """Characters start to end of a text are to be replaced by another text."""
 
     start: int
@@ -98,7 +96,7 @@ def locate(composed: Composed, edit: Edit) -> Site | None:
         anchor = edit.path[:-1]
     others = paths_by_node(composed)[id(node_at(composed.root, anchor))]
     tail = edit.path[len(anchor) :]
-    return replace(site, others=tuple((*path, *tail) for path in others if path != anchor))
+    return site._replace(others=tuple((*path, *tail) for path in others if path != anchor))
 
 
 def _locate_scalar(composed: Composed, path: Path) -> Site | None:
@@ -142,7 +140,7 @@ def _locate_collection(composed: Composed, path: Path, kind: type[Node]) -> Site
         site = _before_first(composed.text, node)
     else:
         site = _in_place_of_empty(composed, node, path[:depth], kind)
-    return replace(site, missing=missing) if site else None
+    return site._replace(missing=missing) if site and missing else site
 
 
 def _before_first(text: str, node: Node) -> Site | None:
@@ -249,9 +247,9 @@ def splice(
         if site.others and not wanted:
             wanted = set(map(_key_of, all_edits))
         for other in site.others:
-            if _key_of(replace(edit, path=other)) not in wanted:
+            if _key_of(edit._replace(path=other)) not in wanted:
                 if isinstance(edit, SetScalar):
-                    _refuse_alias(edit, other, replace(place, line=place.line + site.line))
+                    _refuse_alias(edit, other, place._replace(line=place.line + site.line))
                 return None
         made = _splice(edit, site, newline)
         at = splices.setdefault((site.start, site.end), [])

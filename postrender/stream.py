@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from postrender.errors import Place, UserError
 
@@ -27,8 +27,7 @@ _BRACE = re.compile(r"\s*\{")
 _SOURCE = re.compile(r"^# Source: (.+?)\s*$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One document of a stream: its number, the line it begins on (both from 1), and its text.
 
     The text includes the document marker and everything up to the next one.
@@ -39,8 +38,7 @@ class Document:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(NamedTuple):
     """A whole stream: the text after the byte order mark, and its documents in order."""
 
     source: str

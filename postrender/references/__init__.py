@@ -5,7 +5,6 @@ Rules are data (patterns), so that one set serves manifests offline and live obj
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 from postrender.objects import GroupKind
@@ -24,18 +23,20 @@ BUILT_IN: tuple[tuple[Rule, ...], ...] = (
 
 
 @cache
-def _built_in_tree(group_kind: GroupKind) -> PatternTree[Rule]:
+def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree[Rule]:
     tree: PatternTree[Rule] = PatternTree()
     for rules in BUILT_IN:
         for rule in rules:
-            if (rule.group, rule.kind) == group_kind:
+            if (rule.group, rule.kind) == group_kind and rule.target in targets:
                 tree.add(rule.pattern, rule)
     return tree
 
 
-def find_built_in(group_kind: GroupKind, data: Data) -> Iterator[tuple[Path, Data, Rule]]:
-    """Yield (path, value there, rule) for every place of an object that may name another."""
-    return _built_in_tree(group_kind).find(data)
+def find_built_in(
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Data
+) -> list[tuple[Path, Data, Rule]]:
+    """Return (path, value there, rule) for every place of an object that may name a target."""
+    return _built_in_tree(group_kind, targets).find(data)
 
 
 __all__ = ["BUILT_IN", "Rule", "find_built_in"]

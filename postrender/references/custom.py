@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.objects import WORKLOAD_KINDS, Identity
+from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import Data, Path, PatternTree
 from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.references.rule import OUTSIDE, Rule
@@ -16,8 +16,8 @@ from postrender.references.rule import OUTSIDE, Rule
 
 def find_custom(
     rules: tuple[Rule, ...], identity: Identity, data: Data
-) -> Iterator[tuple[Path, Data, Rule]]:
-    """Yield what the user's rules match in an object."""
+) -> list[tuple[Path, Data, Rule]]:
+    """Return what the user's rules match in an object."""
     tree: PatternTree[Rule] = PatternTree()
     for rule in rules:
         if rule.applies_to(identity.group_kind, identity.name):
@@ -25,13 +25,16 @@ def find_custom(
     return tree.find(data)
 
 
-def embedded_pod_specs(identity: Identity, data: Data) -> Iterator[tuple[Path, Data, Rule]]:
+def embedded_pod_specs(
+    identity: Identity, targets: tuple[GroupKind, ...], data: Data
+) -> Iterator[tuple[Path, Data, Rule]]:
     """Yield what pod specs inside a custom kind name, wherever they stand."""
     if identity.group_kind in WORKLOAD_KINDS:
         return
     tree: PatternTree[Rule] = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:
-        tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))
+        if target in targets:
+            tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))
     for path, spec in _pod_specs(data, ()):
         for inner, value, rule in tree.find(spec):
             yield (*path, *inner), value, rule

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from postrender.objects import CONFIG_MAP, GroupKind
 
@@ -13,8 +13,7 @@ RBAC = "rbac"
 OUTSIDE = "outside"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A place where objects of one group and kind name an object of the kind `target`.
 
     group: None for any (user rules); kind: `*` for any; name: a glob on the referring object;
