@@ -46,8 +46,10 @@ Edit = SetScalar | AddKeys | AddItems | AddAfter
 def apply_edits(data: Data, edits: Iterable[Edit], prefix: Path = ()) -> Data:
     """Make the edits whose path begins with prefix in data, which stands there; return it."""
     inside = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
-    # From the back, so that an item that is added moves none that another edit names.
-    for edit in sorted(inside, key=_position, reverse=True):
+    if any(isinstance(edit, (AddItems, AddAfter)) for edit in inside):
+        # From the back, so that an item that is added moves none that another edit names.
+        inside.sort(key=_position, reverse=True)
+    for edit in inside:
         _apply(data, edit, edit.path[len(prefix) :])
     return data
 

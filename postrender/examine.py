@@ -16,7 +16,7 @@ from postrender.checksum import CHECKSUM_ANNOTATION
 from postrender.document import Composed, Node, compose, last_scalar, node_at, read
 from postrender.edits import AddAfter, AddKeys, Edit, SetScalar
 from postrender.errors import Place, UserError
-from postrender.items import Item, Reference, Template
+from postrender.items import Item, Reference, Template, new_item
 from postrender.objects import (
     WORKLOAD_KINDS,
     GroupKind,
@@ -129,9 +129,8 @@ class _Examiner(NamedTuple):
             namespace if isinstance(namespace, str) and namespace else None,
             name if isinstance(name, str) else "",
         )
-        return Item(
-            self.document,
-            path,
+        return new_item(
+            (self.document, path),
             node_at(self.composed.root, path).start_mark.line,
             identity,
             strings_at(data, "labels"),

@@ -47,16 +47,20 @@ class Template(NamedTuple):
 class Item(NamedTuple):
     """One Kubernetes object of the stream; path and lines count within its document (line from 0).
 
-    content: the whole object for a ConfigMap or Secret, else None; folded: the folded scalars
-    of content; workload_ref: what a Rollout takes its pod template from.
+    key: what tells it from every other of the stream; is_hook: whether Helm or Argo CD runs it as
+    a hook; is_attacher: whether a run of ours appended it; is_rewritable: whether an upgrade may
+    change what it names; content: the whole object for a ConfigMap or Secret, else None;
+    folded: the folded scalars of content; workload_ref: what a Rollout takes its template from.
     """
 
-    document: int
-    path: Path
+    key: ItemKey
     line: int
     identity: Identity
     labels: dict[str, str]
     annotations: dict[str, str]
+    is_hook: bool
+    is_attacher: bool
+    is_rewritable: bool
     references: tuple[Reference, ...] = ()
     templates: tuple[Template, ...] = ()
     content: dict[str, Data] | None = None
@@ -64,27 +68,38 @@ class Item(NamedTuple):
     workload_ref: tuple[GroupKind, str] | None = None
 
     @property
-    def key(self) -> ItemKey:
-        """What tells the object from every other of the stream."""
-        return self.document, self.path
+    def document(self) -> int:
+        """The index of the document that holds the object."""
+        return self.key[0]
+
+    @property
+    def path(self) -> Path:
+        """Where the object stands in its document: () unless it is in a List."""
+        return self.key[1]
 
     @property
     def has_generated_name(self) -> bool:
-        """Tell whether the API server makes the name: the object has no identity yet."""
+        """Whether the API server makes the name: the object has no identity yet."""
         return not self.identity.name
 
-    @property
-    def is_hook(self) -> bool:
-        """Tell whether Helm or Argo CD runs the object as a hook."""
-        return any(name in self.annotations for name in HOOK_ANNOTATIONS)
 
-    @property
-    def is_attacher(self) -> bool:
-        """Tell whether the object is one that a run of ours appended."""
-        return self.identity.kind in ATTACHER_KINDS and MANAGED_LABEL in self.labels
-
-    @property
-    def is_rewritable(self) -> bool:
-        """Tell whether an upgrade may change what the object names."""
-        workload = WORKLOAD_KINDS.get(self.identity.group_kind)
-        return not self.is_hook and (workload is None or workload.is_mutable)
+def new_item(
+    key: ItemKey,
+    line: int,
+    identity: Identity,
+    labels: dict[str, str],
+    annotations: dict[str, str],
+) -> Item:
+    """Return an object of the stream, without what is inside it."""
+    workload = WORKLOAD_KINDS.get((identity.group, identity.kind))
+    is_hook = any(name in annotations for name in HOOK_ANNOTATIONS)
+    return Item(
+        key,
+        line,
+        identity,
+        labels,
+        annotations,
+        is_hook,
+        identity.kind in ATTACHER_KINDS and MANAGED_LABEL in labels,
+        not is_hook and (workload is None or workload.is_mutable),
+    )

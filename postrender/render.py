@@ -22,11 +22,11 @@ from postrender.splice import (
     splice,
     verbatim,
 )
-from postrender.stream import Stream, has_content, write_stream
+from postrender.stream import Stream, has_content, stream_texts
 
 
-def render(plan: Plan) -> bytes:
-    """Return the output of a plan.
+def render(plan: Plan) -> list[str]:
+    """Return the output of a plan, in parts.
 
     Raises UserError where an edit contradicts an alias.
     """
@@ -35,7 +35,7 @@ def render(plan: Plan) -> bytes:
     texts = []
     for index, document in enumerate(stream.documents):
         texts += work[index].texts() if index in work else [document.text]
-    return write_stream(stream, _append(plan, texts))
+    return stream_texts(stream, _append(plan, texts))
 
 
 def _work(plan: Plan) -> dict[int, _Work]:
@@ -124,16 +124,17 @@ class _Work(NamedTuple):
         """Return the document's text with edits made, each object spliced or written anew."""
         inventory = self.plan.inventory
         document = inventory.stream.documents[self.document]
-        newline, place = inventory.stream.newline, inventory.stream.place(document)
+        newline = inventory.stream.newline
+        sites = inventory.sites.get(self.document, {})
         composed = None
-        sites = dict(inventory.sites.get(self.document, {}))
         missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
         if missing:
             composed = self.compose()
-            sites |= {(type(edit), edit.path): locate(composed, edit) for edit in missing}
+            located = {(type(edit), edit.path): locate(composed, edit) for edit in missing}
+            sites = {**sites, **located}
         splices: list[Splice] = []
         for path, own in self.by_object(edits).items():
-            made = splice(own, edits, sites, newline, place)
+            made = splice(own, edits, sites, newline, lambda: inventory.stream.place(document))
             if made is None:
                 composed = composed or self.compose()
                 if composed.has_aliases:
@@ -143,11 +144,15 @@ class _Work(NamedTuple):
                 made = [rewrite_object(composed, path, own, newline)]
             splices += made
         text = apply_splices(document.text, splices)
-        return remove_items(text, self.removed, place, newline) if self.removed else text
+        if self.removed:
+            return remove_items(text, self.removed, inventory.stream.place(document), newline)
+        return text
 
     def by_object(self, edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
         """Group edits by the object that they change; () for those between objects."""
         paths = [item.path for item in self.items]
+        if paths == [()]:
+            return {(): list(edits)}
         groups: dict[Path, list[Edit]] = defaultdict(list)
         for edit in edits:
             inside = [

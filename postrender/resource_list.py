@@ -7,10 +7,10 @@ from postrender.edits import AddKeys, SetScalar
 from postrender.errors import Place, UserError
 from postrender.paths import Data, value_at
 from postrender.splice import Site, SiteKey, apply_splices, locate, rewrite_object, splice
-from postrender.stream import has_content, read_stream, write_stream
+from postrender.stream import has_content, read_stream, stream_texts
 
 
-def with_result(data: bytes, error: UserError) -> bytes | None:
+def with_result(data: bytes, error: UserError) -> list[str] | None:
     """Return a ResourceList with an error among its results, or None for any other input."""
     try:
         stream = read_stream(data, "")
@@ -25,7 +25,7 @@ def with_result(data: bytes, error: UserError) -> bytes | None:
         if there is None:
             edit = AddKeys((), {"results": [result]})
             sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(composed, edit)}
-            made = splice([edit], [edit], sites, stream.newline, composed.place)
+            made = splice([edit], [edit], sites, stream.newline, lambda: composed.place)
             splices = made or [rewrite_object(composed, (), [edit], stream.newline)]
         else:
             everything = [*there, result] if isinstance(there, list) else [result]
@@ -35,4 +35,4 @@ def with_result(data: bytes, error: UserError) -> bytes | None:
         return None
     text = apply_splices(full[0].text, splices)
     texts = [text if document is full[0] else document.text for document in stream.documents]
-    return write_stream(stream, texts)
+    return stream_texts(stream, texts)

@@ -231,11 +231,12 @@ def splice(
     all_edits: Sequence[Edit],
     sites: Mapping[SiteKey, Site | None],
     newline: str,
-    place: Place,
+    place: Callable[[], Place],
 ) -> list[Splice] | None:
     """Return the splices that make edits, or None where one has no plain site.
 
-    all_edits: those of the whole document, among which an alias must find its own.
+    all_edits: those of the whole document, among which an alias must find its own; place: of the
+    first line, asked for only where an error needs it.
     Raises UserError where an alias reads a string that only one of its places may change.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
@@ -249,7 +250,8 @@ def splice(
         for other in site.others:
             if _key_of(edit._replace(path=other)) not in wanted:
                 if isinstance(edit, SetScalar):
-                    _refuse_alias(edit, other, place._replace(line=place.line + site.line))
+                    start = place()
+                    _refuse_alias(edit, other, start._replace(line=start.line + site.line))
                 return None
         made = _splice(edit, site, newline)
         at = splices.setdefault((site.start, site.end), [])

@@ -39,17 +39,21 @@ class Document(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A whole stream: the text after the byte order mark, and its documents in order."""
+    """A whole stream as its documents in order; their texts joined are the text.
+
+    source: what it is called in messages; newline: the line ending that its first line has, for
+    what is added; has_bom: whether a byte order mark stands before it.
+    """
 
     source: str
-    text: str
     documents: tuple[Document, ...]
-    has_bom: bool = False
+    newline: str
+    has_bom: bool
 
     @property
-    def newline(self) -> str:
-        """The line ending that the stream uses, for what is added to it."""
-        return "\r\n" if "\r\n" in self.text[: self.text.find("\n") + 1] else "\n"
+    def is_complete(self) -> bool:
+        """Whether the last line has an end."""
+        return not self.documents or self.documents[-1].text.endswith("\n")
 
     def place(self, document: Document, line: int = 0) -> Place:
         """Return the place of a line of a document; line counts from 0 in the document's text."""
@@ -67,12 +71,13 @@ def read_stream(data: bytes, source: str) -> Stream:
     has_bom = text.startswith(BOM)
     if has_bom:
         text = text[1:]
-    return Stream(source, text, tuple(_documents(text)), has_bom)
+    newline = "\r\n" if text[: text.find("\n") + 1].endswith("\r\n") else "\n"
+    return Stream(source, tuple(_documents(text)), newline, has_bom)
 
 
-def write_stream(stream: Stream, texts: list[str]) -> bytes:
-    """Return the bytes of a stream whose documents have these texts."""
-    return "".join([BOM if stream.has_bom else "", *texts]).encode()
+def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
+    """Return the parts of a stream whose documents have these texts, the byte order mark first."""
+    return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
