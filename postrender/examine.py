@@ -179,13 +179,9 @@ class _Examiner(NamedTuple):
     def with_references(self, item: Item, data: dict[str, Data]) -> Item:
         templates = _templates(item, data)
         references = self.references(item, data, templates)
-        wanted = [reference for reference in references if self.is_of_interest(reference)]
-        for reference in wanted:
-            is_added = reference.rule.family == RBAC
-            self.locate(AddAfter(reference.path, ()) if is_added else SetScalar(reference.path, ""))
         if not item.is_rewritable:
             templates = []
-        elif wanted:
+        elif references:
             for path, template in templates:
                 self.locate_annotations(path, template)
         return item._replace(
@@ -197,49 +193,43 @@ class _Examiner(NamedTuple):
             workload_ref=_workload_ref(item.identity, data),
         )
 
-    def is_of_interest(self, reference: Reference) -> bool:
-        return self.names is None or reference.name in self.names or reference.rule.is_word
-
     def references(
         self, item: Item, data: dict[str, Data], templates: list[tuple[Path, Data]]
     ) -> tuple[Reference, ...]:
         settings = self.settings
-        found = [
-            *find_built_in(item.identity.group_kind, settings.revisable, data),
-            *(
-                find_custom(settings.active_references, item.identity, data)
-                if settings.references
-                else ()
-            ),
-            *(
-                embedded_pod_specs(item.identity, settings.revisable, data)
-                if settings.finds_pod_specs
-                else ()
-            ),
-        ]
+        found = find_built_in(item.identity.group_kind, settings.revisable, data)
+        if settings.references:
+            found += find_custom(settings.active_references, item.identity, data)
+        if settings.finds_pod_specs:
+            found += embedded_pod_specs(item.identity, settings.revisable, data)
         # Where two rules match one place, the first one counts.
         first: dict[tuple[Path, GroupKind], Reference] = {}
         for path, value, rule in found:
-            if value is not None:
-                if rule.only_if and not rule.only_if(mapping_at(data, path[:-2])):
-                    continue
-                reference = self.reference((*item.path, *path), value, rule, templates)
+            if value is None or (rule.only_if and not rule.only_if(mapping_at(data, path[:-2]))):
+                continue
+            reference = self.reference((*item.path, *path), value, rule, templates)
+            if reference:
                 first.setdefault((reference.path, rule.target), reference)
         return tuple(first.values())
 
     def reference(
         self, path: Path, value: Data, rule: Rule, templates: list[tuple[Path, Data]]
-    ) -> Reference:
+    ) -> Reference | None:
+        """Return the reference at a path, unless it is known to name nothing in the stream."""
         if not isinstance(value, str):
             self.refuse_reference(path, value, rule)
         namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
+        if self.names is not None and name not in self.names and not rule.is_word:
+            return None
+        site = self.locate(AddAfter(path, ()) if rule.family == RBAC else SetScalar(path, ""))
         inside = [
             number
             for number, (template, _) in enumerate(templates)
             if path[: len(template)] == template
         ]
-        line = node_at(self.composed.root, path).start_mark.line
-        return Reference(path, name, namespace or None, rule, inside[0] if inside else None, line)
+        line = site.line if site else node_at(self.composed.root, path).start_mark.line
+        template = inside[0] if inside else None
+        return Reference(path, name, namespace or None, rule, template, line)
 
     def refuse_reference(self, path: Path, value: Data, rule: Rule) -> NoReturn:
         names = {"dict": "a mapping", "list": "a list"}
@@ -257,10 +247,11 @@ class _Examiner(NamedTuple):
             if name in annotations:
                 self.locate(SetScalar((*target, name), ""))
 
-    def locate(self, edit: Edit) -> None:
+    def locate(self, edit: Edit) -> Site | None:
         key = (type(edit), edit.path)
         if key not in self.sites:
             self.sites[key] = locate(self.composed, edit)
+        return self.sites[key]
 
     def refuse(self, path: Path, what: str, remedy: str) -> NoReturn:
         node = node_at(self.composed.root, path) or self.composed.root

@@ -27,17 +27,19 @@ def find_custom(
 
 def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Data
-) -> Iterator[tuple[Path, Data, Rule]]:
-    """Yield what pod specs inside a custom kind name, wherever they stand."""
+) -> list[tuple[Path, Data, Rule]]:
+    """Return what pod specs inside a custom kind name, wherever they stand."""
     if identity.group_kind in WORKLOAD_KINDS:
-        return
+        return []
     tree: PatternTree[Rule] = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:
         if target in targets:
             tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))
-    for path, spec in _pod_specs(data, ()):
-        for inner, value, rule in tree.find(spec):
-            yield (*path, *inner), value, rule
+    return [
+        ((*path, *inner), value, rule)
+        for path, spec in _pod_specs(data, ())
+        for inner, value, rule in tree.find(spec)
+    ]
 
 
 def _pod_specs(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
