@@ -18,6 +18,7 @@ from postrender.paths import Data
 from postrender.revised import keep_annotations
 from postrender.revision import HASH_LENGTH, canonical_json, encode_hash
 from postrender.settings import AttacherSettings
+from postrender.stream import has_content
 
 HOOK, JOB = "hook", "job"
 
@@ -66,9 +67,9 @@ class AttachSet(NamedTuple):
 
 def set_name_for(identity: Identity) -> str:
     """Return the name of the set whose first workload this is: at most 52 characters."""
-    name = f"{identity.name}-{identity.kind.lower()}-attach".replace(".", "-")
+    name = f"{identity.name.replace('.', '-')}-{identity.kind.lower()}-attach"
     longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
-    if len(name) <= longest:
+    if len(name) <= longest and "." not in identity.name:
         return name
     digest = sha256(f"{identity.kind}/{identity.name}".encode()).hexdigest()[:8]
     tail = f"-{digest}-attach"
@@ -94,9 +95,9 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         if early:
             return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would hold the sync"
     waves = {wave_of(item) for item in items if not item.is_hook}
-    examined = {item.document for item in items}
+    examined = {item.document for item in inventory.items}
     if any(
-        index not in examined and document.text.strip()
+        index not in examined and has_content(document.text)
         for index, document in enumerate(inventory.stream.documents)
     ):
         waves.add(0)  # what was never read has no wave

@@ -25,7 +25,7 @@ from postrender.items import (
     ItemKey,
 )
 from postrender.objects import SECRET, WORKLOAD_KINDS
-from postrender.paths import Data, value_at
+from postrender.paths import Data, Path, mapping_at, value_at
 from postrender.resolve import Resolver
 
 MOUNT_IN_ANNOTATION = "postrender/mount-in"
@@ -154,25 +154,46 @@ def check_mounts(inventory: Inventory, mounts: Mapping[ItemKey, Sequence[Mount]]
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
     """Return the edits that put the object, under this name, into each pod template.
 
-    Raises UserError for a container that is not there or has something at the path already.
+    What is there already (a run before this one put it there) is not added again.
+    Raises UserError for a container that is not there or has something else at the path.
     """
     edits: list[Edit] = []
     for template in mount.workload.templates:
         spec = value_at(json.loads(template.text), ("spec",))
-        volume = _volume_name(mount.item.identity.name, spec)
+        path = (*template.path, "spec")
         if mount.path:
-            edits.append(
-                AddItems((*template.path, "spec", "volumes"), (_volume(mount.item, volume, name),))
-            )
-        for kind, number, container in _containers(inventory, mount, spec):
-            path = (*template.path, "spec", kind, number)
-            if mount.path:
-                _check_free(inventory, mount, container)
-                entry: Data = {"name": volume, "mountPath": mount.path, "readOnly": True}
-                edits.append(AddItems((*path, "volumeMounts"), (entry,)))
-            if mount.env_from:
-                edits.append(AddItems((*path, "envFrom"), (_env_from(mount.item, name),)))
+            edits += _volume_edits(inventory, mount, name, spec, path)
+        if mount.env_from:
+            entry = _env_from(mount.item, name)
+            edits += [
+                AddItems((*path, kind, number, "envFrom"), (entry,))
+                for kind, number, container in _containers(inventory, mount, spec)
+                if entry not in _list(value_at(container, ("envFrom",)))
+            ]
     return edits
+
+
+def _volume_edits(
+    inventory: Inventory, mount: Mount, name: str, spec: Data, path: Path
+) -> list[Edit]:
+    volume = _volume_name(mount.item.identity.name, spec)
+    added = _volume(mount.item, volume, name)
+    ours = {
+        value_at(there, ("name",))
+        for there in _list(value_at(spec, ("volumes",)))
+        if _source(there) == _source(added)
+    }
+    edits: list[Edit] = []
+    for kind, number, container in _containers(inventory, mount, spec):
+        if not _is_mounted(inventory, mount, container, ours):
+            entry: Data = {"name": volume, "mountPath": mount.path, "readOnly": True}
+            edits.append(AddItems((*path, kind, number, "volumeMounts"), (entry,)))
+    return [AddItems((*path, "volumes"), (added,)), *edits] if edits else []
+
+
+def _source(volume: Data) -> Data:
+    """Return what a volume holds, without its name."""
+    return {key: value for key, value in mapping_at(volume, ()).items() if key != "name"}
 
 
 def _volume(item: Item, volume: str, name: str) -> Data:
@@ -217,15 +238,19 @@ def _containers(inventory: Inventory, mount: Mount, spec: Data) -> list[tuple[st
     return [entry for entry, name in zip(every, names, strict=True) if name in mount.containers]
 
 
-def _check_free(inventory: Inventory, mount: Mount, container: Data) -> None:
+def _is_mounted(inventory: Inventory, mount: Mount, container: Data, ours: set[Data]) -> bool:
+    """Tell whether one of our volumes is mounted at the path; refuse any other there."""
     for there in _list(value_at(container, ("volumeMounts",))):
         if value_at(there, ("mountPath",)) == mount.path:
+            if value_at(there, ("name",)) in ours:
+                return True
             raise UserError(
                 f"{mount.workload.identity}, container {value_at(container, ('name',))}, mounts "
                 f"something at {mount.path} already",
                 f"choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
                 inventory.place(mount.item),
             )
+    return False
 
 
 def _list(data: Data) -> Sequence[Data]:

@@ -165,9 +165,7 @@ def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
         stream = read_stream(data, source)
         del data  # a large stream need not be in memory twice
         plan = _plan(stream, settings)
-        failed = _report_findings(plan, settings)
-        if failed:
-            raise UserError(f"{failed} of the findings fail with --strict", "mend them", None)
+        _report_findings(plan, settings)
         output = render_plan(plan)
     except UserError as error:
         if resource_list:
@@ -195,12 +193,12 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
     settings = _settings(config, given)
     try:
         plan = _plan(read_stream(*read_input(input)), settings)
+        _write([FORMATS[format_](explain_plan(plan))])
+        _report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)
         raise
-    failed = _report_findings(plan, settings)
-    _write([FORMATS[format_](explain_plan(plan))])
-    return FAULT if failed else DONE
+    return DONE
 
 
 @cli.group()
@@ -246,11 +244,15 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
     return make_plan(take_inventory(stream, settings), settings)
 
 
-def _report_findings(plan: Plan, settings: Settings) -> int:
-    """Print the findings; return how many of them fail the run."""
+def _report_findings(plan: Plan, settings: Settings) -> None:
+    """Print the findings; raise UserError for those that fail the run."""
     for finding in plan.findings:
         report_finding(finding, settings.log_file)
-    return sum(1 for finding in plan.findings if finding.strict and settings.is_strict)
+    failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
+    if failing:
+        lines = ", ".join(dict.fromkeys(str(finding.place.line) for finding in failing))
+        what = f"{len(failing)} of the findings fail with --strict (line {lines})"
+        raise UserError(what, "mend them, or run without --strict", Place(failing[0].place.source))
 
 
 def _write(parts: Iterable[str]) -> None:

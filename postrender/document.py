@@ -38,6 +38,7 @@ _MERGE = "<<"
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _MANY_BRACKETS = 2000
 _DEEP_BLOCKS = ("- - - - - - - - ", "? ? ? ? ? ? ? ? ", " " * 400)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
@@ -66,9 +67,22 @@ class Composed(NamedTuple):
     has_aliases: bool
 
     def place_of(self, node: Node, path: Path = ()) -> Place:
-        """Return where a node stands in the input."""
-        line = self.place.line + node.start_mark.line
-        return self.place._replace(line=line, path=format_path(path))
+        """Return where a node stands in the input: its line, its object and the path in that."""
+        depth = 0
+        while path[depth : depth + 1] == ("items",) and len(path) > depth + 1:
+            depth += 2
+        return self.place._replace(
+            line=self.place.line + node.start_mark.line,
+            subject=_subject(node_at(self.root, path[:depth])),
+            path=format_path(path[depth:]),
+        )
+
+
+def _subject(node: Node) -> str:
+    """Return the `Kind/name` of an object, as far as it has them."""
+    parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
+    texts = [part.value for part in parts if part.__class__ is ScalarNode]
+    return "/".join(texts) if len(texts) == len(parts) else ""
 
 
 def compose(text: str, place: Place) -> Composed:
@@ -88,6 +102,8 @@ def compose(text: str, place: Place) -> Composed:
     root = _parse(text, place)
     if has_aliases and root is not None:
         _check_expansion(root, place)
+    if root is not None and "\\" in text and _SURROGATE.search(text):
+        _join_surrogates(root, place)
     return Composed(text, root, place, has_aliases)
 
 
@@ -109,6 +125,8 @@ def _refuse(error: YAMLError, place: Place) -> NoReturn:
     line, what = 0, str(error).split("\n", 1)[0]
     if isinstance(error, MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
+        if (error.context or "").startswith("while scanning a quoted"):
+            mark = error.context_mark  # where it begins says more than where the text ends
         line = mark.line if mark else 0
         what = " ".join(part for part in (error.context, error.problem) if part)
     raise UserError(
@@ -144,6 +162,7 @@ def _c_parser_class() -> Any:
 def _new_pure_parser(text: str) -> Any:
     if "pure" not in _parser_classes:
         from ruamel.yaml.composer import Composer
+        from ruamel.yaml.docinfo import DocInfo
         from ruamel.yaml.parser import Parser
         from ruamel.yaml.reader import Reader
         from ruamel.yaml.scanner import Scanner
@@ -152,12 +171,14 @@ def _new_pure_parser(text: str) -> Any:
             """ruamel.yaml's own parser, which knows no C."""
 
             processing_version = (1, 1)
+            version = None
             comment_handling = None
             comments: Any = ()
             max_depth = None
             allow_duplicate_keys = True
 
             def __init__(self, stream: str) -> None:
+                self.doc_infos = [DocInfo()]
                 Reader.__init__(self, stream, loader=self)
                 Scanner.__init__(self, loader=self)
                 Parser.__init__(self, loader=self)
@@ -214,6 +235,21 @@ def _check_expansion(root: Node, place: Place) -> None:
         )
 
 
+def _join_surrogates(node: Node, place: Place) -> None:
+    """Read pairs of escapes, by which JSON writes one character, as that character."""
+    for inner in children(node):
+        _join_surrogates(inner, place)
+    if node.__class__ is ScalarNode and not node.value.isascii():
+        try:
+            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise UserError(
+                "an escape that is half of a character",
+                "write both halves of the surrogate pair, or the character itself",
+                place._replace(line=place.line + node.start_mark.line),
+            ) from None
+
+
 def children(node: Node) -> list[Node]:
     """Return the nodes directly inside a node: items, or keys and values."""
     if isinstance(node, MappingNode):
@@ -248,7 +284,7 @@ def _read(node: Node, composed: Composed) -> Data:
                 if name == _MERGE:
                     merges.append(value)
                     continue
-                name = _key_text(name)
+                name = key_text(name)
             if name in mapping:
                 _refuse_key(key, composed, f"the key {name!r} occurs twice in one mapping")
             if value.__class__ is ScalarNode:
@@ -274,7 +310,7 @@ def read_scalar(node: Node) -> Scalar:
     return resolve_plain(text) if tag in ("int", "float", "bool", "null") else text
 
 
-def _key_text(name: str) -> str:
+def key_text(name: str) -> str:
     """Return an unquoted key as sigs.k8s.io/yaml names it in JSON: `on` is `true`."""
     value = resolve_plain(name)
     if isinstance(value, bool):
@@ -316,7 +352,7 @@ def child(node: Node, part: str | int) -> Node:
 def _unusual_child(node: Node, part: str | int) -> Node:
     """Return the value of a key that is read otherwise than it is written, or merged in."""
     for key, value in node.value:
-        if not key.style and _key_text(key.value) == part:
+        if not key.style and key_text(key.value) == part:
             return value
     for key, value in node.value:
         if key.value == _MERGE and not key.style:
@@ -338,12 +374,17 @@ def node_at(root: Node, path: Path) -> Node:
     return node
 
 
-def is_alias_outside(node: Node, parent: Node) -> bool:
-    """Tell whether a node inside parent stands elsewhere, because it is an alias there."""
-    return not (
-        parent.start_mark.index <= node.start_mark.index
-        and node.end_mark.index <= parent.end_mark.index
-    )
+def is_alias(parent: Node, index: int | str) -> bool:
+    """Tell whether the item, or the value, with this number in parent is written as an alias.
+
+    An alias is the node of its anchor, which stands before the place where it is read.
+    """
+    if isinstance(parent, MappingNode):
+        key, value = parent.value[int(index)]
+        return bool(value.start_mark.index < key.start_mark.index)
+    items = [item.start_mark.index for item in parent.value]
+    number = int(index) % len(items)
+    return bool(items[number] <= max([parent.start_mark.index - 1, *items[:number]]))
 
 
 def paths_by_node(composed: Composed) -> dict[int, list[Path]]:
@@ -351,8 +392,7 @@ def paths_by_node(composed: Composed) -> dict[int, list[Path]]:
     paths: dict[int, list[Path]] = {}
 
     def walk(node: Node, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
-        if not skip:
-            paths.setdefault(id(node), []).append(path)
+        paths.setdefault(id(node), []).append(path)
         if isinstance(node, SequenceNode):
             for index, item in enumerate(node.value):
                 walk(item, (*path, index))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from postrender.paths import Data
 from postrender.scalars import resolve_plain
@@ -20,10 +19,13 @@ _LITERAL = re.compile(
 )
 
 
-class Verbatim(NamedTuple):
+class Verbatim:
     """A scalar that is written as it stood in the input: a number, a boolean, a tagged value."""
 
-    text: str
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
 
 
 @lru_cache(maxsize=4096)
@@ -31,6 +33,12 @@ def _string_text(value: str) -> str:
     """Return a string as YAML on one line for a block context."""
     is_plain = _PLAIN.match(value) is not None and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
+
+
+class VerbatimKey(str):
+    """A key that is written as it stood in the input, because it is read as something else."""
+
+    __slots__ = ()
 
 
 def scalar_text(value: Data) -> str:
@@ -43,7 +51,7 @@ def flow_text(value: Data) -> str:
     if isinstance(value, Verbatim):
         return value.text
     if isinstance(value, dict):
-        pairs = (f"{_json(key)}: {flow_text(item)}" for key, item in value.items())
+        pairs = (f"{_flow_key(key)}: {flow_text(item)}" for key, item in value.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(flow_text(item) for item in value) + "]"
@@ -63,10 +71,18 @@ def _json(value: Data) -> str:
 
 def _lines(value: Data) -> list[str]:
     if isinstance(value, dict) and value:
-        return [line for key, item in value.items() for line in _pair(_key(key), item)]
+        return [line for key, item in value.items() for line in _pair(_key_text(key), item)]
     if isinstance(value, (list, tuple)) and value:
         return [line for item in value for line in _item(_lines(item))]
     return [scalar_text(value)]
+
+
+def _flow_key(key: str) -> str:
+    return str(key) if isinstance(key, VerbatimKey) else _json(key)
+
+
+def _key_text(key: str) -> str:
+    return str(key) if isinstance(key, VerbatimKey) else _key(key)
 
 
 @lru_cache(maxsize=4096)

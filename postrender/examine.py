@@ -32,7 +32,7 @@ from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import RBAC
 from postrender.revision import REVISION_ANNOTATION
 from postrender.settings import Settings
-from postrender.splice import Site, SiteKey, locate
+from postrender.sites import Site, SiteKey, locate
 
 
 class Examined(NamedTuple):

@@ -22,7 +22,7 @@ from postrender.items import (
 from postrender.paths import Path, format_path
 from postrender.relevance import may_be_cut, may_hold, may_matter
 from postrender.settings import Settings
-from postrender.splice import Site, SiteKey
+from postrender.sites import Site, SiteKey
 from postrender.stream import Stream
 
 

@@ -28,7 +28,8 @@ class Link(NamedTuple):
     @property
     def can_follow(self) -> bool:
         """Tell whether the reference can be made to name a revision, and is a reason to."""
-        return self.source.is_rewritable and self.reference.rule.family != RBAC
+        rule = self.reference.rule
+        return self.source.is_rewritable and rule.family != RBAC and rule.is_reason
 
     @property
     def stays(self) -> bool:

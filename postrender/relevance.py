@@ -21,7 +21,6 @@ _HIDING = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
 FEW_NAMES = 12
-_SMALL = 65536
 
 
 def names_in(text: str, names: set[str]) -> set[str]:
@@ -55,13 +54,10 @@ def may_hold(text: str, kinds: set[str]) -> bool:
 
 def may_be_cut(stream: Stream, index: int) -> bool:
     """Tell whether a document must be read to see that the stream is whole."""
-    text = stream.documents[index].text
-    body = text.strip()
+    body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
         return True
-    if index != len(stream.documents) - 1:
-        return False
-    return len(text) < _SMALL or not text.endswith("\n")
+    return index == len(stream.documents) - 1 and not stream.is_complete
 
 
 def may_matter(text: str, names: set[str], *, mounts: bool) -> bool:

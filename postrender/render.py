@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,20 +10,15 @@ from typing import NamedTuple
 from postrender.document import Composed, compose, node_at
 from postrender.edits import AddAfter, Edit, apply_edits
 from postrender.emit import block_text, flow_text
+from postrender.errors import Place
 from postrender.inventory import Inventory
 from postrender.items import Item
 from postrender.paths import Path
 from postrender.plan import Plan
-from postrender.splice import (
-    Splice,
-    apply_splices,
-    locate,
-    remove_items,
-    rewrite_object,
-    splice,
-    verbatim,
-)
-from postrender.stream import Stream, has_content, stream_texts
+from postrender.rewrite import remove_items, rewrite_object, verbatim
+from postrender.sites import locate
+from postrender.splice import Splice, apply_splices, splice
+from postrender.stream import has_content, stream_texts
 
 
 def render(plan: Plan) -> list[str]:
@@ -120,6 +116,11 @@ class _Work(NamedTuple):
         document = stream.documents[self.document]
         return compose(document.text, stream.place(document))
 
+    def place(self, path: Path) -> Place:
+        """Return where a path of the document stands in the input."""
+        composed = self.compose()
+        return composed.place_of(node_at(composed.root, path), path)._replace(path="")
+
     def edited(self, edits: Sequence[Edit]) -> str:
         """Return the document's text with edits made, each object spliced or written anew."""
         inventory = self.plan.inventory
@@ -134,7 +135,7 @@ class _Work(NamedTuple):
             sites = {**sites, **located}
         splices: list[Splice] = []
         for path, own in self.by_object(edits).items():
-            made = splice(own, edits, sites, newline, lambda: inventory.stream.place(document))
+            made = splice(own, edits, sites, newline, self.place)
             if made is None:
                 composed = composed or self.compose()
                 if composed.has_aliases:
@@ -158,7 +159,8 @@ class _Work(NamedTuple):
             inside = [
                 path
                 for path in paths
-                if edit.path[: len(path)] == path and not (edit.path == path and path)
+                if edit.path[: len(path)] == path
+                and not (isinstance(edit, AddAfter) and edit.path == path)
             ]
             groups[max(inside, key=len, default=())].append(edit)
         return groups
@@ -172,9 +174,7 @@ def _with_copy(original: str, copy: str, newline: str) -> list[str]:
     copy = copy[marker:]
     if copy.startswith("---"):
         return [original, copy]
-    if copy.lstrip().startswith("{") and not original.startswith("---"):
-        return [original, copy.lstrip()]
-    return [original, f"---{newline}{copy}"]
+    return [original, copy.lstrip() if _is_json(original) else f"---{newline}{copy}"]
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:
@@ -185,7 +185,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
     newline = stream.newline
     if texts and not texts[-1].endswith("\n"):
         texts = [*texts, newline]
-    if _is_json(stream):
+    if all(_is_json(each.text) for each in stream.documents if has_content(each.text)):
         return [*texts, *(flow_text(data) + newline for data in plan.appended)]
     return [
         *texts,
@@ -193,7 +193,12 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
     ]
 
 
-def _is_json(stream: Stream) -> bool:
-    """Tell whether all of a stream is JSON values without document markers."""
-    full = [document.text for document in stream.documents if has_content(document.text)]
-    return all(text.lstrip().startswith("{") for text in full)
+def _is_json(text: str) -> bool:
+    """Tell whether a document is a JSON value (not only flow YAML, which may look like one)."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

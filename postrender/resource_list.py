@@ -6,7 +6,9 @@ from postrender.document import compose, read
 from postrender.edits import AddKeys, SetScalar
 from postrender.errors import Place, UserError
 from postrender.paths import Data, value_at
-from postrender.splice import Site, SiteKey, apply_splices, locate, rewrite_object, splice
+from postrender.rewrite import rewrite_object
+from postrender.sites import Site, SiteKey, locate
+from postrender.splice import apply_splices, splice
 from postrender.stream import has_content, read_stream, stream_texts
 
 
@@ -25,7 +27,7 @@ def with_result(data: bytes, error: UserError) -> list[str] | None:
         if there is None:
             edit = AddKeys((), {"results": [result]})
             sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(composed, edit)}
-            made = splice([edit], [edit], sites, stream.newline, lambda: composed.place)
+            made = splice([edit], [edit], sites, stream.newline, lambda _path: composed.place)
             splices = made or [rewrite_object(composed, (), [edit], stream.newline)]
         else:
             everything = [*there, result] if isinstance(there, list) else [result]

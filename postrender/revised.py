@@ -69,9 +69,13 @@ def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterato
 
 
 def _with_item(text: str, item: str) -> str:
-    """Return a comma-separated list with an item added unless it is there."""
+    """Return a comma-separated list with an option set: `Prune=false` replaces `Prune=true`."""
     items = [part.strip() for part in text.split(",") if part.strip()]
-    return text if item in items else ",".join([*items, item])
+    if item in items:
+        return text
+    option = item.partition("=")[0]
+    others = [part for part in items if part.partition("=")[0] != option]
+    return ",".join([*others, item])
 
 
 def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:

@@ -19,7 +19,7 @@ BOM = "\ufeff"
 _LONE_CR = re.compile(r"\r(?!\n)")
 _MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _AFTER_MARKER = frozenset(" \t\r\n")
-_CONTENT = re.compile(r"^[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
+_CONTENT = re.compile(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
 _CONTENT_ON_MARKER = re.compile(r"---[ \t]+[^\s#]")
 _DIRECTIVE = re.compile(r"^%", re.M)
 _JSON = re.compile(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")

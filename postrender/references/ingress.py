@@ -30,6 +30,7 @@ RULES = (
             ("metadata", "annotations", _NGINX + annotation),
             target,
             is_qualified=True,
+            is_reason=target == SECRET,
         )
         for annotation, target in _ANNOTATIONS.items()
     ),

@@ -20,7 +20,8 @@ class Rule(NamedTuple):
     family: POD_TEMPLATE (a workload's own), RBAC (names are added, and it is no reason to revise),
     OUTSIDE (anything else); is_word: whether the name is a word within the string;
     only_if: a condition on the object that holds the string (RBAC's `resources`);
-    is_qualified: whether the string may be `namespace/name`; origin: the user's rule, for messages.
+    is_reason: whether it is a reason to revise what it names; is_qualified: whether the string
+    may be `namespace/name`; origin: the user's rule, for messages.
     """
 
     group: str | None
@@ -32,6 +33,7 @@ class Rule(NamedTuple):
     is_word: bool = False
     only_if: Callable[[dict[str, object]], bool] | None = None
     is_qualified: bool = False
+    is_reason: bool = True
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:

@@ -1,0 +1,86 @@
+"""Objects and Lists written anew, where an edit has no plain site in their text.
+
+Data, order and the text of numbers stay; comments inside are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ruamel.yaml.nodes import MappingNode, SequenceNode
+
+from postrender.document import UNTAGGED, Composed, Node, compose, key_text, node_at, read_scalar
+from postrender.edits import Edit, apply_edits
+from postrender.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.errors import Place
+from postrender.paths import Data, Path, value_at
+from postrender.sites import PROPERTIES, column_of, content_end
+from postrender.splice import Splice, apply_splices
+
+
+def remove_items(text: str, paths: Sequence[Path], place: Place, newline: str) -> str:
+    """Return a document's text without some objects of its List; the List is written anew."""
+    composed = compose(text, place)
+    data = verbatim(composed.root, composed)
+    for path in sorted(paths, key=repr, reverse=True):
+        items = value_at(data, path[:-1])
+        if isinstance(items, list) and isinstance(path[-1], int):
+            del items[path[-1]]
+    return apply_splices(text, [_written(composed, composed.root, data, newline)])
+
+
+def rewrite_object(composed: Composed, path: Path, edits: Sequence[Edit], newline: str) -> Splice:
+    """Return the splice that writes the object at a path anew with its edits made.
+
+    Numbers, booleans and tagged scalars keep their text; comments inside the object are lost.
+    """
+    node = node_at(composed.root, path)
+    data = apply_edits(verbatim(node, composed), edits, path)
+    above = [node_at(composed.root, path[:depth]) for depth in range(len(path) + 1)]
+    is_flow = any(parent.flow_style for parent in above)
+    return _written(composed, node, data, newline, is_flow=is_flow)
+
+
+def _written(
+    composed: Composed, node: Node, data: Data, newline: str, *, is_flow: bool = False
+) -> Splice:
+    """Return the splice that puts data in the place of a node."""
+    end = content_end(composed.text, node)
+    start = PROPERTIES.match(composed.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
+    if is_flow or node.flow_style:
+        return Splice(start, end, flow_text(data))
+    written = block_text(data, column_of(composed.text, start), newline)
+    return Splice(start, end, written + (newline if composed.text[end - 1] == "\n" else ""))
+
+
+def verbatim(node: Node, composed: Composed) -> Data:
+    """Return a node as plain data in which every scalar but a plain string keeps its own text."""
+    if isinstance(node, SequenceNode):
+        return [verbatim(item, composed) for item in node.value]
+    if not isinstance(node, MappingNode):
+        return _verbatim_scalar(node)
+    merged: dict[str, Data] = {}
+    mapping: dict[str, Data] = {}
+    for key, value in node.value:
+        if key.value == "<<" and not key.style:
+            sources = value.value if isinstance(value, SequenceNode) else [value]
+            for source in sources:
+                inner = verbatim(source, composed)
+                merged = {**(inner if isinstance(inner, dict) else {}), **merged}
+        else:
+            mapping[_verbatim_key(key)] = verbatim(value, composed)
+    return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
+
+
+def _verbatim_key(node: Node) -> str:
+    text: str = node.value
+    return text if node.style or key_text(text) == text else VerbatimKey(text)
+
+
+def _verbatim_scalar(node: Node) -> Data:
+    value = read_scalar(node)
+    if isinstance(value, str) and node.ctag is UNTAGGED:
+        return value
+    if node.ctag is UNTAGGED:
+        return Verbatim(node.value or "null")
+    return Verbatim(f"!<{node.tag}> {flow_text(node.value)}")

@@ -1,0 +1,193 @@
+"""Where in a document's text an edit is made, found while the nodes are at hand."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from postrender.document import (
+    UNTAGGED,
+    Composed,
+    Node,
+    child,
+    is_alias,
+    node_at,
+    paths_by_node,
+)
+from postrender.edits import AddAfter, AddItems, Edit, SetScalar
+from postrender.errors import UserError
+from postrender.paths import Path
+
+PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
+_NULL = re.compile(r"(?:~|null|Null|NULL)?\Z")
+_COLON = re.compile(r"[ \t]*:")
+_REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
+_TRAILING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
+
+
+class Site(NamedTuple):
+    """Where an edit changes the text: characters start to end of it are replaced.
+
+    form: how the new text is written there (see _FORMS); indent: the column of block text;
+    missing: keys to be made above the edit's own; quote: the style of a replaced scalar;
+    others: further paths at which the same text is read, through aliases.
+    """
+
+    start: int
+    end: int
+    form: str
+    indent: int = 0
+    missing: Path = ()
+    quote: str = ""
+    others: tuple[Path, ...] = ()
+    line: int = 0
+
+
+SiteKey = tuple[type[Edit], Path]
+
+
+def locate(composed: Composed, edit: Edit) -> Site | None:
+    """Return the site of an edit in a document, or None where it has no plain one."""
+    if isinstance(edit, SetScalar):
+        site = _locate_scalar(composed, edit.path)
+    elif isinstance(edit, AddAfter):
+        site = _locate_after(composed, edit.path)
+    else:
+        site = _locate_collection(
+            composed, edit.path, SequenceNode if isinstance(edit, AddItems) else MappingNode
+        )
+    if site is None or not composed.has_aliases:
+        return site
+    anchor = edit.path[: len(edit.path) - len(site.missing)]
+    if isinstance(edit, AddAfter):
+        anchor = edit.path[:-1]
+    others = paths_by_node(composed)[id(node_at(composed.root, anchor))]
+    tail = edit.path[len(anchor) :]
+    return site._replace(others=tuple((*path, *tail) for path in others if path != anchor))
+
+
+def _locate_scalar(composed: Composed, path: Path) -> Site | None:
+    node = node_at(composed.root, path)
+    if node.__class__ is not ScalarNode:
+        return None
+    start, end = node.start_mark.index, node.end_mark.index
+    if start == end:
+        parent_key = _key_node(composed, path)
+        colon = _after_colon(composed.text, parent_key)
+        return Site(colon, colon, "value", line=node.start_mark.line) if colon else None
+    start = PROPERTIES.match(composed.text, start, end).end()  # type: ignore[union-attr]
+    return Site(start, end, "scalar", quote=node.style or "", line=node.start_mark.line)
+
+
+def _key_node(composed: Composed, path: Path) -> Node | None:
+    parent = node_at(composed.root, path[:-1])
+    if not isinstance(parent, MappingNode):
+        return None
+    return next((key for key, _ in parent.value if key.value == path[-1]), None)
+
+
+def _after_colon(text: str, key: Node | None) -> int:
+    """Return the index behind the colon of a key, or 0 where it has none."""
+    colon = _COLON.match(text, key.end_mark.index) if key is not None else None
+    return colon.end() if colon else 0
+
+
+def _locate_collection(composed: Composed, path: Path, kind: type[Node]) -> Site | None:
+    """Find where keys (or items) go, in what is at path or in the mapping above that is there."""
+    node, depth = composed.root, 0
+    for part in path:
+        inner = child(node, part)
+        if inner is None:
+            break
+        node, depth = inner, depth + 1
+    missing = path[depth:]
+    if missing:
+        kind = MappingNode
+    if isinstance(node, kind) and node.value:
+        site = _before_first(composed.text, node)
+    else:
+        site = _in_place_of_empty(composed, node, path[:depth], kind)
+    return site._replace(missing=missing) if site and missing else site
+
+
+def _before_first(text: str, node: Node) -> Site | None:
+    first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
+    start = first.start_mark.index
+    if not node.start_mark.index <= start < node.end_mark.index:
+        return None  # an alias: its node stands elsewhere
+    if node.flow_style:
+        return Site(start, start, "flow")
+    if isinstance(node, MappingNode):
+        line_start = text.rfind("\n", 0, start) + 1
+        if text[line_start:start].rstrip(" \t").endswith("?"):
+            return None
+        return Site(start, start, "block", first.start_mark.column)
+    dash = _dash_before(text, start)
+    return None if dash is None else Site(dash, dash, "block", column_of(text, dash))
+
+
+def _dash_before(text: str, index: int) -> int | None:
+    """Return the index of the `-` of the block list item that begins at index."""
+    before = text[:index].rstrip(" \t")
+    return len(before) - 1 if before.endswith("-") else None
+
+
+def column_of(text: str, index: int) -> int:
+    """Return how many characters stand before an index on its line."""
+    return index - (text.rfind("\n", 0, index) + 1)
+
+
+def _in_place_of_empty(composed: Composed, node: Node, path: Path, kind: type[Node]) -> Site | None:
+    """Find the `{}`, the null or the nothing that a collection can be written in place of."""
+    start, end = node.start_mark.index, node.end_mark.index
+    if node.__class__ is ScalarNode:
+        if node.style or node.ctag is not UNTAGGED or not _NULL.match(node.value):
+            _refuse(composed, node, path, kind)
+        if start == end or not node.value:
+            colon = _after_colon(composed.text, _key_node(composed, path))
+            return Site(colon, colon, "value") if colon else None
+    elif not isinstance(node, kind):
+        _refuse(composed, node, path, kind)
+    start = PROPERTIES.match(composed.text, start, end).end()  # type: ignore[union-attr]
+    return Site(start, end, "whole")
+
+
+def _refuse(composed: Composed, node: Node, path: Path, kind: type[Node]) -> None:
+    wanted = "mapping" if kind is MappingNode else "list"
+    raise UserError(
+        f"not a {wanted}", "mend the template that wrote it", composed.place_of(node, path)
+    )
+
+
+def _locate_after(composed: Composed, path: Path) -> Site | None:
+    sequence, node = node_at(composed.root, path[:-1]), node_at(composed.root, path)
+    if not isinstance(sequence, SequenceNode) or is_alias(sequence, path[-1]):
+        return None
+    end = content_end(composed.text, node)
+    line = node.start_mark.line
+    if sequence.flow_style:
+        return Site(end, end, "flow-after", line=line)
+    dash = _dash_before(composed.text, node.start_mark.index)
+    if dash is None:
+        return None
+    indent = column_of(composed.text, dash)
+    if end and composed.text[end - 1] == "\n":
+        return Site(end, end, "lines", indent, line=line)
+    rest = _REST_OF_LINE.match(composed.text, end)
+    return Site(rest.end(), rest.end(), "block-after", indent, line=line) if rest else None
+
+
+def content_end(text: str, node: Node) -> int:
+    """Return where the text of a node ends, without the comments that follow it.
+
+    A block scalar ends behind its last line break; everything else in the middle of a line.
+    """
+    if node.__class__ is ScalarNode or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
+    if is_alias(node, -1) or (last.__class__ is ScalarNode and not last.value):
+        inside = text[node.start_mark.index : node.end_mark.index]
+        return int(node.start_mark.index) + len(_TRAILING.sub("", inside))
+    return content_end(text, last)
