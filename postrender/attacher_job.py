@@ -308,4 +308,5 @@ def _dicts(data: Data) -> list[dict[str, Data]]:
 def is_workload_attachable(item: Item) -> bool:
     """Tell whether an object's pod templates are seen and waited for by the attacher."""
     workload = WORKLOAD_KINDS.get(item.identity.group_kind)
-    return workload is not None and workload.is_namespaced and item.is_rewritable
+    is_seen = workload is not None and workload.is_namespaced and bool(item.identity.name)
+    return is_seen and item.is_rewritable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     With no command, or with an option first, it is `render`.
     """
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_close_output() or code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -54,9 +56,12 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except click.ClickException as error:
-        if sys.stderr is not None:
+        with contextlib.suppress(OSError, AttributeError):  # stderr may be closed or full
             error.show()
         return error.exit_code
+    except OSError as error:
+        report_error(_unwritable(error))
+        return FAULT
     except Exception as error:
         report_bug(error)
         return BUG
@@ -77,7 +82,7 @@ def settings_options(command: Command) -> Command:
     options = [
         click.option(
             "--config",
-            type=click.Path(dir_okay=False),
+            metavar="FILE",
             envvar="POSTRENDER_CONFIG",
             help="The configuration  [default: the nearest postrender.yaml upward]",
         ),
@@ -92,7 +97,7 @@ def settings_options(command: Command) -> Command:
         ),
         click.option(
             "--log-file",
-            type=click.Path(dir_okay=False),
+            metavar="FILE",
             envvar="POSTRENDER_LOG_FILE",
             help="Append findings and errors to this file too.",
         ),
@@ -264,10 +269,27 @@ def _write(parts: Iterable[str]) -> None:
             sys.stdout.buffer.write(part.encode())
         sys.stdout.buffer.flush()
     except OSError as error:
-        # What could not be written must not be tried again when the interpreter ends.
-        sys.stdout = None
-        raise UserError(
-            f"cannot write the result: {error.strerror}",
-            "check what reads it",
-            Place("<stdout>"),
-        ) from None
+        raise _unwritable(error) from None
+
+
+def _unwritable(error: OSError) -> UserError:
+    # What could not be written must not be tried again when the interpreter ends.
+    sys.stdout = None
+    what = f"cannot write the result: {error.strerror}"
+    return UserError(what, "check what reads it", Place("<stdout>"))
+
+
+def _close_output() -> int:
+    """Flush what click has written; return an exit code if that fails."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        sys.stderr = None
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        report_error(_unwritable(error))
+        return FAULT
+    return DONE

@@ -100,7 +100,9 @@ def defaults() -> Values:
 
 def _defaults(schema: Mapping[str, Any]) -> Values:
     return {
-        key: _defaults(part) if "properties" in part else part["default"]
+        key: part["default"]
+        if part.get("default") != {} or "spec" in part.get("properties", {})
+        else _defaults(part)
         for key, part in schema["properties"].items()
     }
 

@@ -27,17 +27,20 @@ except ImportError:  # no wheel of the C parser for this Python: the pure one do
 Node = Any
 
 MAX_CHARACTERS = 32 * 1024 * 1024
-MAX_DEPTH = 500
+MAX_DEPTH = 200
 # The pure parser reads some 0.2 MB a second: a large broken document is reported at once.
-MAX_PURE_CHARACTERS = 1024 * 1024
+MAX_PURE_CHARACTERS = 256 * 1024
 MAX_EXPANDED_NODES = 1_000_000
 
-# Marks an untagged node; every other tag was written in the text.
+# A plain scalar, or a collection, without a tag.
 UNTAGGED = Tag(suffix="")
+# A quoted or block scalar, or a plain one with the tag `!`, which says that it is no number.
+STRING = Tag(suffix="tag:yaml.org,2002:str")
 _MERGE = "<<"
 _TAG_PREFIX = "tag:yaml.org,2002:"
-_MANY_BRACKETS = 2000
-_DEEP_BLOCKS = ("- - - - - - - - ", "? ? ? ? ? ? ? ? ", " " * 400)
+# Each level of nesting takes one of these, or a column of indentation.
+_NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
+_DEEP_INDENT = " " * MAX_DEPTH
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
@@ -51,8 +54,9 @@ class _Untyped:
     def ascend_resolver(self) -> None:
         pass
 
-    def resolve(self, _kind: Node, _value: str, _implicit: Node) -> Tag:
-        return UNTAGGED
+    def resolve(self, _kind: Node, value: str | None, implicit: Node) -> Tag:
+        # implicit: (plain and untagged, quoted or with the tag `!`) for a scalar
+        return UNTAGGED if value is None or implicit[0] else STRING
 
 
 class Composed(NamedTuple):
@@ -68,14 +72,22 @@ class Composed(NamedTuple):
 
     def place_of(self, node: Node, path: Path = ()) -> Place:
         """Return where a node stands in the input: its line, its object and the path in that."""
-        depth = 0
-        while path[depth : depth + 1] == ("items",) and len(path) > depth + 1:
-            depth += 2
+        above = object_path(path)
         return self.place._replace(
             line=self.place.line + node.start_mark.line,
-            subject=_subject(node_at(self.root, path[:depth])),
-            path=format_path(path[depth:]),
+            subject=_subject(node_at(self.root, above)),
+            path=format_path(path[len(above) :]),
         )
+
+
+def object_path(path: Path) -> Path:
+    """Return the part of a path that leads to its object, through the items of Lists."""
+    depth = 0
+    while path[depth : depth + 1] == ("items",) and isinstance(path[depth + 1 : depth + 2], tuple):
+        if len(path) < depth + 2 or not isinstance(path[depth + 1], int):
+            break
+        depth += 2
+    return path[:depth]
 
 
 def _subject(node: Node) -> str:
@@ -111,7 +123,7 @@ def _parse(text: str, place: Place) -> Node:
     try:
         return _new_parser(text).get_single_node()
     except YAMLError as error:
-        if CParser is not None and len(text) <= MAX_PURE_CHARACTERS:
+        if _may_be_pure(text):
             try:
                 return _new_pure_parser(text).get_single_node()
             except (YAMLError, ValueError, RecursionError):
@@ -119,6 +131,15 @@ def _parse(text: str, place: Place) -> Node:
         _refuse(error, place)
     except RecursionError:
         _refuse_depth(place)
+
+
+def _may_be_pure(text: str) -> bool:
+    """Tell whether the pure parser may read what the C parser does not.
+
+    That is a block scalar that begins with a tab, and JSON's pairs of escapes for one character.
+    """
+    is_odd = "\t" in text or _SURROGATE.search(text) is not None
+    return CParser is not None and is_odd and len(text) <= MAX_PURE_CHARACTERS
 
 
 def _refuse(error: YAMLError, place: Place) -> NoReturn:
@@ -192,9 +213,7 @@ def _new_pure_parser(text: str) -> Any:
 
 def _check_depth(text: str, place: Place) -> None:
     """Refuse a document whose nesting would exhaust the C stack, before composing it."""
-    if text.count("[") + text.count("{") < _MANY_BRACKETS and not any(
-        deep in text for deep in _DEEP_BLOCKS
-    ):
+    if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
         return
     parser, depth = _new_parser(text), 0
     try:
@@ -288,9 +307,11 @@ def _read(node: Node, composed: Composed) -> Data:
             if name in mapping:
                 _refuse_key(key, composed, f"the key {name!r} occurs twice in one mapping")
             if value.__class__ is ScalarNode:
-                if value.ctag is UNTAGGED:
-                    text = value.value
-                    mapping[name] = text if value.style else resolve_plain(text)
+                tag = value.ctag
+                if tag is STRING:
+                    mapping[name] = value.value
+                elif tag is UNTAGGED:
+                    mapping[name] = resolve_plain(value.value)
                 else:
                     mapping[name] = read_scalar(value)
             else:
@@ -304,10 +325,24 @@ def _read(node: Node, composed: Composed) -> Data:
 def read_scalar(node: Node) -> Scalar:
     """Return the value of a scalar node."""
     text: str = node.value
+    if node.ctag is STRING:
+        return text
     if node.ctag is UNTAGGED:
-        return text if node.style else resolve_plain(text)
+        return resolve_plain(text)
     tag = (node.tag or "").removeprefix(_TAG_PREFIX)
+    if tag == "binary":
+        return _from_base64(text)
     return resolve_plain(text) if tag in ("int", "float", "bool", "null") else text
+
+
+def _from_base64(text: str) -> str:
+    import base64
+    import binascii
+
+    try:
+        return base64.b64decode(text).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return text  # no string at all: whoever applies it says so
 
 
 def key_text(name: str) -> str:

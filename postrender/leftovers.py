@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from postrender.document import Composed, Node, compose, node_at, read
 from postrender.errors import Finding
 from postrender.inventory import Inventory
-from postrender.items import Item
-from postrender.objects import is_built_in
+from postrender.items import Item, ItemKey
+from postrender.objects import GroupKind, is_built_in
 from postrender.paths import Data, Path, value_at
+from postrender.references.rule import RBAC
 from postrender.relevance import FEW_NAMES, hides_names
 from postrender.resolve import Resolver
 from postrender.settings import IgnoredLeftover
@@ -47,11 +49,13 @@ def find_leftovers(
     renamed: Sequence[Renamed],
     accounted: Mapping[int, int],
     ignored: Sequence[IgnoredLeftover],
+    linked: AbstractSet[tuple[ItemKey, Path]],
 ) -> list[Finding]:
     """Return a finding for each string that still holds a base name.
 
     renamed: the objects whose base name no object of the output has; accounted: how many names
-    were replaced in each document, so that one with no more of them need not be read again.
+    were replaced in each document, so that one with no more of them need not be read again;
+    linked: the references that name an object of the stream, which are none.
     """
     bases: dict[str, list[Renamed]] = defaultdict(list)
     for each in renamed:
@@ -72,7 +76,7 @@ def find_leftovers(
             composed = compose(text, inventory.place(inside[0], line=0))
             data = read(composed)
             for item in inside:
-                search = _Search(inventory, resolver, composed, item, bases, borne, ignored)
+                search = _Search(inventory, resolver, composed, item, bases, borne, ignored, linked)
                 findings += search.run(value_at(data, item.path))
     return findings
 
@@ -96,16 +100,26 @@ class _Search(NamedTuple):
     bases: Mapping[str, Sequence[Renamed]]
     borne: set[str]
     ignored: Sequence[IgnoredLeftover]
+    linked: AbstractSet[tuple[ItemKey, Path]]
 
     def run(self, data: Data) -> Iterator[Finding]:
         if self.item.is_attacher:
             return
-        references = {reference.path[len(self.item.path) :] for reference in self.item.references}
+        linked = {
+            reference.path[len(self.item.path) :]
+            for reference in self.item.references
+            if (self.item.key, reference.path) in self.linked
+        }
+        dangling = {
+            reference.path[len(self.item.path) :]: reference.rule.target
+            for reference in self.item.references
+            if reference.rule.family != RBAC
+        }
         for path, text in _strings(data, ()):
-            if path in references or not self.is_text(path):
+            if path in linked or not (path in dangling or self.is_text(path)):
                 continue
             for name in dict.fromkeys(words_of(text)):
-                if self.is_left(name, path):
+                if self.is_left(name, path, dangling.get(path)):
                     yield self.finding(path, text, name)
 
     def is_text(self, path: Path) -> bool:
@@ -124,13 +138,15 @@ class _Search(NamedTuple):
             return _is_free_text(path)
         return not (_LABELS & set(path))
 
-    def is_left(self, name: str, path: Path) -> bool:
+    def is_left(self, name: str, path: Path, kind: GroupKind | None) -> bool:
+        """Tell whether a word is an old name; kind: that of the object it must have been."""
         here = self.item.identity.namespace
         for each in self.bases.get(name, ()):
             there = each.item.identity.namespace
             may_be_same = not here or not there or self.resolver.is_same(here, there)
             is_own = each.item.key == self.item.key and path[0] == "metadata"
-            if may_be_same and not is_own:
+            is_kind = kind in (None, each.item.identity.group_kind)
+            if may_be_same and is_kind and not is_own:
                 return not any(self.is_ignored(rule, name, path) for rule in self.ignored)
         return False
 

@@ -232,7 +232,12 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
     )
     settings = choices.settings
     return find_leftovers(
-        choices.inventory, choices.resolver, renamed, accounted, settings.ignored_leftovers
+        choices.inventory,
+        choices.resolver,
+        renamed,
+        accounted,
+        settings.ignored_leftovers,
+        {(key, link.reference.path) for key, links in choices.links.items() for link in links},
     )
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from postrender.document import Composed, compose, node_at
+from postrender.document import Composed, compose, node_at, object_path
 from postrender.edits import AddAfter, Edit, apply_edits
 from postrender.emit import block_text, flow_text
 from postrender.errors import Place
@@ -88,7 +88,8 @@ class _Work(NamedTuple):
             return []
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
             original = self.edited(self.extra) if self.extra else text
-            return _with_copy(original, self.edited(self.own_edits()), stream.newline)
+            closed = [*self.own_edits(), *self.extra] if self.extra else self.own_edits()
+            return _with_copy(original, self.edited(_first_by_path(closed)), stream.newline)
         return [self.edited([*self.own_edits(), *self.copies(), *self.extra])]
 
     def own_edits(self) -> list[Edit]:
@@ -134,12 +135,12 @@ class _Work(NamedTuple):
             located = {(type(edit), edit.path): locate(composed, edit) for edit in missing}
             sites = {**sites, **located}
         splices: list[Splice] = []
-        for path, own in self.by_object(edits).items():
+        for path, own in _by_object(edits).items():
             made = splice(own, edits, sites, newline, self.place)
             if made is None:
                 composed = composed or self.compose()
-                if composed.has_aliases:
-                    # An anchor may be defined in one object and used in another.
+                if path == () or composed.has_aliases:
+                    # All of it: an anchor may be defined in one object and used in another.
                     splices = [rewrite_object(composed, (), edits, newline)]
                     break
                 made = [rewrite_object(composed, path, own, newline)]
@@ -149,21 +150,21 @@ class _Work(NamedTuple):
             return remove_items(text, self.removed, inventory.stream.place(document), newline)
         return text
 
-    def by_object(self, edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-        """Group edits by the object that they change; () for those between objects."""
-        paths = [item.path for item in self.items]
-        if paths == [()]:
-            return {(): list(edits)}
-        groups: dict[Path, list[Edit]] = defaultdict(list)
-        for edit in edits:
-            inside = [
-                path
-                for path in paths
-                if edit.path[: len(path)] == path
-                and not (isinstance(edit, AddAfter) and edit.path == path)
-            ]
-            groups[max(inside, key=len, default=())].append(edit)
-        return groups
+
+def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
+    """Group the edits of a document by the object that they change; () for those of a List."""
+    groups: dict[Path, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        path = object_path(edit.path)
+        if isinstance(edit, AddAfter) and edit.path == path:
+            path = ()
+        groups[path].append(edit)
+    return dict(sorted(groups.items(), key=lambda group: len(group[0])))
+
+
+def _first_by_path(edits: Sequence[Edit]) -> list[Edit]:
+    """Leave out an edit where another of its sort has the same path."""
+    return list({(type(edit), edit.path): edit for edit in reversed(edits)}.values())[::-1]
 
 
 def _with_copy(original: str, copy: str, newline: str) -> list[str]:

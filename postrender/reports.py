@@ -45,7 +45,10 @@ def check_log_file(name: str) -> None:
 def _log(line: str, log_file: str) -> None:
     if log_file:
         # It was writable at the start; if it no longer is, the line still goes to stderr.
-        with contextlib.suppress(OSError), open(log_file, "a", encoding="utf-8") as log:
+        with (
+            contextlib.suppress(OSError),
+            open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log,
+        ):
             log.write(line + "\n")
 
 
@@ -54,8 +57,11 @@ def _print(line: str, colour: str) -> None:
         return
     is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     text = f"{colour}{line}{_END}" if is_coloured else line
-    with contextlib.suppress(OSError, ValueError):  # nobody is left to read it
+    try:
         print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        # Nobody can read it; and it must not be tried again when the interpreter ends.
+        sys.stderr = None
 
 
 def report_bug(error: BaseException) -> None:
@@ -73,10 +79,15 @@ def report_bug(error: BaseException) -> None:
     )
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="postrender-", suffix=".txt", delete=False, encoding="utf-8"
+            "w",
+            prefix="postrender-",
+            suffix=".txt",
+            delete=False,
+            encoding="utf-8",
+            errors="replace",
         ) as report:
             report.write(text)
         where = f"the report is in {report.name}; please file it with the input"
-    except OSError:
+    except (OSError, ValueError):
         where = "the report could not be written; please file an issue with the input"
     _print(f"error: a bug in postrender ({type(error).__name__}): {where}", _RED)

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-from postrender.document import UNTAGGED, Composed, Node, compose, key_text, node_at, read_scalar
+from postrender.document import (
+    STRING,
+    UNTAGGED,
+    Composed,
+    Node,
+    compose,
+    key_text,
+    node_at,
+    read_scalar,
+)
 from postrender.edits import Edit, apply_edits
 from postrender.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.errors import Place
@@ -79,8 +88,8 @@ def _verbatim_key(node: Node) -> str:
 
 def _verbatim_scalar(node: Node) -> Data:
     value = read_scalar(node)
-    if isinstance(value, str) and node.ctag is UNTAGGED:
+    if value is None or node.ctag is STRING:
         return value
     if node.ctag is UNTAGGED:
-        return Verbatim(node.value or "null")
+        return value if isinstance(value, str) else Verbatim(node.value)
     return Verbatim(f"!<{node.tag}> {flow_text(node.value)}")

@@ -15,15 +15,17 @@ from postrender.document import (
     is_alias,
     node_at,
     paths_by_node,
+    read_scalar,
 )
 from postrender.edits import AddAfter, AddItems, Edit, SetScalar
 from postrender.errors import UserError
 from postrender.paths import Path
 
 PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
-_NULL = re.compile(r"(?:~|null|Null|NULL)?\Z")
 _COLON = re.compile(r"[ \t]*:")
 _REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
+_BLANK = re.compile(r"(?:\s|(?<=\s)#[^\r\n]*)*")
+_LINE_BREAKS = "\n\r\x85\u2028\u2029"
 _TRAILING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
 
 
@@ -124,28 +126,40 @@ def _before_first(text: str, node: Node) -> Site | None:
         if text[line_start:start].rstrip(" \t").endswith("?"):
             return None
         return Site(start, start, "block", first.start_mark.column)
-    dash = _dash_before(text, start)
+    dash = _dash_of(text, node, 0)
     return None if dash is None else Site(dash, dash, "block", column_of(text, dash))
 
 
-def _dash_before(text: str, index: int) -> int | None:
-    """Return the index of the `-` of the block list item that begins at index."""
-    before = text[:index].rstrip(" \t")
-    return len(before) - 1 if before.endswith("-") else None
+def _dash_of(text: str, sequence: Node, number: int) -> int | None:
+    """Return the index of the `-` before an item of a block list, or None where it is not plain."""
+    if number == 0:
+        match = PROPERTIES.match(text, sequence.start_mark.index)
+        start = match.end() if match else 0
+    elif is_alias(sequence, number - 1):
+        return None
+    else:
+        start = content_end(text, sequence.value[number - 1])
+    blank = _BLANK.match(text, start)
+    dash = blank.end() if blank else start
+    return dash if text[dash : dash + 1] == "-" else None
 
 
 def column_of(text: str, index: int) -> int:
     """Return how many characters stand before an index on its line."""
-    return index - (text.rfind("\n", 0, index) + 1)
+    return index - 1 - max(text.rfind(line_break, 0, index) for line_break in _LINE_BREAKS)
 
 
 def _in_place_of_empty(composed: Composed, node: Node, path: Path, kind: type[Node]) -> Site | None:
     """Find the `{}`, the null or the nothing that a collection can be written in place of."""
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:
-        if node.style or node.ctag is not UNTAGGED or not _NULL.match(node.value):
+        if read_scalar(node) is not None:
             _refuse(composed, node, path, kind)
-        if start == end or not node.value:
+        if node.ctag is not UNTAGGED:
+            return None
+        if start != end and not node.value:
+            return Site(end, end, "value")  # behind an anchor
+        if start == end:
             colon = _after_colon(composed.text, _key_node(composed, path))
             return Site(colon, colon, "value") if colon else None
     elif not isinstance(node, kind):
@@ -169,7 +183,7 @@ def _locate_after(composed: Composed, path: Path) -> Site | None:
     line = node.start_mark.line
     if sequence.flow_style:
         return Site(end, end, "flow-after", line=line)
-    dash = _dash_before(composed.text, node.start_mark.index)
+    dash = _dash_of(composed.text, sequence, int(path[-1]))
     if dash is None:
         return None
     indent = column_of(composed.text, dash)

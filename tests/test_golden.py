@@ -30,6 +30,7 @@ FIXTURES = Path(__file__).resolve().parent / "fixtures"
 # a stream, the configuration's own errors, and YAML that the program need not read either.
 NO_REFERENCE_PREFIXES = ("error-cut-off-", "error-configuration-", "error-unknown-configuration-")
 NO_REFERENCE = {
+    "argo-sync-options-that-say-prune": "it adds an option beside the one that contradicts it",
     "attacher-long-workload-names": "each cuts a long name in its own way",
     "custom-path-rule-by-name-and-any-key": "it knows no globs in reference rules",
     "error-alias-shared-with-another-string": "aliases are copies to it",
