@@ -108,9 +108,9 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
 
 
 def _hooks(item: Item) -> list[str]:
-    text = ",".join(
-        item.annotations.get(name, "") for name in ("helm.sh/hook", "argocd.argoproj.io/hook")
-    )
+    # Argo CD looks at Helm's annotation only where its own is missing.
+    own, helms = "argocd.argoproj.io/hook", "helm.sh/hook"
+    text = item.annotations.get(own) or item.annotations.get(helms, "")
     return [hook.strip() for hook in text.split(",")]
 
 

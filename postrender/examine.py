@@ -26,7 +26,7 @@ from postrender.objects import (
     items_of,
     strings_at,
 )
-from postrender.paths import Data, Path, PatternTree, mapping_at
+from postrender.paths import Data, Path, PatternTree, mapping_at, value_at
 from postrender.references import Rule, find_built_in
 from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import RBAC
@@ -81,7 +81,11 @@ def _objects(data: Data, path: Path) -> Iterator[tuple[Path, dict[str, Data]]]:
         if isinstance(data, dict):
             yield path, data
         return
+    kind = str(value_at(data, ("kind",))).removesuffix("List")
+    own = {"apiVersion": value_at(data, ("apiVersion",)), "kind": kind}
     for number, item in enumerate(items):
+        if isinstance(item, dict) and kind and "kind" not in item:
+            item = {**own, **item}  # the items of a ConfigMapList need not say what they are
         yield from _objects(item, (*path, "items", number))
 
 

@@ -101,5 +101,5 @@ def new_item(
         annotations,
         is_hook,
         identity.kind in ATTACHER_KINDS and MANAGED_LABEL in labels,
-        not is_hook and (workload is None or workload.is_mutable),
+        not is_hook and bool(identity.name) and (workload is None or workload.is_mutable),
     )

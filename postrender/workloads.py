@@ -94,7 +94,7 @@ def _checksum(choices: Choices, item: Item, number: int) -> dict[str, str]:
         decision = choices.decisions[target.key]
         if decision.strategy == CHECKSUM:
             kind, name = target.identity.group_kind, target.identity.name
-            revision = content_name(kind, name, target.content, decision.is_immutable)
+            revision = content_name(kind, name, target.content, True)
             prefix = "secret/" if kind == SECRET else ""
             hashes[prefix + name] = revision[-HASH_LENGTH:]
     return {CHECKSUM_ANNOTATION: checksum(hashes)} if hashes else {}

@@ -54,7 +54,7 @@ FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 def resolve_plain(text: str) -> Any:
-    """The value of a plain scalar, as sigs.k8s.io/yaml reads it (YAML 1.1 without dates)."""
+    """Return the value of a plain scalar, as sigs.k8s.io/yaml reads it (YAML 1.1 without dates)."""
     if text in TRUE:
         return True
     if text in FALSE:
@@ -67,7 +67,7 @@ def resolve_plain(text: str) -> Any:
 
 
 def resolve_number(text: str) -> Any:
-    """An integer or a float, or the text itself where it is neither."""
+    """Return an integer or a float, or the text itself where it is neither."""
     # A number starts with a digit, a sign or a dot.
     if not text[:1] or text[0] not in "0123456789+-.":
         return text
@@ -85,7 +85,7 @@ def resolve_number(text: str) -> Any:
 
 
 def integer_value(match: re.Match[str]) -> int:
-    """The number that an INTEGER match spells."""
+    """Return the number that an INTEGER match spells."""
     bases = {"x": 16, "b": 2, "o": 8, "d": 10}
     name, digits = next((n, d) for n, d in match.groupdict().items() if d is not None)
     return int(digits, bases[name]) * (-1 if match[1] == "-" else 1)
@@ -98,7 +98,7 @@ def integer_fits(match: re.Match[str]) -> bool:
 
 
 def scalar_value(event: ScalarEvent) -> Any:
-    """The value of one scalar event: plain ones are resolved, all others are strings."""
+    """Return the value of a scalar event: plain ones are resolved, all others are strings."""
     if event.tag is None or event.tag == "!":
         return resolve_plain(event.value) if event.implicit[0] else event.value
     if event.tag == STR_TAG:
@@ -109,7 +109,7 @@ def scalar_value(event: ScalarEvent) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """A mapping key as JSON needs it: text."""
+    """Return a mapping key as JSON needs it: text."""
     if isinstance(key, str):
         return key
     if isinstance(key, bool):
@@ -127,6 +127,7 @@ class Builder:
         self.anchors: dict[str, Any] = {}
 
     def documents(self) -> list[Any]:
+        """Build every document."""
         found = []
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
@@ -135,6 +136,7 @@ class Builder:
         return found
 
     def node(self, event: Any) -> Any:
+        """Build one node from its first event."""
         if isinstance(event, AliasEvent):
             if event.anchor not in self.anchors:
                 raise InputError(f"alias {event.anchor} before its anchor")
@@ -145,6 +147,7 @@ class Builder:
         return value
 
     def content(self, event: Any) -> Any:
+        """Build what is no alias."""
         if isinstance(event, ScalarEvent):
             return scalar_value(event)
         if isinstance(event, SequenceStartEvent):
@@ -154,12 +157,14 @@ class Builder:
         raise InputError(f"unexpected {event}")
 
     def sequence(self) -> list[Any]:
+        """Build the items of a list."""
         items = []
         while not isinstance(event := next(self.events), SequenceEndEvent):
             items.append(self.node(event))
         return items
 
     def mapping(self) -> Obj:
+        """Build a mapping: its own keys win over merged ones."""
         own: Obj = {}
         merged: Obj = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
@@ -176,7 +181,7 @@ class Builder:
 
 
 def merge_sources(value: Any) -> Obj:
-    """What `<<` brings in: a mapping, or a list of them of which the first wins."""
+    """Return what `<<` brings in: a mapping, or a list of them of which the first wins."""
     result: Obj = {}
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
@@ -186,14 +191,14 @@ def merge_sources(value: Any) -> Obj:
 
 
 def no_duplicates(pairs: list[tuple[str, Any]]) -> Obj:
-    """A JSON object, refusing a key that comes twice."""
+    """Make a JSON object, refusing a key that comes twice."""
     if len({key for key, _ in pairs}) != len(pairs):
         raise InputError("duplicate key")
     return dict(pairs)
 
 
 def json_values(text: str) -> list[Any] | None:
-    """The JSON values of a stream that is nothing but JSON objects, else None."""
+    """Return the JSON values of a stream that is nothing but JSON objects, else None."""
     decoder = json.JSONDecoder(object_pairs_hook=no_duplicates)
     values = []
     rest = text.strip()
@@ -231,7 +236,7 @@ def is_list(value: Any) -> bool:
 
 
 def flatten(value: Any) -> list[Obj]:
-    """The objects of one document; an item without a kind has that of its list."""
+    """Return the objects of one document; an item without a kind has that of its list."""
     if not is_list(value):
         return [value] if isinstance(value, dict) else []
     objects = []
@@ -244,7 +249,7 @@ def flatten(value: Any) -> list[Obj]:
 
 
 def normalise(text: str) -> list[Obj]:
-    """A stream as a flat list of objects."""
+    """Return a stream as a flat list of objects."""
     return [obj for document in load(text) for obj in flatten(document)]
 
 
@@ -252,7 +257,7 @@ def normalise(text: str) -> list[Obj]:
 
 
 def go_number(value: float) -> str:
-    """A float as Go's encoding/json writes it."""
+    """Return a float as Go's encoding/json writes it."""
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         text = format(Decimal(repr(value)), "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
@@ -262,7 +267,7 @@ def go_number(value: float) -> str:
 
 
 def go_string(value: str) -> str:
-    """A string as Go's encoding/json writes it."""
+    """Return a string as Go's encoding/json writes it."""
     text = json.dumps(value, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -292,7 +297,7 @@ def hash10(text: str) -> str:
 
 
 def checked_data(obj: Obj, key: str) -> Any:
-    """A data mapping with null values read as empty text, or None where there is no mapping."""
+    """Return a data mapping, null values read as empty text, or None where there is none."""
     data = obj.get(key)
     if data is None:
         return None
@@ -305,12 +310,12 @@ def checked_data(obj: Obj, key: str) -> Any:
 
 
 def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
-    """The hash of a ConfigMap's or Secret's content, as kustomize computes it."""
+    """Return the hash of a ConfigMap's or Secret's content, as kustomize computes it; no keys are no data."""
     data = checked_data(obj, "data")
-    content: Obj = {"kind": obj["kind"], "name": name, "data": "" if data is None else data}
+    content: Obj = {"kind": obj["kind"], "name": name, "data": data or ""}
     other = "binaryData" if obj["kind"] == "ConfigMap" else "stringData"
     extra = checked_data(obj, other)
-    if extra is not None:
+    if extra:
         content[other] = extra
     if obj["kind"] == "Secret":
         content["type"] = obj.get("type") or ""
@@ -321,7 +326,7 @@ def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
 
 
 def revision_name(obj: Obj, immutable: bool = True) -> str:
-    """Base name, a dash and the hash, at most 253 characters."""
+    """Return base name, a dash and the hash, at most 253 characters."""
     base = name_of(obj)
     if len(base) + 11 <= 253:
         return f"{base}-{content_hash(obj, immutable=immutable)}"
@@ -355,20 +360,20 @@ FILENAME = "postrenderer.helm.sh/postrender-filename"
 
 
 def sub(value: Any, *keys: str) -> Obj:
-    """The mapping below some keys, or an empty one."""
+    """Return the mapping below some keys, or an empty one."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any, *keys: str) -> list[Obj]:
-    """The mappings in the list below some keys."""
+    """Return the mappings in the list below some keys."""
     found = sub(value, *keys[:-1]).get(keys[-1])
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def make(value: Obj, *keys: str) -> Obj:
-    """The mapping below some keys, made where it is absent or null."""
+    """Return the mapping below some keys, made where it is absent or null."""
     for key in keys:
         if not isinstance(value.get(key), dict):
             value[key] = {}
@@ -406,7 +411,7 @@ def label(obj: Obj, key: str) -> str | None:
 
 
 def is_hook(obj: Obj) -> bool:
-    """A hook of Helm or of Argo CD."""
+    """Tell a hook of Helm or of Argo CD."""
     found = sub(obj, "metadata", "annotations")
     return "helm.sh/hook" in found or "argocd.argoproj.io/hook" in found
 
@@ -416,7 +421,7 @@ def is_workload(obj: Obj) -> bool:
 
 
 def is_frozen(obj: Obj) -> bool:
-    """What must keep the base names it gives: Jobs, Pods, hooks and what has no name."""
+    """Tell what must keep the base names it gives: Jobs, Pods, hooks, what has no name."""
     immutable = is_workload(obj) and kind_of(obj) in ("Job", "Pod")
     return immutable or is_hook(obj) or not name_of(obj)
 
@@ -427,17 +432,17 @@ def is_attacher(obj: Obj) -> bool:
 
 
 def is_config(obj: Obj, kind: str) -> bool:
-    """A ConfigMap or Secret that has an identity."""
+    """Tell a ConfigMap or Secret that has an identity."""
     return kind_of(obj) == kind and group_of(obj) == "" and name_of(obj) != ""
 
 
 def is_marked_revision(obj: Obj) -> bool:
-    """A revision that bears our label and base name."""
+    """Tell a revision that bears our label and base name."""
     return label(obj, MANAGED) is not None and annotation(obj, BASE_NAME) is not None
 
 
 def is_revision(obj: Obj) -> bool:
-    """A revision of ours, or anything whose name ends in the hash of its own content."""
+    """Tell a revision of ours, or anything whose name ends in the hash of its own content."""
     if is_marked_revision(obj):
         return True
     try:
@@ -448,7 +453,7 @@ def is_revision(obj: Obj) -> bool:
 
 
 def templates_of(obj: Obj) -> list[Obj]:
-    """The pod templates of a workload, in order. A Pod is its own."""
+    """Return the pod templates of a workload, in order. A Pod is its own."""
     if not is_workload(obj):
         return []
     kind = kind_of(obj)
@@ -467,7 +472,7 @@ def templates_of(obj: Obj) -> list[Obj]:
 
 
 def under(spec: Obj) -> list[Obj]:
-    """The template of a spec, if it has one."""
+    """Return the template of a spec, if it has one."""
     return [spec["template"]] if isinstance(spec.get("template"), dict) else []
 
 
@@ -481,13 +486,13 @@ def has_many_templates(obj: Obj) -> bool:
 
 
 def render_id(obj: Obj) -> str:
-    """The id of a workload's pod template, or of the list of them."""
+    """Return the id of a workload's pod template, or of the list of them."""
     cleaned = [clean_template(template) for template in templates_of(obj)]
     return sha256(go_json(cleaned if has_many_templates(obj) else cleaned[0]))[:10]
 
 
 def clean_template(template: Obj) -> Obj:
-    """A template without the annotations that do not count and without what they leave empty."""
+    """Copy a template without the annotations that do not count and what they leave empty."""
     result = copy.deepcopy(template)
     metadata = result.get("metadata")
     if isinstance(metadata, dict):
@@ -523,14 +528,16 @@ class Slot:
 
     @property
     def namespace(self) -> str | None:
+        """Return the namespace that the reference is made from."""
         return self.prefix[:-1] or namespace_of(self.owner)
 
     def read(self) -> list[str]:
-        """The names in it."""
+        """Return the names in it."""
         text = str(self.holder[self.key]).removeprefix(self.prefix)
         return re.findall(r"[A-Za-z0-9.-]+", text) if self.word else [text]
 
     def write(self, old: str, new: str) -> None:
+        """Put a revision's name in the place of a base name."""
         text = str(self.holder[self.key])
         if self.word:
             pattern = rf"(?<![A-Za-z0-9.-]){re.escape(old)}(?![A-Za-z0-9.-])"
@@ -558,8 +565,8 @@ def volume_places(volume: Obj) -> list[tuple[Obj, str, str]]:
         places.append((sub(source, "configMap"), "name", "ConfigMap"))
         places.append((sub(source, "secret"), "name", "Secret"))
     places.append((sub(volume, "csi", "nodePublishSecretRef"), "name", "Secret"))
-    for driver in ("flexVolume", "rbd", "iscsi", "cephfs"):
-        places.append((sub(volume, driver, "secretRef"), "name", "Secret"))
+    drivers = ("flexVolume", "rbd", "iscsi", "cephfs")
+    places += [(sub(volume, driver, "secretRef"), "name", "Secret") for driver in drivers]
     places.append((sub(volume, "azureFile"), "secretName", "Secret"))
     return places
 
@@ -567,8 +574,9 @@ def volume_places(volume: Obj) -> list[tuple[Obj, str, str]]:
 def container_places(container: Obj) -> list[tuple[Obj, str, str]]:
     places = []
     for env in items(container, "env"):
-        places.append((sub(env, "valueFrom", "configMapKeyRef"), "name", "ConfigMap"))
-        places.append((sub(env, "valueFrom", "secretKeyRef"), "name", "Secret"))
+        one = sub(env, "valueFrom")
+        places.append((sub(one, "configMapKeyRef"), "name", "ConfigMap"))
+        places.append((sub(one, "secretKeyRef"), "name", "Secret"))
     for source in items(container, "envFrom"):
         places.append((sub(source, "configMapRef"), "name", "ConfigMap"))
         places.append((sub(source, "secretRef"), "name", "Secret"))
@@ -576,11 +584,12 @@ def container_places(container: Obj) -> list[tuple[Obj, str, str]]:
 
 
 def template_slots(obj: Obj) -> list[Slot]:
-    """The references in a workload's pod templates."""
-    slots = []
-    for template in templates_of(obj):
-        for holder, key, kind in pod_places(sub(template, "spec")):
-            slots.append(Slot(obj, holder, key, kind, template))
+    """Return the references in a workload's pod templates."""
+    slots = [
+        Slot(obj, holder, key, kind, template)
+        for template in templates_of(obj)
+        for holder, key, kind in pod_places(sub(template, "spec"))
+    ]
     # A cluster-wide template is nothing that attach can read.
     for slot in slots:
         slot.seen = kind_of(obj) != "ClusterAnalysisTemplate"
@@ -592,7 +601,7 @@ NGINX_SECRETS = ("auth-secret", "auth-tls-secret", "proxy-ssl-secret")
 
 
 def other_slots(obj: Obj) -> list[Slot]:
-    """The references of built-in kinds outside pod templates."""
+    """Return the references of built-in kinds outside pod templates."""
     slots = []
     kind, group = kind_of(obj), group_of(obj)
     if group == "argoproj.io" and is_workload(obj) and has_many_templates(obj):
@@ -645,7 +654,7 @@ def path_places(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
 
 
 def rule_slots(obj: Obj, rules: list[Obj]) -> list[Slot]:
-    """The references that the user's path rules find."""
+    """Return the references that the user's path rules find."""
     slots = []
     for rule in rules:
         fits = rule["kind"] == kind_of(obj) and rule.get("group", group_of(obj)) == group_of(obj)
@@ -659,7 +668,7 @@ def rule_slots(obj: Obj, rules: list[Obj]) -> list[Slot]:
 
 
 def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
-    """The references in anything that looks like a pod spec inside a custom kind."""
+    """Return the references in anything that looks like a pod spec inside a custom kind."""
     slots = []
     if isinstance(value, dict):
         if any("name" in one for one in items(value, "containers")):
@@ -677,6 +686,8 @@ def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
 
 @dataclass
 class Options:
+    """What the command line and the configuration say."""
+
     namespace: str | None
     secrets: bool
     keep_original: bool
@@ -704,26 +715,29 @@ class Run:
     targets: list[tuple[Slot, str, Obj]] = field(default_factory=list)
 
     def kinds(self) -> list[str]:
+        """Return the kinds that get revisions."""
         return ["ConfigMap", "Secret"] if self.options.secrets else ["ConfigMap"]
 
     def configs(self) -> list[Obj]:
+        """Return the ConfigMaps, and the Secrets where they count."""
         return [obj for obj in self.objects if self.is_config(obj)]
 
     def is_config(self, obj: Obj) -> bool:
+        """Whether it is one of them."""
         return any(is_config(obj, kind) for kind in self.kinds())
 
     def same_namespace(self, namespace: str | None) -> str | None:
-        """An absent namespace is the one that --namespace names."""
+        """Read an absent namespace as the one that --namespace names."""
         return namespace or self.options.namespace
 
     def sole_namespace(self) -> str | None:
-        """The one explicit namespace of all workloads and ConfigMaps, if there is just one."""
+        """Return the one explicit namespace of all workloads and ConfigMaps, or None."""
         found = {namespace_of(obj) for obj in [*self.configs(), *filter(is_workload, self.objects)]}
         found.discard(None)
         return found.pop() if len(found) == 1 else None
 
     def find(self, candidates: list[Obj], name: str, namespace: str | None) -> Obj | None:
-        """The object of a name that a reference from a namespace means."""
+        """Return the object of a name that a reference from a namespace means."""
         named = [obj for obj in candidates if name_of(obj) == name]
         # First: the same namespace text.
         for obj in named:
@@ -743,26 +757,28 @@ class Run:
         return None
 
     def target(self, slot: Slot, name: str) -> Obj | None:
+        """Return what a reference means by a name."""
         if slot.kind not in self.kinds():
             return None
         candidates = [obj for obj in self.configs() if is_config(obj, slot.kind)]
         return self.find(candidates, name, slot.namespace)
 
     def is_immutable(self, obj: Obj) -> bool:
-        """What the object says, else its rule, else the configuration."""
+        """Return what the object says, else its rule, else the configuration."""
         own = obj.get("immutable")
         if isinstance(own, bool):
             return own
         return bool(self.rule_for(obj).get("immutable", self.options.immutable))
 
     def rule_for(self, obj: Obj) -> Obj:
-        """The first rule of the configuration that matches."""
+        """Return the first rule of the configuration that matches."""
         for rule in self.options.config.get("rules", []):
             if self.rule_matches(rule.get("match", {}), obj):
                 return dict(rule)
         return {}
 
     def rule_matches(self, match: Obj, obj: Obj) -> bool:
+        """Whether all that a rule asks for is so."""
         labels = sub(obj, "metadata", "labels")
         namespace = self.same_namespace(namespace_of(obj)) or ""
         return (
@@ -774,6 +790,7 @@ class Run:
         )
 
     def base_of(self, obj: Obj) -> str:
+        """Return the name that the chart gave."""
         return self.bases.get(id(obj)) or name_of(obj)
 
     def is_used(self, obj: Obj) -> bool:
@@ -802,7 +819,7 @@ def reference_render(
     immutable: bool = True,
     config: Obj | None = None,
 ) -> list[Obj]:
-    """The objects that rendering a stream must result in, in order."""
+    """Return the objects that rendering a stream must result in, in order."""
     config = copy.deepcopy(config or {})
     options = Options(
         namespace=namespace or config.get("namespace"),
@@ -865,7 +882,7 @@ def has_revision(run: Run, config: Obj) -> bool:
 
 
 def mount_target(run: Run, config: Obj) -> Obj:
-    """The workload to mount in: the one that is named, else the only one of the namespace."""
+    """Return the workload to mount in: the one named, else the only one of the namespace."""
     home = run.same_namespace(namespace_of(config))
     there = [
         obj
@@ -915,7 +932,7 @@ def mount_in_template(
 
 
 def referred_workload(run: Run, obj: Obj) -> Obj | None:
-    """The workload that a Rollout's workloadRef names."""
+    """Return the workload that a Rollout's workloadRef names."""
     if kind_of(obj) != "Rollout" or not is_workload(obj):
         return None
     ref = sub(obj, "spec", "workloadRef")
@@ -1062,7 +1079,7 @@ def with_revisions(run: Run, role: Obj, kinds: list[str], names: list[Any]) -> l
 
 
 def role_means(run: Run, role: Obj, config: Obj, name: Any) -> bool:
-    """A Role means its own namespace, a ClusterRole any."""
+    """Tell whether a name means it: to a Role in its own namespace, to a ClusterRole in any."""
     if run.bases[id(config)] != name:
         return False
     if kind_of(role) == "ClusterRole":
@@ -1076,7 +1093,7 @@ def same_kind(one: Obj, other: Obj) -> bool:
 
 
 def add_checksums(run: Run) -> None:
-    """A template that names checksum ConfigMaps gets one annotation over all their contents."""
+    """Annotate each template that names checksum ConfigMaps with a hash of all of them."""
     for obj in run.objects:
         for template in templates_of(obj):
             lines = set()
@@ -1106,7 +1123,7 @@ class Set:
 
 
 def revisions_of(run: Run, obj: Obj, template: Obj | None = None) -> list[Obj]:
-    """The revisions that the templates of a workload name, or one of its templates."""
+    """Return the revisions that the templates of a workload name, or one of its templates."""
     found: list[Obj] = []
     for slot, _, target in run.targets:
         fits = slot.owner is obj and slot.template is not None
@@ -1118,7 +1135,7 @@ def revisions_of(run: Run, obj: Obj, template: Obj | None = None) -> list[Obj]:
 
 
 def attached_workloads(run: Run) -> list[Obj]:
-    """The workloads that were rewritten, or would have been had an earlier run not done it."""
+    """Return the workloads that this run rewrote, or an earlier one."""
     return [
         obj
         for obj in run.objects
@@ -1152,7 +1169,7 @@ def find_sets(run: Run) -> list[Set]:
 
 
 def set_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
-    """The set of the first workload that names a revision, else that of its namespace."""
+    """Return the set of the first workload that names a revision, else that of its namespace."""
     homes = [
         run.same_namespace(namespace_of(obj))
         for obj in attached_workloads(run)
@@ -1167,7 +1184,7 @@ def set_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
 
 
 def label_of(run: Run, sets: list[Set], config: Obj) -> str:
-    """The name of a revision's set; without a workload the first object that names it gives it."""
+    """Name a revision's set; without a workload the first object that names it does."""
     found = set_of(run, sets, config)
     if found is not None:
         return found.name
@@ -1186,7 +1203,7 @@ def annotate_templates(run: Run) -> None:
 
 
 def mark_revisions(run: Run, sets: list[Set]) -> None:
-    """The label, the annotations and `immutable` of every revision made now."""
+    """Set the label, the annotations and `immutable` of every revision made now."""
     for obj in run.configs():
         if id(obj) not in run.names:
             continue
@@ -1213,7 +1230,7 @@ def add_option(annotations: Obj, key: str, option: str) -> None:
 
 
 def assemble(run: Run, sets: list[Set]) -> list[Obj]:
-    """The objects in their order, a kept original before its revision."""
+    """Return the objects in their order, a kept original before its revision."""
     result: list[Obj] = []
     for obj in run.objects:
         if id(obj) in run.dropped:
@@ -1237,13 +1254,13 @@ def assemble(run: Run, sets: list[Set]) -> list[Obj]:
 
 
 def wave_of(obj: Obj) -> int:
-    """The sync wave, 0 where it says none."""
+    """Return the sync wave, 0 where it says none."""
     text = annotation(obj, WAVE) or "0"
     return int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else 0
 
 
 def is_early_hook(obj: Obj) -> bool:
-    """A hook that Argo CD runs before or in the sync."""
+    """Tell a hook that Argo CD runs before or in the sync."""
     argo = annotation(obj, "argocd.argoproj.io/hook")
     if argo is not None:
         return bool({one.strip() for one in argo.split(",")} & {"PreSync", "Sync"})
@@ -1285,9 +1302,7 @@ def attacher_objects(run: Run, one: Set) -> list[Obj]:
         create = sub(run.options.config, "attacher", "serviceAccount").get("create", True)
         if kind != "ServiceAccount" or create:
             result.append(bare_object(one, kind, one.name, waves[0]))
-    for wave in waves:
-        result.append(attacher_job(run, one, wave, entries))
-    return result
+    return result + [attacher_job(run, one, wave, entries) for wave in waves]
 
 
 def bare_object(one: Set, kind: str, name: str, wave: int) -> Obj:
@@ -1357,7 +1372,7 @@ COMPARED_ANNOTATIONS = (
 
 
 def reduced(obj: Obj) -> Obj:
-    """The parts of an attacher object that are compared."""
+    """Return the parts of an attacher object that are compared."""
     metadata = sub(obj, "metadata")
     annotations = sub(metadata, "annotations")
     kept = {key: annotations[key] for key in COMPARED_ANNOTATIONS if key in annotations}
@@ -1403,7 +1418,7 @@ def compared_args(args: list[str]) -> Obj:
 
 
 def typed(value: Any) -> Any:
-    """The same data with types that == cannot confuse: True is not 1, but 1.0 is 1."""
+    """Return the same data with types that == cannot confuse: True is not 1, but 1.0 is 1."""
     if isinstance(value, dict):
         return {key: typed(child) for key, child in value.items()}
     if isinstance(value, list):
@@ -1414,7 +1429,7 @@ def typed(value: Any) -> Any:
 
 
 def without_volume_names(value: Any) -> Any:
-    """The same data with the volumes of each pod spec numbered, for automatic mounts."""
+    """Return the same data with the volumes of each pod spec numbered, for automatic mounts."""
     if isinstance(value, list):
         return [without_volume_names(child) for child in value]
     if not isinstance(value, dict):

@@ -15,7 +15,8 @@ from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
-from reference import InputError, Obj, content_hash, name_of, resolve_plain
+
+from tests.reference import InputError, Obj, content_hash, name_of, resolve_plain
 
 # ----------------------------------------------------------------------------------------- features
 
@@ -70,10 +71,11 @@ class Styler:
     features: frozenset[str]
 
     def chance(self, feature: str, percent: int) -> bool:
+        """Decide in so many of a hundred cases, and never with the feature off."""
         return feature in self.features and self.random.randrange(100) < percent
 
     def pick(self, feature: str, plain: str, *others: str) -> str:
-        """The plain form, or any of the forms when the feature is on."""
+        """Return the plain form, or any of the forms when the feature is on."""
         return self.random.choice((plain, *others)) if feature in self.features else plain
 
 
@@ -121,7 +123,7 @@ def literal_ok(text: str, tabs: bool) -> bool:
 
 
 def folded_ok(text: str) -> bool:
-    """The same for a folded one, which has no simple form for empty lines."""
+    """Tell the same of a folded one, which has no simple form for empty lines."""
     return literal_ok(text, False) and all(text.rstrip("\n").split("\n"))
 
 
@@ -144,7 +146,7 @@ def escaped(character: str, style: Styler) -> str:
 
 
 def broken(text: str, indent: str, style: Styler) -> str:
-    """A plain or quoted scalar with a line break in place of a space between two letters."""
+    """Break a plain or quoted scalar at a space between two letters."""
     if not style.chance("multiline", 30):
         return text
     places = [match.start() for match in re.finditer(r"(?<=[A-Za-z]) (?=[A-Za-z])", text)]
@@ -166,7 +168,7 @@ def number_text(value: int | float, style: Styler) -> str:
 
 
 def other_text(value: Any, style: Styler) -> str:
-    """A scalar that is no string."""
+    """Return a scalar that is no string."""
     if value is None:
         return style.pick("quotes", "null", "~", "Null")
     if value is True:
@@ -177,7 +179,7 @@ def other_text(value: Any, style: Styler) -> str:
 
 
 def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str:
-    """A string as a plain or quoted scalar; over two lines where an indent is given."""
+    """Return a string as a plain or quoted scalar; over two lines where an indent is given."""
     forms = []
     if plain_ok(text, flow, "odd scalars" in style.features):
         forms += ["plain", "plain"]
@@ -199,7 +201,7 @@ def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str
 
 
 def continued(text: str, indent: str, style: Styler) -> str:
-    """A double-quoted scalar with an escaped line break between two letters."""
+    """Break a double-quoted scalar between two letters, with an escaped line break."""
     places = [match.start() for match in re.finditer(r"(?<=[g-w][g-w])(?=[g-w][g-w])", text)]
     if not places or not style.chance("multiline", 20):
         return text
@@ -268,7 +270,7 @@ class Emitter:
     # Anchors, aliases, tags
 
     def alias(self, group: str, value: Any) -> str:
-        """An alias for an equal node of the same group, or nothing."""
+        """Return an alias for an equal node of the same group, or nothing."""
         found = [name for name, kind, known in self.anchors if kind == group and known == value]
         return f"*{found[0]}" if group and found and self.style.chance("anchors", 70) else ""
 
@@ -284,7 +286,7 @@ class Emitter:
         return result
 
     def remember(self, properties: str, group: str, value: Any) -> None:
-        """An anchor may be used once its node has ended."""
+        """Note an anchor: it may be used once its node has ended."""
         for word in properties.split():
             if word.startswith("&"):
                 self.anchors.append((word[1:], group, value))
@@ -292,6 +294,7 @@ class Emitter:
     # Comments
 
     def trailing(self) -> str:
+        """Return a comment behind a node, or nothing."""
         if not self.style.chance("comments", 8):
             return ""
         return "  " + self.style.random.choice(COMMENTS)
@@ -310,6 +313,7 @@ class Emitter:
     # Block style
 
     def mapping(self, value: Obj, column: int, parent: str) -> list[str]:
+        """Write a mapping in block style."""
         lines = []
         rest = dict(value)
         merged = self.merge_key(value, parent)
@@ -323,7 +327,7 @@ class Emitter:
         return lines
 
     def merge_key(self, value: Obj, parent: str) -> tuple[str, Obj] | None:
-        """An anchored mapping that a mapping of labels contains."""
+        """Return an anchored mapping that a mapping of labels contains."""
         if SHARED.get(parent) != "labels" or not self.style.chance("merge keys", 60):
             return None
         for name, group, known in self.anchors:
@@ -332,6 +336,7 @@ class Emitter:
         return None
 
     def pair(self, key: str, value: Any, column: int, parent: str) -> list[str]:
+        """Write a key and its value."""
         indent = " " * column
         group = SHARED.get(key, "text" if parent in ("data", "binaryData") else "")
         name = inline_text(key, False, None, self.style)
@@ -340,7 +345,8 @@ class Emitter:
         space = " " if self.style.chance("quotes", 3) else ""
         return self.entry(f"{indent}{name}{space}:", value, column, key, group)
 
-    def sequence(self, value: list[Any], column: int, parent: str) -> list[str]:
+    def sequence(self, value: list[Any], column: int, _: str) -> list[str]:
+        """Write a list in block style."""
         lines = []
         for child in value:
             lines += self.between(column)
@@ -358,6 +364,7 @@ class Emitter:
         return lines
 
     def node(self, prefix: str, value: Any, column: int, key: str) -> list[str]:
+        """Write a value that is no alias."""
         if isinstance(value, dict | list) and (not value or self.style.chance("flow", 12)):
             text = self.flow(value, " " * (column + 2), key)
             return self.last(f"{prefix} {text}{self.trailing()}")
@@ -366,10 +373,12 @@ class Emitter:
         return self.scalar(prefix, value, column)
 
     def last(self, text: str) -> list[str]:
+        """Return the lines of what is no block scalar."""
         self.keeping = False
         return text.split("\n")
 
     def block(self, prefix: str, value: Any, column: int, key: str) -> list[str]:
+        """Write a collection below its key or dash."""
         step = self.style.random.randint(1, 4) if "shifted" in self.style.features else 2
         # A list may start in the column of its key.
         if isinstance(value, list) and key and not prefix.lstrip().startswith(":"):
@@ -394,6 +403,7 @@ class Emitter:
         return [prefix + self.trailing(), *write(value, column + step, key)]
 
     def scalar(self, prefix: str, value: Any, column: int) -> list[str]:
+        """Write a scalar in any style."""
         tabs = "tabs" in self.style.features
         if isinstance(value, str) and literal_ok(value, tabs) and self.wants_block(value):
             header, lines = block_scalar(value, column, self.style)
@@ -412,12 +422,13 @@ class Emitter:
         return self.last(f"{prefix} {text}{self.trailing()}")
 
     def wants_block(self, value: str) -> bool:
+        """Decide for a literal or folded scalar."""
         return self.style.chance("literals", 80 if "\n" in value else 5)
 
     # Flow style
 
     def flow(self, value: Any, indent: str, key: str, group: str = "") -> str:
-        """A node in flow style; its further lines have the given indent at least."""
+        """Write a node in flow style; its further lines have the given indent at least."""
         alias = self.alias(group, value)
         if alias:
             return alias + " "
@@ -427,6 +438,7 @@ class Emitter:
         return text
 
     def flow_node(self, value: Any, indent: str, key: str) -> str:
+        """Write a node in flow style without its anchor."""
         if isinstance(value, dict):
             parts = [self.flow_pair(name, child, indent, key) for name, child in value.items()]
             return self.joined("{", parts, "}", indent)
@@ -438,11 +450,13 @@ class Emitter:
         return other_text(value, self.style)
 
     def flow_pair(self, name: str, value: Any, indent: str, parent: str) -> str:
+        """Write a key and its value in flow style."""
         group = SHARED.get(name, "text" if parent in ("data", "binaryData") else "")
         text = self.flow(value, indent + " ", name, group)
         return f"{inline_text(name, True, None, self.style)}: {text}"
 
     def joined(self, opening: str, parts: list[str], closing: str, indent: str) -> str:
+        """Write a flow collection, on one line or on several."""
         if not parts:
             return opening + self.style.pick("flow", "", " ") + closing
         comma = "," if self.style.chance("flow", 10) else ""
@@ -485,7 +499,7 @@ def is_list(value: Any) -> bool:
 
 
 def emit_list(value: Obj, column: int, emitter: Emitter) -> list[str]:
-    """A List in block style, each item with anchors of its own."""
+    """Write a List in block style, each item with anchors of its own."""
     head = {key: child for key, child in value.items() if key != "items"}
     lines = emitter.mapping(head, column, "")
     lines.append(" " * column + "items:" + (" []" if not value["items"] else ""))
@@ -526,7 +540,7 @@ def grouped(objects: list[Obj], style: Styler) -> list[Obj]:
             documents.append(rest.pop(0))
             continue
         part, rest = rest[:size], rest[size:]
-        items = [list_of(part[:1])] + part[1:] if style.chance("lists", 30) else part
+        items = [list_of(part[:1]), *part[1:]] if style.chance("lists", 30) else part
         documents.append(list_of(items))
     return documents
 
@@ -539,18 +553,19 @@ EMPTY = ("", "# nothing here\n", "\n", "# Source: demo/templates/empty.yaml\n", 
 
 
 def stream_text(documents: list[Obj], style: Styler) -> str:
-    parts = []
+    parts: list[str] = []
+    body = ""
     for number, document in enumerate(documents):
         while style.chance("empty documents", 15):
             parts.append(marker(style) + style.random.choice(EMPTY))
         body = emit(document, style)
-        if style.chance("sources", 60):
-            body = f"# Source: demo/templates/{number}.yaml\n{body}"
         same_line = body.startswith("{") and style.chance("markers", 30)
         bare = number == 0 and not parts and style.chance("markers", 50)
         head = "" if bare else "--- " if same_line else marker(style)
+        if style.chance("sources", 60) and not same_line:
+            head += f"# Source: demo/templates/{number}.yaml\n"
         parts.append(head + body + ending(style))
-    text = finished("".join(parts), style)
+    text = finished("".join(parts), body.startswith("{"), style)
     text = text.replace("\n", "\r\n") if style.chance("crlf", 100) else text
     return "\ufeff" + text if style.chance("bom", 100) else text
 
@@ -565,11 +580,11 @@ def ending(style: Styler) -> str:
     return style.random.choice(("...\n", "... # end\n", "...\n# after the end\n"))
 
 
-def finished(text: str, style: Styler) -> str:
-    """Perhaps without the last line break; a comment stands last, so that no scalar loses it."""
+def finished(text: str, cut: bool, style: Styler) -> str:
+    """Perhaps without the last line break; a comment stands last where a scalar could lose it."""
     if not style.chance("no final newline", 100):
         return text
-    return text[:-1] if text.endswith(("}\n", "...\n")) else text + "# the end"
+    return text[:-1] if cut else text + "# the end"
 
 
 # ------------------------------------------------------------------------------ drawing the objects
@@ -635,7 +650,6 @@ class Plan:
 
     namespaces: list[str | None]
     configs: list[str]
-    odd: bool
     waves: bool
     hooks: bool
     used: set[tuple[str, str, str | None]] = field(default_factory=set)
@@ -648,9 +662,15 @@ def one_of(draw: Draw, *values: Any) -> Any:
     return draw(st.sampled_from(values))
 
 
-def metadata(draw: Draw, plan: Plan, kind: str, names: tuple[str, ...]) -> Obj | None:
+def metadata(
+    draw: Draw,
+    plan: Plan,
+    kind: str,
+    names: tuple[str, ...],
+    places: tuple[str | None, ...] = (),
+) -> Obj | None:
     """Metadata with a fresh identity, or None where every name is taken."""
-    namespace = None if kind.startswith("Cluster") else one_of(draw, *plan.namespaces)
+    namespace = None if kind.startswith("Cluster") else one_of(draw, *(places or plan.namespaces))
     free = [name for name in names if (kind, name, namespace) not in plan.used]
     if not free:
         return None
@@ -676,7 +696,7 @@ def annotate(meta: Obj, key: str, value: str) -> None:
 
 @st.composite
 def config_data(draw: Draw) -> Obj:
-    """The content of a ConfigMap."""
+    """Return the content of a ConfigMap."""
     result: Obj = {}
     form = one_of(draw, "data", "data", "data", "data", "binary", "both", "empty", "none", "null")
     if form in ("data", "both"):
@@ -693,8 +713,8 @@ def config_data(draw: Draw) -> Obj:
     return result
 
 
-def config_map(draw: Draw, plan: Plan) -> Obj | None:
-    meta = metadata(draw, plan, "ConfigMap", tuple(plan.configs))
+def config_map(draw: Draw, plan: Plan, name: str, namespace: str | None) -> Obj | None:
+    meta = metadata(draw, plan, "ConfigMap", (name,), (namespace,))
     if meta is None:
         return None
     obj: Obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **draw(config_data())}
@@ -722,12 +742,13 @@ def vary_config(plan: Plan, obj: Obj, meta: Obj, extra: str) -> None:
     elif extra == "kustomize":
         meta["name"] = f"{name_of(obj)}-{content_hash(obj)}"
         plan.configs.append(meta["name"])
+        plan.used.add(("ConfigMap", meta["name"], meta.get("namespace")))
     elif extra == "generate":
         meta["generateName"] = f"{meta.pop('name')}-"
 
 
 def named(draw: Draw, plan: Plan) -> str:
-    """The name that a reference gives: mostly of a ConfigMap in the stream."""
+    """Return the name that a reference gives: mostly of a ConfigMap in the stream."""
     return str(one_of(draw, *plan.configs, *plan.configs, "absent-config", "web"))
 
 
@@ -763,7 +784,7 @@ def env_from(draw: Draw, plan: Plan) -> list[Obj]:
 
 def container(draw: Draw, plan: Plan, name: str) -> Obj:
     result: Obj = {"name": name, "image": "registry.example/app:1.2.3"}
-    form = one_of(draw, "env", "from", "both", "none", "args")
+    form = one_of(draw, "env", "from", "both", "from", "none", "args")
     if form in ("env", "both"):
         result["env"] = env_list(draw, plan)
     if form in ("from", "both"):
@@ -881,11 +902,11 @@ def workload(draw: Draw, plan: Plan) -> list[Obj]:
     if kind == "Job" and one_of(draw, False, False, False, True):
         meta["generateName"] = f"{meta.pop('name')}-"
     with_ref = kind == "Deployment" and one_of(draw, False, False, True)
-    return [obj, *referring(draw, plan, meta)] if with_ref else [obj]
+    return [obj, *referring(plan, meta)] if with_ref else [obj]
 
 
-def referring(draw: Draw, plan: Plan, meta: Obj) -> list[Obj]:
-    """A Rollout that runs a Deployment's template."""
+def referring(plan: Plan, meta: Obj) -> list[Obj]:
+    """Return a Rollout that runs a Deployment's template."""
     namespace = meta.get("namespace")
     identity = ("Rollout", meta["name"], namespace)
     if identity in plan.used:
@@ -927,8 +948,8 @@ def other_object(draw: Draw, plan: Plan) -> Obj | None:
 
 
 @st.composite
-def object_lists(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = LAYOUTS) -> list[Obj]:
-    """The objects of one stream, flat and in order."""
+def object_lists(draw: Draw, *, layouts: tuple[str, ...] = LAYOUTS) -> list[Obj]:
+    """Return the objects of one stream, flat and in order."""
     layout = draw(st.sampled_from(layouts))
     namespaces: dict[str, list[str | None]] = {
         "absent": [None],
@@ -936,13 +957,17 @@ def object_lists(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = LAY
         "two": ["blue", "green"],
         "mixed": [None, "blue"],
     }
-    configs = draw(st.lists(st.sampled_from(CONFIG_NAMES), min_size=1, max_size=4, unique=True))
+    configs = draw(st.lists(st.sampled_from(CONFIG_NAMES), min_size=1, max_size=3, unique=True))
     waves, hooks = one_of(draw, False, False, True), one_of(draw, False, True)
-    plan = Plan(namespaces[layout], configs, odd, waves, hooks)
+    plan = Plan(namespaces[layout], configs, waves, hooks)
     objects: list[Obj] = []
-    for _ in range(draw(st.integers(1, 4))):
-        objects += [obj for obj in [config_map(draw, plan)] if obj is not None]
-    for _ in range(draw(st.integers(1, 4))):
+    for namespace in plan.namespaces:
+        for name in configs:
+            made = config_map(draw, plan, name, namespace)
+            # A few names are those of ConfigMaps that somebody else makes.
+            if made is not None and one_of(draw, *[True] * 7, False):
+                objects.append(made)
+    for _ in range(draw(st.integers(1, 5))):
         objects += workload(draw, plan)
     for _ in range(draw(st.integers(0, 2))):
         objects += [obj for obj in [other_object(draw, plan)] if obj is not None]
@@ -953,7 +978,9 @@ def object_lists(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = LAY
 FEATURE_SETS = st.one_of(
     st.just(frozenset[str]()),
     st.frozensets(st.sampled_from(FEATURES), max_size=4),
-    st.frozensets(st.sampled_from(FEATURES), max_size=len(FEATURES)),
+    st.lists(st.booleans(), min_size=len(FEATURES), max_size=len(FEATURES)).map(
+        lambda chosen: frozenset(f for f, on in zip(FEATURES, chosen, strict=True) if on)
+    ),
     st.just(frozenset(FEATURES) - {"resource list", "json"}),
 )
 
@@ -965,7 +992,7 @@ def styled_streams(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = L
     Without `odd` every YAML parser reads the text as the same data. With the layout "mixed" some
     objects give a namespace and others none.
     """
-    objects = draw(object_lists(odd=odd, layouts=layouts))
+    objects = draw(object_lists(layouts=layouts))
     features: frozenset[str] = draw(FEATURE_SETS)
     features = features if odd else features - ODD_FEATURES
     style = Styler(Random(draw(st.integers(0, 2**16))), features)

@@ -1,0 +1,161 @@
+"""What the documents say is so: commands and their output, tables, examples, links."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generate import PARTS, updated
+from postrender import cli
+from postrender.config import load_config, settings_from
+from postrender.document import compose, read
+from postrender.errors import Place
+from postrender.objects import WORKLOAD_KINDS
+from postrender.revision import hashed_content, render_id, revision_name
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")
+
+# In a console block: a line of output that stands for any number of lines.
+SKIPPED = "…"
+BASH = shutil.which("bash")
+
+
+def blocks(language: str) -> list[str]:
+    """Return the fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+
+
+def section(title: str) -> str:
+    """Return what stands below a heading, as far as the next."""
+    return re.split(r"^#+ ", README.split(f"# {title}\n")[1], flags=re.M)[0]
+
+
+def rows(title: str) -> list[list[str]]:
+    """Return the cells of the only table of a section, without its head and without backquotes."""
+    lines = [line for line in section(title).splitlines() if line.startswith("| ")]
+    return [[cell.strip("` ") for cell in line[2:-2].split(" | ")] for line in lines[2:]]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Return each command of the console blocks with the output that is shown."""
+    found = []
+    for block in blocks("console"):
+        for entry in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, output = re.split(r"(?<!\\)\n", entry, maxsplit=1)
+            found.append((re.sub(r"^> ", "", command, flags=re.M), output))
+    return found
+
+
+def pattern_of(output: str) -> str:
+    """Return the regular expression that an output with skipped lines stands for."""
+    return "".join(
+        r"(?:.*\n)*?" if line == SKIPPED else re.escape(line) + r"\n"
+        for line in output.splitlines()
+    )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which this postrender is found, and no settings of the tester's."""
+    program = tmp_path / "postrender"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m postrender "$@"\n', "utf-8")
+    program.chmod(0o755)
+    own = {name: value for name, value in os.environ.items() if not name.startswith("POSTRENDER")}
+    paths = os.pathsep.join([str(tmp_path), own["PATH"]])
+    return {**own, "PATH": paths, "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+
+
+@pytest.mark.skipif(BASH is None, reason="the commands are written for bash, which is not on PATH")
+@pytest.mark.parametrize(("command", "output"), commands())
+def test_a_command_prints_what_is_shown(command: str, output: str, shell: dict[str, str]) -> None:
+    run = subprocess.run(
+        [str(BASH), "-c", command],
+        cwd=ROOT,
+        env=shell,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+    )
+    assert re.fullmatch(pattern_of(output), run.stdout), run.stdout
+
+
+def test_there_are_commands_to_run() -> None:
+    assert len(commands()) >= 5
+
+
+def test_generated_parts_are_current() -> None:
+    assert set(re.findall(r"<!-- generated: (\w+) -->", README)) == set(PARTS)
+    assert updated(README) == README, "run `make docs`"
+
+
+@pytest.mark.parametrize(("content", "suffix"), rows("Content hash"))
+def test_content_hash_vectors(content: str, suffix: str) -> None:
+    data = json.loads(content)
+    is_immutable = data.get("immutable", True)
+    hashed = hashed_content(("", data["kind"]), data, is_immutable)
+    assert revision_name("app", hashed) == f"app-{suffix}"
+
+
+@pytest.mark.parametrize(("template", "expected"), rows("Render id"))
+def test_render_id_vectors(template: str, expected: str) -> None:
+    data = read(compose(template, Place("README.md")))
+    is_list = isinstance(data, list)
+    assert render_id(data if isinstance(data, list) else [data], is_list) == expected
+
+
+def test_exit_codes() -> None:
+    codes = [
+        int(line.split("|")[1])
+        for line in section("Command line").splitlines()
+        if re.match(r"\| \d+ \|", line)
+    ]
+    assert codes == [cli.DONE, cli.FAULT, cli.USAGE, cli.BUG, cli.INTERRUPTED]
+
+
+@pytest.mark.parametrize("text", blocks("yaml"))
+def test_example_configuration(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "postrender.yaml"
+    file.write_text(text, "utf-8")
+    settings_from(load_config(str(file)))
+
+
+def test_every_label_and_annotation_is_there() -> None:
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "postrender").rglob("*.py"))
+    names = set(re.findall(r'"(postrender/[a-z-]+)"', source))
+    assert names
+    assert {name for name in names if f"`{name}" not in README} == set()
+
+
+def test_every_workload_kind_is_there() -> None:
+    text = section("What it does")
+    assert [kind for _, kind in WORKLOAD_KINDS if not re.search(rf"\b{kind}\b", text)] == []
+
+
+def test_there_is_a_place_for_the_measurements() -> None:
+    assert re.search(r"<!-- bench -->\n.*<!-- /bench -->", section("Speed"), re.S)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    headings = {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.*)$", text, re.M)
+    }
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        if link.startswith("#"):
+            assert link[1:] in headings
+        elif "://" not in link:
+            assert (ROOT / name).parent.joinpath(link).exists(), link
