@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from postrender.paths import Data, parse_pattern, value_at
+from postrender.paths import Data, parse_pattern
 
 GroupKind = tuple[str, str]
 
@@ -99,7 +99,9 @@ def group_of(api_version: str) -> str:
 
 def group_kind_of(data: Data) -> GroupKind | None:
     """Return the group and kind of an object, or None for what is no Kubernetes object."""
-    kind, api_version = value_at(data, ("kind",)), value_at(data, ("apiVersion",))
+    if not isinstance(data, dict):
+        return None
+    kind, api_version = data.get("kind"), data.get("apiVersion")
     if isinstance(kind, str) and isinstance(api_version, str):
         return group_of(api_version), kind
     return None
@@ -107,14 +109,17 @@ def group_kind_of(data: Data) -> GroupKind | None:
 
 def items_of(data: Data) -> list[Data] | None:
     """Return the items of a List, a list of one kind or a KRM ResourceList; None for others."""
-    kind, items = value_at(data, ("kind",)), value_at(data, ("items",))
-    is_list = isinstance(kind, str) and kind.endswith("List")
-    return items if is_list and isinstance(items, list) else None
+    if not isinstance(data, dict):
+        return None
+    kind, items = data.get("kind"), data.get("items")
+    is_list = isinstance(items, list) and isinstance(kind, str) and kind.endswith("List")
+    return items if is_list else None
 
 
-def strings_at(data: Data, key: str) -> dict[str, str]:
+def strings_at(data: dict[str, Data], key: str) -> dict[str, str]:
     """Return metadata.labels or metadata.annotations without the values that are no strings."""
-    values = value_at(data, ("metadata", key))
+    metadata = data.get("metadata")
+    values = metadata.get(key) if isinstance(metadata, dict) else None
     if not isinstance(values, dict):
         return {}
     return {name: value for name, value in values.items() if isinstance(value, str)}

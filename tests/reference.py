@@ -310,7 +310,7 @@ def checked_data(obj: Obj, key: str) -> Any:
 
 
 def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
-    """Return the hash of a ConfigMap's or Secret's content, as kustomize computes it; no keys are no data."""
+    """Return the content hash that kustomize computes; a mapping without keys is no data."""
     data = checked_data(obj, "data")
     content: Obj = {"kind": obj["kind"], "name": name, "data": data or ""}
     other = "binaryData" if obj["kind"] == "ConfigMap" else "stringData"

@@ -94,7 +94,7 @@ def jobs(objects: list[Obj]) -> list[Obj]:
     [
         ({}, "6ct58987ht"),
         ({"data": None}, "6ct58987ht"),
-        ({"data": {}}, "42745tchd9"),
+        ({"data": {}}, "6ct58987ht"),
         ({"data": {"one": ""}}, ONE),
         ({"data": {"one": None}}, ONE),
         ({"binaryData": {"one": ""}}, "6mtk2m274t"),
