@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -88,13 +89,16 @@ def test_render_id_vectors() -> None:
 
 def test_render_id_ignores_its_own_annotation_and_helms() -> None:
     bare: Data = {"spec": {"containers": []}}
-    for metadata in (
-        None,
-        {},
-        {"annotations": None},
-        {"annotations": {}},
-        {"annotations": {"postrender/revision": "0123456789"}},
-        {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
+    for metadata in cast(
+        "tuple[Data, ...]",
+        (
+            None,
+            {},
+            {"annotations": None},
+            {"annotations": {}},
+            {"annotations": {"postrender/revision": "0123456789"}},
+            {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
+        ),
     ):
         template: Data = {"metadata": metadata, "spec": {"containers": []}}
         assert render_id([template], is_list=False) == render_id([bare], is_list=False)
