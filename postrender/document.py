@@ -9,54 +9,21 @@ composed, because they take some fifty times the memory of the text.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-from ruamel.yaml.tag import Tag
 
 from postrender.errors import Place, UserError
+from postrender.parser import STRING, SURROGATE, UNTAGGED, Node, check_depth, parse
 from postrender.paths import Data, Path, format_path
 from postrender.scalars import WORDS, Scalar, resolve_plain
 
-try:
-    from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
-except ImportError:  # no wheel of the C parser for this Python: the pure one does, slower
-    CParser = None
-
-Node = Any
-
 MAX_CHARACTERS = 32 * 1024 * 1024
-MAX_DEPTH = 200
-# The pure parser reads some 0.2 MB a second: a large broken document is reported at once.
-MAX_PURE_CHARACTERS = 256 * 1024
 MAX_EXPANDED_NODES = 1_000_000
 
-# A plain scalar, or a collection, without a tag.
-UNTAGGED = Tag(suffix="")
-# A quoted or block scalar, or a plain one with the tag `!`, which says that it is no number.
-STRING = Tag(suffix="tag:yaml.org,2002:str")
 _MERGE = "<<"
 _TAG_PREFIX = "tag:yaml.org,2002:"
-# Each level of nesting takes one of these, or a column of indentation.
-_NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
-_DEEP_INDENT = " " * MAX_DEPTH
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
-
-
-class _Untyped:
-    """What a ruamel.yaml parser asks of a resolver, answered without resolving anything."""
-
-    def descend_resolver(self, _parent: Node, _index: Node) -> None:
-        pass
-
-    def ascend_resolver(self) -> None:
-        pass
-
-    def resolve(self, _kind: Node, value: str | None, implicit: Node) -> Tag:
-        # implicit: (plain and untagged, quoted or with the tag `!`) for a scalar
-        return UNTAGGED if value is None or implicit[0] else STRING
 
 
 class Composed(NamedTuple):
@@ -109,121 +76,14 @@ def compose(text: str, place: Place) -> Composed:
             "split it: an API server takes objects of up to 3 MiB",
             place,
         )
-    _check_depth(text, place)
+    check_depth(text, place)
     has_aliases = "&" in text and _ALIAS.search(text) is not None
-    root = _parse(text, place)
+    root = parse(text, place)
     if has_aliases and root is not None:
         _check_expansion(root, place)
-    if root is not None and "\\" in text and _SURROGATE.search(text):
+    if root is not None and "\\" in text and SURROGATE.search(text):
         _join_surrogates(root, place)
     return Composed(text, root, place, has_aliases)
-
-
-def _parse(text: str, place: Place) -> Node:
-    try:
-        return _new_parser(text).get_single_node()
-    except YAMLError as error:
-        if _may_be_pure(text):
-            try:
-                return _new_pure_parser(text).get_single_node()
-            except (YAMLError, ValueError, RecursionError):
-                pass
-        _refuse(error, place)
-    except RecursionError:
-        _refuse_depth(place)
-
-
-def _may_be_pure(text: str) -> bool:
-    """Tell whether the pure parser may read what the C parser does not.
-
-    That is a block scalar that begins with a tab, and JSON's pairs of escapes for one character.
-    """
-    is_odd = "\t" in text or _SURROGATE.search(text) is not None
-    return CParser is not None and is_odd and len(text) <= MAX_PURE_CHARACTERS
-
-
-def _refuse(error: YAMLError, place: Place) -> NoReturn:
-    line, what = 0, str(error).split("\n", 1)[0]
-    if isinstance(error, MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        if (error.context or "").startswith("while scanning a quoted"):
-            mark = error.context_mark  # where it begins says more than where the text ends
-        line = mark.line if mark else 0
-        what = " ".join(part for part in (error.context, error.problem) if part)
-    raise UserError(
-        f"not valid YAML: {what}",
-        "mend the template that wrote it",
-        place._replace(line=place.line + line),
-    ) from None
-
-
-def _refuse_depth(place: Place) -> NoReturn:
-    raise UserError(
-        f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes object needs that", place
-    ) from None
-
-
-def _new_parser(text: str) -> Any:
-    return _new_pure_parser(text) if CParser is None else _new_c_parser(text)
-
-
-def _new_c_parser(text: str) -> Any:
-    return _c_parser_class()(text)
-
-
-_parser_classes: dict[str, Any] = {}
-
-
-def _c_parser_class() -> Any:
-    if "c" not in _parser_classes:
-        _parser_classes["c"] = type("CComposer", (_Untyped, CParser), {})
-    return _parser_classes["c"]
-
-
-def _new_pure_parser(text: str) -> Any:
-    if "pure" not in _parser_classes:
-        from ruamel.yaml.composer import Composer
-        from ruamel.yaml.docinfo import DocInfo
-        from ruamel.yaml.parser import Parser
-        from ruamel.yaml.reader import Reader
-        from ruamel.yaml.scanner import Scanner
-
-        class PureComposer(_Untyped, Reader, Scanner, Parser, Composer):
-            """ruamel.yaml's own parser, which knows no C."""
-
-            processing_version = (1, 1)
-            version = None
-            comment_handling = None
-            comments: Any = ()
-            max_depth = None
-            allow_duplicate_keys = True
-
-            def __init__(self, stream: str) -> None:
-                self.doc_infos = [DocInfo()]
-                Reader.__init__(self, stream, loader=self)
-                Scanner.__init__(self, loader=self)
-                Parser.__init__(self, loader=self)
-                Composer.__init__(self, loader=self)
-                self._resolver = self._reader = self._scanner = self
-                self._parser = self._composer = self
-
-        _parser_classes["pure"] = PureComposer
-    return _parser_classes["pure"](text)
-
-
-def _check_depth(text: str, place: Place) -> None:
-    """Refuse a document whose nesting would exhaust the C stack, before composing it."""
-    if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
-        return
-    parser, depth = _new_parser(text), 0
-    try:
-        while parser.check_event():
-            name = type(parser.get_event()).__name__
-            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
-            if depth > MAX_DEPTH:
-                _refuse_depth(place)
-    except YAMLError:
-        return  # composing reports it
 
 
 def _check_expansion(root: Node, place: Place) -> None:

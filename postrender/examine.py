@@ -13,7 +13,7 @@ from typing import NamedTuple, NoReturn
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.checksum import CHECKSUM_ANNOTATION
-from postrender.document import Composed, Node, compose, last_scalar, node_at, read
+from postrender.document import Composed, compose, last_scalar, node_at, read
 from postrender.edits import AddAfter, AddKeys, Edit, SetScalar
 from postrender.errors import Place, UserError
 from postrender.items import Item, Reference, Template, new_item
@@ -26,6 +26,7 @@ from postrender.objects import (
     items_of,
     strings_at,
 )
+from postrender.parser import Node
 from postrender.paths import Data, Path, PatternTree, mapping_at, value_at
 from postrender.references import Rule, find_built_in
 from postrender.references.custom import embedded_pod_specs, find_custom

@@ -13,11 +13,12 @@ from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from postrender.document import Composed, Node, compose, node_at, read
+from postrender.document import Composed, compose, node_at, read
 from postrender.errors import Finding
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
 from postrender.objects import GroupKind, is_built_in
+from postrender.parser import Node
 from postrender.paths import Data, Path, value_at
 from postrender.references.rule import RBAC
 from postrender.relevance import FEW_NAMES, hides_names

@@ -9,19 +9,11 @@ from collections.abc import Sequence
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-from postrender.document import (
-    STRING,
-    UNTAGGED,
-    Composed,
-    Node,
-    compose,
-    key_text,
-    node_at,
-    read_scalar,
-)
+from postrender.document import Composed, compose, key_text, node_at, read_scalar
 from postrender.edits import Edit, apply_edits
 from postrender.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.errors import Place
+from postrender.parser import STRING, UNTAGGED, Node
 from postrender.paths import Data, Path, value_at
 from postrender.sites import PROPERTIES, column_of, content_end
 from postrender.splice import Splice, apply_splices

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from postrender import cli, document
+from postrender import cli, parser
 from tests.reference import InputError, Obj, comparable, normalise, reference_render
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
@@ -193,7 +193,7 @@ def test_output(case: Case, runner: Runner) -> None:
 def test_output_with_the_pure_parser(
     case: Case, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "CParser", None)
+    monkeypatch.setattr(parser, "CParser", None)
     result = runner.run(case, case.input)
     if "not valid YAML" in case.stderr:
         # Each parser has its own words for what it does not understand.

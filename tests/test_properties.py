@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from postrender import document
+from postrender import parser
 from postrender.errors import UserError
 from postrender.inventory import take_inventory
 from postrender.plan import make_plan
@@ -102,5 +102,5 @@ def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Setti
 def test_the_pure_parser_gives_the_same(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(document, "CParser", None)
+        patch.setattr(parser, "CParser", None)
         assert rendered(text, run) == output
