@@ -152,5 +152,6 @@ def _pure_class() -> Any:
             Composer.__init__(self, loader=self)
             self._resolver = self._reader = self._scanner = self
             self._parser = self._composer = self
+            self.warn_double_anchors = False  # YAML lets a name be defined anew
 
     return PureComposer
