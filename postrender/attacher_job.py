@@ -15,7 +15,7 @@ from postrender.inventory import Inventory
 from postrender.items import MANAGED_LABEL, SYNC_WAVE_ANNOTATION, Item
 from postrender.objects import SECRET, WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import Data
-from postrender.revised import keep_annotations
+from postrender.planning.revised import keep_annotations
 from postrender.revision import HASH_LENGTH, canonical_json, encode_hash
 from postrender.settings import AttacherSettings
 from postrender.stream import has_content

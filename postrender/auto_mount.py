@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from postrender.decide import is_known_revision
-from postrender.edits import AddItems, Edit
+from postrender.editing.edits import AddItems, Edit
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import (
@@ -26,7 +25,8 @@ from postrender.items import (
 )
 from postrender.objects import SECRET, WORKLOAD_KINDS
 from postrender.paths import Data, Path, mapping_at, value_at
-from postrender.resolve import Resolver
+from postrender.planning.decide import is_known_revision
+from postrender.planning.resolve import Resolver
 
 MOUNT_IN_ANNOTATION = "postrender/mount-in"
 CONTAINERS_ANNOTATION = "postrender/containers"

@@ -225,7 +225,7 @@ def schema() -> int:
 def show(config: str | None, **given: Any) -> int:
     """Print the values in effect as YAML, defaults included."""
     from postrender.config import defaults, merge_values
-    from postrender.emit import block_text
+    from postrender.editing.emit import block_text
 
     values, source = _values(config, given)
     head = f"# {source or 'no postrender.yaml found'}\n"

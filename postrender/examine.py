@@ -14,7 +14,8 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.checksum import CHECKSUM_ANNOTATION
 from postrender.document import Composed, compose, last_scalar, node_at, read
-from postrender.edits import AddAfter, AddKeys, Edit, SetScalar
+from postrender.editing.edits import AddAfter, AddKeys, Edit, SetScalar
+from postrender.editing.sites import Site, SiteKey, locate
 from postrender.errors import Place, UserError
 from postrender.items import Item, Reference, Template, new_item
 from postrender.objects import (
@@ -33,7 +34,6 @@ from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import RBAC
 from postrender.revision import REVISION_ANNOTATION
 from postrender.settings import Settings
-from postrender.sites import Site, SiteKey, locate
 
 
 class Examined(NamedTuple):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from postrender.errors import Finding
 from postrender.items import Item
-from postrender.links import Link
 from postrender.objects import Identity
 from postrender.plan import Plan
+from postrender.planning.links import Link
 
 
 class User(NamedTuple):

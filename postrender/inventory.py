@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from postrender.edits import SetScalar
+from postrender.editing.edits import SetScalar
+from postrender.editing.sites import Site, SiteKey
 from postrender.errors import Place, UserError
 from postrender.examine import Examined, examine
 from postrender.items import (
@@ -22,7 +23,6 @@ from postrender.items import (
 from postrender.paths import Path, format_path
 from postrender.relevance import may_be_cut, may_hold, may_matter
 from postrender.settings import Settings
-from postrender.sites import Site, SiteKey
 from postrender.stream import Stream
 
 

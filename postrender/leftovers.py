@@ -20,9 +20,9 @@ from postrender.items import Item, ItemKey
 from postrender.objects import GroupKind, is_built_in
 from postrender.parser import Node
 from postrender.paths import Data, Path, value_at
+from postrender.planning.resolve import Resolver
 from postrender.references.rule import RBAC
 from postrender.relevance import FEW_NAMES, hides_names
-from postrender.resolve import Resolver
 from postrender.settings import IgnoredLeftover
 from postrender.words import is_whole_value, words_of
 

@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from postrender.attach_sets import Sets, find_sets
 from postrender.attacher_job import (
     HOOK,
     AttachSet,
@@ -19,22 +18,23 @@ from postrender.attacher_job import (
     default_image,
 )
 from postrender.auto_mount import Mount, check_mounts, find_mounts
-from postrender.choices import Choices
-from postrender.decide import decide
-from postrender.duplicates import find_duplicates
-from postrender.edits import Edit, SetScalar
+from postrender.editing.edits import Edit, SetScalar
 from postrender.errors import Finding, Place
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
-from postrender.links import by_source, by_target, find_links
-from postrender.naming import name_revisions
 from postrender.paths import Data
-from postrender.resolve import new_resolver
-from postrender.revised import revision_edits
+from postrender.planning.attach_sets import Sets, find_sets
+from postrender.planning.choices import Choices
+from postrender.planning.decide import decide
+from postrender.planning.duplicates import find_duplicates
+from postrender.planning.links import by_source, by_target, find_links
+from postrender.planning.naming import name_revisions
+from postrender.planning.resolve import new_resolver
+from postrender.planning.revised import revision_edits
+from postrender.planning.workloads import source_edits
 from postrender.revision import HELM_FILENAME_ANNOTATION
 from postrender.settings import NOTHING, RENAME, Settings
-from postrender.workloads import source_edits
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
 _SHORT_TTL = 300

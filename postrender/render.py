@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from postrender.document import Composed, compose, node_at, object_path
-from postrender.edits import AddAfter, Edit, apply_edits
-from postrender.emit import block_text, flow_text
+from postrender.editing.edits import AddAfter, Edit, apply_edits
+from postrender.editing.emit import block_text, flow_text
+from postrender.editing.rewrite import remove_items, rewrite_object, verbatim
+from postrender.editing.sites import locate
+from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Place
 from postrender.inventory import Inventory
 from postrender.items import Item
 from postrender.paths import Path
 from postrender.plan import Plan
-from postrender.rewrite import remove_items, rewrite_object, verbatim
-from postrender.sites import locate
-from postrender.splice import Splice, apply_splices, splice
 from postrender.stream import has_content, stream_texts
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from postrender.document import compose, read
-from postrender.edits import AddKeys, SetScalar
+from postrender.editing.edits import AddKeys, SetScalar
+from postrender.editing.rewrite import rewrite_object
+from postrender.editing.sites import Site, SiteKey, locate
+from postrender.editing.splice import apply_splices, splice
 from postrender.errors import Place, UserError
 from postrender.paths import Data, value_at
-from postrender.rewrite import rewrite_object
-from postrender.sites import Site, SiteKey, locate
-from postrender.splice import apply_splices, splice
 from postrender.stream import has_content, read_stream, stream_texts
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.auto_mount import Mount
-from postrender.decide import Decision
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
-from postrender.links import Link
-from postrender.resolve import Resolver
+from postrender.planning.decide import Decision
+from postrender.planning.links import Link
+from postrender.planning.resolve import Resolver
 from postrender.settings import Settings
 
 

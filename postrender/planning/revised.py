@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.decide import Decision
-from postrender.edits import AddKeys, Edit, SetScalar
+from postrender.editing.edits import AddKeys, Edit, SetScalar
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item
 from postrender.paths import Path
+from postrender.planning.decide import Decision
 
 SWEEP_ANNOTATION = "postrender/sweep"
 

@@ -17,9 +17,9 @@ from postrender.attacher_job import (
     set_name_for,
     wave_of,
 )
-from postrender.choices import Choices
 from postrender.items import MANAGED_LABEL, Item, ItemKey
 from postrender.objects import GroupKind, Identity
+from postrender.planning.choices import Choices
 
 Name = tuple[str, str]
 

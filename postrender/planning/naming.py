@@ -9,14 +9,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 
-from postrender.decide import Decision
-from postrender.edits import apply_edits
+from postrender.editing.edits import apply_edits
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import ItemKey
-from postrender.links import Link, follow_edits
 from postrender.objects import GroupKind
 from postrender.paths import Data
+from postrender.planning.decide import Decision
+from postrender.planning.links import Link, follow_edits
 from postrender.revision import hashed_content, revision_name
 
 

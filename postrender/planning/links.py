@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from postrender.edits import AddAfter, Edit, SetScalar
+from postrender.editing.edits import AddAfter, Edit, SetScalar
 from postrender.errors import Finding
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey, Reference
 from postrender.objects import WORKLOAD_KINDS
 from postrender.paths import Path
+from postrender.planning.resolve import Resolver
 from postrender.references.rule import OUTSIDE, RBAC
-from postrender.resolve import Resolver
 from postrender.words import replace_words, words_of
 
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from postrender.edits import AddKeys, Edit, SetScalar
-from postrender.emit import block_text, flow_text
+from postrender.editing.edits import AddKeys, Edit, SetScalar
+from postrender.editing.emit import block_text, flow_text
+from postrender.editing.sites import Site, SiteKey
 from postrender.errors import Place, UserError
 from postrender.paths import Data, Path, format_path
-from postrender.sites import Site, SiteKey
 
 _PLAIN_ANYWHERE = re.compile(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 

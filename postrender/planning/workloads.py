@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from postrender.auto_mount import mount_edits
 from postrender.checksum import CHECKSUM_ANNOTATION, checksum
-from postrender.choices import Choices
-from postrender.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
+from postrender.editing.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
 from postrender.items import Item, ItemKey
-from postrender.links import follow_edits
-from postrender.naming import content_name
 from postrender.objects import SECRET, WORKLOAD_KINDS
 from postrender.paths import Data, Path, mapping_at
+from postrender.planning.choices import Choices
+from postrender.planning.links import follow_edits
+from postrender.planning.naming import content_name
 from postrender.revision import HASH_LENGTH, REVISION_ANNOTATION, render_id
 from postrender.settings import CHECKSUM
 

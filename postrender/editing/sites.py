@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.document import Composed, child, is_alias, node_at, paths_by_node, read_scalar
-from postrender.edits import AddAfter, AddItems, Edit, SetScalar
+from postrender.editing.edits import AddAfter, AddItems, Edit, SetScalar
 from postrender.errors import UserError
 from postrender.parser import UNTAGGED, Node
 from postrender.paths import Path

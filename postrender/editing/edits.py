@@ -1,7 +1,7 @@
 """Edits of an object: what to change, as data, and the same change made to plain data.
 
 An edit names a path in its document. It is carried out twice: here on plain data (for hashes of
-what will be there) and in postrender.splice on the text.
+what will be there) and in postrender.editing.splice on the text.
 """
 
 from __future__ import annotations

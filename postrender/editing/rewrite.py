@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from postrender.document import Composed, compose, key_text, node_at, read_scalar
-from postrender.edits import Edit, apply_edits
-from postrender.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.editing.edits import Edit, apply_edits
+from postrender.editing.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.editing.sites import PROPERTIES, column_of, content_end
+from postrender.editing.splice import Splice, apply_splices
 from postrender.errors import Place
 from postrender.parser import STRING, UNTAGGED, Node
 from postrender.paths import Data, Path, value_at
-from postrender.sites import PROPERTIES, column_of, content_end
-from postrender.splice import Splice, apply_splices
 
 
 def remove_items(text: str, paths: Sequence[Path], place: Place, newline: str) -> str:

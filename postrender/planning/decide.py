@@ -15,7 +15,7 @@ from postrender.items import (
     Item,
     ItemKey,
 )
-from postrender.links import Link
+from postrender.planning.links import Link
 from postrender.revision import hash_of_name, hashed_content, revision_name
 from postrender.settings import IGNORE, RENAME, STRATEGIES, Settings, StrategyRule
 
