@@ -112,7 +112,8 @@ def _flag(name: str, text: str) -> Callable[[Command], Command]:
     return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
 
 
-_KEYS: dict[str, tuple[str, ...]] = {
+# The configuration key of each option.
+CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "namespace": ("namespace",),
     "secrets": ("secrets",),
     "strict": ("strict",),
@@ -133,7 +134,7 @@ def _values(config: str | None, given: dict[str, Any]) -> tuple[dict[str, Any], 
     for option, value in given.items():
         if value is not None:
             over: Any = value
-            for key in reversed(_KEYS[option]):
+            for key in reversed(CONFIG_KEYS[option]):
                 over = {key: over}
             values = merge_values(values, over)
     return values, path
@@ -265,9 +266,9 @@ def _write(parts: Iterable[str]) -> None:
     try:
         if sys.stdout is None:
             raise OSError(0, "it is closed")
-        for part in parts:
-            sys.stdout.buffer.write(part.encode())
-        sys.stdout.buffer.flush()
+        # Opened anew, because sys.stdout is not buffered where PYTHONUNBUFFERED says so.
+        with open(sys.stdout.fileno(), "wb", closefd=False) as output:
+            output.writelines(part.encode() for part in parts)
     except OSError as error:
         raise _unwritable(error) from None
 

@@ -1,8 +1,8 @@
 """Content hashes, revision names and render ids: pure functions of plain data.
 
-The content hash is kustomize's (api/hasher, v5), which is that of
-`kubectl create configmap --append-hash`: a published contract, as is the render id. Either changes
-only with a major version, because it renames every ConfigMap or rolls every workload.
+The content hash is kustomize's (api/hasher, v5; kubectl's own --append-hash also counts the name):
+a published contract, as is the render id. Either changes only with a major version, because it
+renames every ConfigMap or rolls every workload.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+# Everything runs in .venv, which is made from pyproject.toml and made again when that changes.
+# Another Python: make clean, then make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+READY := $(VENV)/.ready
+CACHE := .cache
+
+# The release before and the one that is to come: v2 changes one ConfigMap and one image.
+OLD := examples/rendered/v1.yaml
+NEW := examples/rendered/v2.yaml
+# As whoever has pushed the attacher's image somewhere would call it.
+POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
+
+.PHONY: help venv demo test lint format types docs bench clean
+
+help:
+	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
+	@echo 'make demo    render the example and show what changed'
+	@echo 'make test    run the tests'
+	@echo 'make lint    check style and format (ruff)'
+	@echo 'make format  mend style and format where ruff can'
+	@echo 'make types   check types (mypy)'
+	@echo 'make docs    write the generated parts of README.md'
+	@echo 'make bench   measure speed and memory, for two minutes'
+	@echo 'make clean   remove $(VENV) and everything else that was made'
+
+venv: $(READY)
+
+$(READY): pyproject.toml
+	@echo 'Setting up $(VENV), once. It takes a minute ...'
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@mkdir -p $(CACHE)
+	@echo '== 1. What gets a new name, and why:  postrender explain $(NEW)'
+	@echo
+	@$(POSTRENDER) explain $(NEW)
+	@$(POSTRENDER) render $(NEW) > $(CACHE)/demo.yaml
+	@echo
+	@echo '== 2. What changes in the manifests:  postrender < $(NEW) | diff -U1 $(NEW) -'
+	@echo
+	@diff -U1 $(NEW) $(CACHE)/demo.yaml || test $$? -eq 1
+	@$(POSTRENDER) explain $(OLD) > $(CACHE)/demo-old.txt
+	@$(POSTRENDER) explain $(NEW) > $(CACHE)/demo-new.txt
+	@echo
+	@echo '== 3. The release before against this one: what did not change keeps its name'
+	@echo
+	@diff $(CACHE)/demo-old.txt $(CACHE)/demo-new.txt || test $$? -eq 1
+	@echo
+	@echo 'The whole output is in $(CACHE)/demo.yaml.'
+
+test: $(READY)
+	@$(RUN) pytest -n 2
+
+lint: $(READY)
+	@$(RUN) ruff check --quiet
+	@$(RUN) ruff format --quiet --check
+
+format: $(READY)
+	@$(RUN) ruff check --quiet --fix
+	@$(RUN) ruff format --quiet
+
+types: $(READY)
+	@$(RUN) mypy
+
+docs: $(READY)
+	@$(VENV)/bin/python docs/generate.py
+
+bench: $(READY)
+	@$(RUN) benchmarks.run
+
+clean:
+	@rm -rf $(VENV) $(CACHE) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

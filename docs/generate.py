@@ -1,0 +1,155 @@
+"""Write the parts of README.md that the program itself knows: `make docs`.
+
+Each stands between `<!-- generated: NAME -->` and `<!-- end -->`. With --check nothing is written;
+the exit code is 1 if a part is out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from postrender import cli
+from postrender.config import schema_text
+from postrender.errors import CODES
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+_PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+Schema = Mapping[str, Any]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; a bar in a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    cells = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)
+
+
+def prose(text: str) -> str:
+    """Return plain text as Markdown that shows it as it is."""
+    return re.sub(r"[*<]", r"\\\g<0>", text)
+
+
+def commands() -> str:
+    """Return a table of the commands, as their help describes them."""
+    return table(("command", "what it does"), _commands(cli.cli, "postrender"))
+
+
+def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{prefix} {name}")
+        else:
+            arguments = [each for each in command.params if isinstance(each, click.Argument)]
+            usage = [prefix, name, *(str(each.metavar) for each in arguments)]
+            yield f"`{' '.join(usage)}`", prose(" ".join((command.help or "").split()))
+
+
+def options() -> str:
+    """Return a table of the options of render and explain."""
+    shared = {option.name for option in cli.render.params}
+    rows = [
+        (
+            " ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)),
+            f"`{option.envvar}`" if option.envvar else "",
+            f"`{'.'.join(cli.CONFIG_KEYS[option.name])}`" if option.name in cli.CONFIG_KEYS else "",
+            _help(option) if option.name in shared else f"Only of `explain`: {_help(option)}",
+        )
+        for option in cli.explain.params
+        if isinstance(option, click.Option)
+    ]
+    return table(("option", "variable", "key in postrender.yaml", "what it does"), rows)
+
+
+def _help(option: click.Option) -> str:
+    text = prose(option.help or "").rstrip(".")
+    if isinstance(option.type, click.Choice):
+        first = (f"`{option.default}` (default)",)
+        others = (f"`{each}`" for each in option.type.choices if each != option.default)
+        text = ", ".join((*first, *others))
+    # click's own mark of a default, in words
+    return re.sub(r" *\[default: (.*)\]", r"; if not given, \1", text)
+
+
+def findings() -> str:
+    """Return a table of the codes of findings."""
+    return table(
+        ("code", "what it means"), ((f"`{code}`", prose(text)) for code, text in CODES.items())
+    )
+
+
+def configuration() -> str:
+    """Return a table of every key of postrender.yaml, from its schema."""
+    rows = _keys(json.loads(schema_text()), "")
+    return table(("key", "value", "default", "meaning"), rows)
+
+
+def _keys(schema: Schema, prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    required = schema.get("required", ())
+    for name, part in schema["properties"].items():
+        key = prefix + name
+        meaning = prose(part["description"])
+        if name in required:
+            meaning += " Required."
+        for example in part.get("examples", ())[:1]:
+            meaning += f" Example: `{json.dumps(example, ensure_ascii=False)}`."
+        yield f"`{key}`", _value(part), _default(part), meaning
+        if "properties" in part:
+            yield from _keys(part, f"{key}.")
+        elif "properties" in part.get("items", ()):
+            yield from _keys(part["items"], f"{key}[].")
+
+
+def _value(part: Schema) -> str:
+    if "enum" in part:
+        return ", ".join(
+            f"`{json.dumps(value)}`" if not value else f"`{value}`" for value in part["enum"]
+        )
+    kind = str(part["type"])
+    kind = {"array": "list", "object": "mapping"}.get(kind, kind)
+    return f"{kind}, at least {part['minimum']}" if "minimum" in part else kind
+
+
+def _default(part: Schema) -> str:
+    if "default" not in part or "properties" in part:
+        return ""
+    value = part["default"]
+    return f"`{value}`" if value and isinstance(value, str) else f"`{json.dumps(value)}`"
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "commands": commands,
+    "options": options,
+    "findings": findings,
+    "configuration": configuration,
+}
+
+
+def updated(text: str) -> str:
+    """Return a text with its generated parts as they are now."""
+    return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[3]}", text)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write README.md anew, or only tell whether it is current."""
+    before = README.read_text("utf-8")
+    after = updated(before)
+    if after == before:
+        return 0
+    if "--check" in arguments:
+        print("README.md is out of date: run `make docs`", file=sys.stderr)
+        return 1
+    README.write_text(after, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
