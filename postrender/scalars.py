@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 Scalar = str | int | float | bool | None
 
@@ -40,6 +41,7 @@ def resolve_plain(text: str) -> Scalar:
     return text
 
 
+@lru_cache(maxsize=4096)
 def _number(text: str) -> Scalar:
     digits = text.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
