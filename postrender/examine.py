@@ -35,6 +35,8 @@ from postrender.references.rule import RBAC
 from postrender.revision import REVISION_ANNOTATION
 from postrender.settings import Settings
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class Examined(NamedTuple):
     """What one document holds.
@@ -191,10 +193,7 @@ class _Examiner(NamedTuple):
                 self.locate_annotations(path, template)
         return item._replace(
             references=references,
-            templates=tuple(
-                Template(path, json.dumps(template, ensure_ascii=False))
-                for path, template in templates
-            ),
+            templates=tuple(Template(path, _encode(template)) for path, template in templates),
             workload_ref=_workload_ref(item.identity, data),
         )
 

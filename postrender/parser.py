@@ -5,6 +5,8 @@ Nodes carry marks and no values: neither parser resolves or constructs anything 
 
 from __future__ import annotations
 
+import gc
+import operator
 import re
 from functools import cache
 from typing import Any, NoReturn
@@ -40,11 +42,10 @@ _DEEP_INDENT = " " * MAX_DEPTH
 class _Untyped:
     """What a ruamel.yaml parser asks of a resolver, answered without resolving anything."""
 
-    def descend_resolver(self, _parent: Node, _index: Node) -> None:
-        pass
-
-    def ascend_resolver(self) -> None:
-        pass
+    # Called for every node: functions that take these arguments and do nothing, without the cost
+    # of a Python call.
+    descend_resolver = staticmethod(operator.is_)
+    ascend_resolver = staticmethod(gc.isenabled)
 
     def resolve(self, _kind: Node, value: str | None, implicit: Node) -> Tag:
         # implicit: (plain and untagged, quoted or with the tag `!`) for a scalar

@@ -23,13 +23,14 @@ HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 
 # kustomize replaces the digits and vowels that could make up a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
 _SUFFIX = re.compile(r"-[2456789bcdfghkmt]{10}\Z")
 
 
 def canonical_json(data: Data) -> str:
     """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    text = _encode(data)
     return _GO_ESCAPES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from postrender.paths import Data
 from postrender.scalars import resolve_plain
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _PLAIN = re.compile(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 _PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 # YAML 1.1 takes some of these for line breaks and refuses others; JSON lets them stand.
@@ -65,7 +66,7 @@ def block_text(value: Data, indent: int = 0, newline: str = "\n") -> str:
 
 
 def _json(value: Data) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = _encode(value)
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
