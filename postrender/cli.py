@@ -34,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     With no command, or with an option first, it is `render`.
     """
     code = run(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_close_output() or code)
+    # Everything is written: taking the interpreter down in order would take longer than a small
+    # render does.
+    os._exit(_close_output() or code)
 
 
 def run(arguments: Sequence[str]) -> int:

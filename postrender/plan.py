@@ -25,7 +25,7 @@ from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
 from postrender.paths import Data
 from postrender.planning.attach_sets import Sets, find_sets
-from postrender.planning.choices import Choices
+from postrender.planning.choices import Choices, find_named
 from postrender.planning.decide import decide
 from postrender.planning.duplicates import find_duplicates
 from postrender.planning.links import by_source, by_target, find_links
@@ -104,7 +104,8 @@ def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Fin
     sources = by_source(links)
     names = name_revisions(inventory, renamed, sources)
     by_item = {decision.item.key: decision for decision in decisions}
-    choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts)
+    named = find_named(sources, mounts)
+    choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts, named)
     return choices, [*findings, *more]
 
 

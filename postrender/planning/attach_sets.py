@@ -130,7 +130,7 @@ def _workloads(
 def _names(choices: Choices, item: Item) -> tuple[Name, ...]:
     targets = [target for target in choices.targets(item) if choices.revision_of(target)]
     # Sorted: an auto-mount stands elsewhere in the output than in the input.
-    return tuple(sorted(_argument(choices, target) for target in targets))
+    return tuple(sorted({_argument(choices, target) for target in targets}))
 
 
 def _argument(choices: Choices, item: Item) -> Name:
