@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from postrender.document import Composed, compose, node_at, object_path
-from postrender.editing.edits import AddAfter, Edit, apply_edits
+from postrender.editing.edits import AddAfter, Edit, Remove, apply_edits
 from postrender.editing.emit import block_text, flow_text
-from postrender.editing.rewrite import remove_items, rewrite_object, verbatim
+from postrender.editing.rewrite import rewrite_object, verbatim
 from postrender.editing.sites import locate
 from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Place
@@ -90,7 +90,8 @@ class _Work(NamedTuple):
             original = self.edited(self.extra) if self.extra else text
             closed = [*self.own_edits(), *self.extra] if self.extra else self.own_edits()
             return _with_copy(original, self.edited(_first_by_path(closed)), stream.newline)
-        return [self.edited([*self.own_edits(), *self.copies(), *self.extra])]
+        removals = [Remove(path) for path in self.removed]
+        return [self.edited([*self.own_edits(), *self.copies(), *self.extra, *removals])]
 
     def own_edits(self) -> list[Edit]:
         copies = self.plan.copies
@@ -145,10 +146,7 @@ class _Work(NamedTuple):
                     break
                 made = [rewrite_object(composed, path, own, newline)]
             splices += made
-        text = apply_splices(document.text, splices)
-        if self.removed:
-            return remove_items(text, self.removed, inventory.stream.place(document), newline)
-        return text
+        return apply_splices(document.text, splices)
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
@@ -156,7 +154,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
     groups: dict[Path, list[Edit]] = defaultdict(list)
     for edit in edits:
         path = object_path(edit.path)
-        if isinstance(edit, AddAfter) and edit.path == path:
+        if isinstance(edit, (AddAfter, Remove)) and edit.path == path:
             path = ()
         groups[path].append(edit)
     return dict(sorted(groups.items(), key=lambda group: len(group[0])))

@@ -40,14 +40,21 @@ class AddAfter(NamedTuple):
     items: Sequence[Data]
 
 
-Edit = SetScalar | AddKeys | AddItems | AddAfter
+class Remove(NamedTuple):
+    """Take the item at a path out of its list."""
+
+    path: Path
+
+
+Addition = AddKeys | AddItems | AddAfter
+Edit = SetScalar | Addition | Remove
 
 
 def apply_edits(data: Data, edits: Iterable[Edit], prefix: Path = ()) -> Data:
     """Make the edits whose path begins with prefix in data, which stands there; return it."""
     inside = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
-    if any(isinstance(edit, (AddItems, AddAfter)) for edit in inside):
-        # From the back, so that an item that is added moves none that another edit names.
+    if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in inside):
+        # From the back, so that an item that comes or goes moves none that another edit names.
         inside.sort(key=_position, reverse=True)
     for edit in inside:
         _apply(data, edit, edit.path[len(prefix) :])
@@ -74,6 +81,8 @@ def _apply(data: Data, edit: Edit, path: Path) -> None:
     parent, last = _reach(data, path[:-1], {}), path[-1]
     if isinstance(edit, AddAfter) and isinstance(parent, list) and isinstance(last, int):
         parent[last + 1 : last + 1] = edit.items
+    elif isinstance(edit, Remove) and isinstance(parent, list) and isinstance(last, int):
+        del parent[last]
     elif isinstance(edit, SetScalar):
         _set(parent, last, edit.value)
 

@@ -9,25 +9,13 @@ from collections.abc import Sequence
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-from postrender.document import Composed, compose, key_text, node_at, read_scalar
+from postrender.document import Composed, key_text, node_at, read_scalar
 from postrender.editing.edits import Edit, apply_edits
 from postrender.editing.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.editing.sites import PROPERTIES, column_of, content_end
-from postrender.editing.splice import Splice, apply_splices
-from postrender.errors import Place
+from postrender.editing.splice import Splice
 from postrender.parser import STRING, UNTAGGED, Node
-from postrender.paths import Data, Path, value_at
-
-
-def remove_items(text: str, paths: Sequence[Path], place: Place, newline: str) -> str:
-    """Return a document's text without some objects of its List; the List is written anew."""
-    composed = compose(text, place)
-    data = verbatim(composed.root, composed)
-    for path in sorted(paths, key=repr, reverse=True):
-        items = value_at(data, path[:-1])
-        if isinstance(items, list) and isinstance(path[-1], int):
-            del items[path[-1]]
-    return apply_splices(text, [_written(composed, composed.root, data, newline)])
+from postrender.paths import Data, Path
 
 
 def rewrite_object(composed: Composed, path: Path, edits: Sequence[Edit], newline: str) -> Splice:

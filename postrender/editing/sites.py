@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.document import Composed, child, is_alias, node_at, paths_by_node, read_scalar
-from postrender.editing.edits import AddAfter, AddItems, Edit, SetScalar
+from postrender.editing.edits import AddAfter, AddItems, Edit, Remove, SetScalar
 from postrender.errors import UserError
 from postrender.parser import UNTAGGED, Node
 from postrender.paths import Path
@@ -46,6 +46,8 @@ def locate(composed: Composed, edit: Edit) -> Site | None:
     """Return the site of an edit in a document, or None where it has no plain one."""
     if isinstance(edit, SetScalar):
         site = _locate_scalar(composed, edit.path)
+    elif isinstance(edit, Remove):
+        return None
     elif isinstance(edit, AddAfter):
         site = _locate_after(composed, edit.path)
     else:

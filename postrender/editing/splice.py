@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from postrender.editing.edits import AddKeys, Edit, SetScalar
+from postrender.editing.edits import Addition, AddKeys, Edit, Remove, SetScalar
 from postrender.editing.emit import block_text, flow_text
 from postrender.editing.sites import Site, SiteKey
 from postrender.errors import Place, UserError
@@ -49,7 +49,7 @@ def splice(
     wanted: set[tuple[str, Path, str]] = set()
     for edit in edits:
         site = sites[type(edit), edit.path]
-        if site is None:
+        if site is None or isinstance(edit, Remove):
             return None
         if site.others and not wanted:
             wanted = set(map(_key_of, all_edits))
@@ -69,14 +69,7 @@ def splice(
 
 def _key_of(edit: Edit) -> tuple[str, Path, str]:
     """Return what two equal edits have in common; an edit itself may hold unhashable data."""
-    content = (
-        edit.value
-        if isinstance(edit, SetScalar)
-        else edit.entries
-        if isinstance(edit, AddKeys)
-        else edit.items
-    )
-    return type(edit).__name__, edit.path, repr(content)
+    return type(edit).__name__, edit.path, repr(edit[1:])
 
 
 def _refuse_alias(edit: SetScalar, other: Path, place: Place) -> None:
@@ -88,11 +81,11 @@ def _refuse_alias(edit: SetScalar, other: Path, place: Place) -> None:
     )
 
 
-def _splice(edit: Edit, site: Site, newline: str) -> Splice:
+def _splice(edit: SetScalar | Addition, site: Site, newline: str) -> Splice:
     return Splice(site.start, site.end, _FORMS[site.form](_content(edit, site), site, newline))
 
 
-def _content(edit: Edit, site: Site) -> Data:
+def _content(edit: SetScalar | Addition, site: Site) -> Data:
     if isinstance(edit, SetScalar):
         return edit.value
     content: Data = dict(edit.entries) if isinstance(edit, AddKeys) else list(edit.items)
