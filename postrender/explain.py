@@ -55,7 +55,11 @@ def explain(plan: Plan) -> Explanation:
         item = decision.item
         name = choices.revision_of(item)
         sets = [
-            each.name for each in plan.sets if (item.identity.kind.lower(), name) in each.emitted
+            each.name
+            for each in plan.sets
+            if (item.identity.kind.lower(), name) in each.emitted
+            and choices.resolver.home_of(each.namespace)
+            == choices.resolver.home_of(item.identity.namespace)
         ]
         entries.append(
             Entry(

@@ -19,7 +19,7 @@ from postrender.attacher_job import (
 )
 from postrender.auto_mount import Mount, check_mounts, find_mounts
 from postrender.editing.edits import Edit, SetScalar
-from postrender.errors import Finding, Place
+from postrender.errors import Finding, Place, UserError
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
@@ -28,9 +28,9 @@ from postrender.planning.attach_sets import Sets, find_sets
 from postrender.planning.choices import Choices, find_named
 from postrender.planning.decide import decide
 from postrender.planning.duplicates import find_duplicates
-from postrender.planning.links import by_source, by_target, find_links
+from postrender.planning.links import Link, by_source, by_target, find_links
 from postrender.planning.naming import name_revisions
-from postrender.planning.resolve import new_resolver
+from postrender.planning.resolve import CLUSTER_SCOPED, new_resolver
 from postrender.planning.revised import revision_edits
 from postrender.planning.workloads import source_edits
 from postrender.revision import HELM_FILENAME_ANNOTATION
@@ -93,6 +93,7 @@ def make_plan(inventory: Inventory, settings: Settings) -> Plan:
 def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Finding]]:
     resolver = new_resolver(inventory, settings)
     links, findings = find_links(inventory, resolver)
+    resolver = resolver._replace(is_one_place=any(_joins(link) for link in links))
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     mounted: dict[ItemKey, list[Item]] = defaultdict(list)
     for mount in find_mounts(inventory, resolver):
@@ -107,6 +108,13 @@ def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Fin
     named = find_named(sources, mounts)
     choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts, named)
     return choices, [*findings, *more]
+
+
+def _joins(link: Link) -> bool:
+    """Tell whether a link shows that an absent namespace and an explicit one are the same."""
+    source, target = link.source.identity, link.target.identity
+    written = link.reference.namespace or source.namespace
+    return source.kind not in CLUSTER_SCOPED and (written is None) != (target.namespace is None)
 
 
 def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[Edit]]) -> None:
@@ -132,21 +140,37 @@ def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[
 def _originals(choices: Choices) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
     """Return the objects that stay beside a copy, and those whose revision is there already."""
     there = {
-        (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), name)
+        (item.identity.group_kind, choices.resolver.group_of(item.identity.namespace), name)
         for key, decision in choices.decisions.items()
         if (item := decision.item)
         and (name := choices.revision_of(item))
         and key not in choices.names
     }
+    taken = {
+        (
+            item.identity.group_kind,
+            choices.resolver.group_of(item.identity.namespace),
+            item.identity.name,
+        ): item
+        for key, decision in choices.decisions.items()
+        if (item := decision.item) and key not in choices.names
+    }
     copies, replaced = set(), set()
     for key, name in choices.names.items():
         item = choices.decisions[key].item
-        home = choices.resolver.home_of(item.identity.namespace)
-        is_there = (item.identity.group_kind, home, name) in there
+        namespace = choices.resolver.group_of(item.identity.namespace)
+        identity = (item.identity.group_kind, namespace, name)
         if choices.decisions[key].keep_reason:
             copies.add(key)
-        if is_there:
+        if identity in there:
             replaced.add(key)
+        elif identity in taken:
+            other = choices.inventory.place(taken[identity])
+            raise UserError(
+                f"it is to become {name}, a name that another {item.identity.kind} bears: {other}",
+                "take one of the two out, or give one the annotation postrender/strategy: ignore",
+                choices.inventory.place(item),
+            )
     return frozenset(copies), frozenset(replaced)
 
 
@@ -157,11 +181,11 @@ def _attachers(
     settings = choices.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()
-    names = {attach_set.name for attach_set in sets.sets}
+    names = {(attach_set.namespace, attach_set.name) for attach_set in sets.sets}
     there = [
         item
         for item in choices.inventory.items
-        if item.is_attacher and item.labels[MANAGED_LABEL] in names
+        if item.is_attacher and (item.identity.namespace, item.labels[MANAGED_LABEL]) in names
     ]
     appended, kept = [], set()
     for attach_set in sets.sets:
@@ -215,7 +239,7 @@ def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]
 
 def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
     kept = {
-        (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), name)
+        (item.identity.group_kind, choices.resolver.group_of(item.identity.namespace), name)
         for key, decision in choices.decisions.items()
         if (item := decision.item)
         and (name := item.identity.name)
@@ -225,7 +249,11 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
         Renamed(item, base_name)
         for key, decision in choices.decisions.items()
         if (item := decision.item) and (base_name := _base_name(choices, item))
-        if (item.identity.group_kind, choices.resolver.home_of(item.identity.namespace), base_name)
+        if (
+            item.identity.group_kind,
+            choices.resolver.group_of(item.identity.namespace),
+            base_name,
+        )
         not in kept
     ]
     accounted = Counter(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from postrender.document import Composed, compose, node_at, object_path
-from postrender.editing.edits import AddAfter, Edit, Remove, apply_edits
+from postrender.editing.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
 from postrender.editing.emit import block_text, flow_text
 from postrender.editing.rewrite import rewrite_object, verbatim
 from postrender.editing.sites import locate
@@ -88,10 +88,11 @@ class _Work(NamedTuple):
             return []
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
             original = self.edited(self.extra) if self.extra else text
-            closed = [*self.own_edits(), *self.extra] if self.extra else self.own_edits()
-            return _with_copy(original, self.edited(_first_by_path(closed)), stream.newline)
+            copy = self.edited(_with_extra(self.own_edits(), self.extra))
+            return _with_copy(original, copy, stream.newline)
         removals = [Remove(path) for path in self.removed]
-        return [self.edited([*self.own_edits(), *self.copies(), *self.extra, *removals])]
+        edits = [*self.own_edits(), *self.copies()]
+        return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def own_edits(self) -> list[Edit]:
         copies = self.plan.copies
@@ -160,9 +161,13 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
     return dict(sorted(groups.items(), key=lambda group: len(group[0])))
 
 
-def _first_by_path(edits: Sequence[Edit]) -> list[Edit]:
-    """Leave out an edit where another of its sort has the same path."""
-    return list({(type(edit), edit.path): edit for edit in reversed(edits)}.values())[::-1]
+def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
+    """Return edits with further ones, but for a scalar that is to become something else anyway."""
+    changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
+    return [
+        *edits,
+        *(edit for edit in extra if not (isinstance(edit, SetScalar) and edit.path in changed)),
+    ]
 
 
 def _with_copy(original: str, copy: str, newline: str) -> list[str]:

@@ -47,6 +47,7 @@ NO_REFERENCE = {
     "error-nested-too-deep": "it has no limits",
     "error-not-utf-8": "it takes text",
     "error-nul-byte": "it takes text",
+    "error-name-is-taken": "it lets two objects bear one name",
     "error-reference-is-a-mapping": "it checks data only",
     "error-reference-not-a-string": "it checks data only",
     "error-rule-path-ends-at-a-list": "it checks data only",

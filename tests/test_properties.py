@@ -23,6 +23,8 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 
+LAYOUTS = ("absent", "one", "two", "mixed")
+
 RUNS = st.tuples(
     st.sampled_from(["", "", "blue"]),
     st.sampled_from([False, False, True]),
@@ -53,7 +55,7 @@ def rendered_if_right(text: str, run: Settings) -> str:
 
 
 @EXAMPLES
-@given(text=streams(), run=RUNS)
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
 def test_rendering_again_changes_nothing(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     assert rendered(output, run) == output
@@ -80,7 +82,7 @@ def test_the_output_is_that_of_the_reference(text: str, run: Settings) -> None:
 
 
 @EXAMPLES
-@given(text=streams(), run=RUNS)
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
 def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Settings) -> None:
     stream = read_stream(text.encode(), "stream")
     try:
@@ -98,7 +100,7 @@ def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Setti
 
 
 @settings(EXAMPLES, max_examples=100)
-@given(text=streams(), run=RUNS)
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
 def test_the_pure_parser_gives_the_same(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     with pytest.MonkeyPatch.context() as patch:

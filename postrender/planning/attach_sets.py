@@ -38,32 +38,51 @@ def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
     defaults = _defaults(choices, attachable)
     set_of = {item.key: _set_of(choices, item, defaults) for item in attachable}
     set_names = _set_names(choices, attachable, set_of, defaults)
-    groups: dict[str, list[Item]] = {}
+    groups: dict[tuple[str | None, str], list[Item]] = {}
+    place_of: dict[ItemKey, tuple[str | None, str]] = {}
     for item in attachable:
-        groups.setdefault(set_of[item.key], []).append(item)
-    emitted: dict[str, list[Name]] = defaultdict(list)
-    for key, set_name in set_names.items():
-        if choices.revision_of(choices.decisions[key].item):
-            emitted[set_name].append(_argument(choices, choices.decisions[key].item))
+        namespace = choices.resolver.group_of(item.identity.namespace)
+        place_of[item.key] = namespace, set_of[item.key]
+        groups.setdefault(place_of[item.key], []).append(item)
+    emitted = _emitted(choices, attachable, place_of, set_names)
     sets = tuple(
         AttachSet(
-            name,
+            place[1],
             items[0].identity.namespace,
             _workloads(choices, items, render_ids),
-            tuple(sorted(emitted[name])),
+            tuple(sorted(emitted[place])),
         )
-        for name, items in groups.items()
+        for place, items in groups.items()
     )
     return Sets(sets, set_names)
+
+
+def _emitted(
+    choices: Choices,
+    workloads: list[Item],
+    place_of: Mapping[ItemKey, tuple[str | None, str]],
+    set_names: Mapping[ItemKey, str],
+) -> dict[tuple[str | None, str], set[Name]]:
+    """Return, by namespace and name of a set, every revision of it in the stream."""
+    emitted: dict[tuple[str | None, str], set[Name]] = defaultdict(set)
+    for key, name in set_names.items():
+        item = choices.decisions[key].item
+        if choices.revision_of(item):
+            namespace = choices.resolver.group_of(item.identity.namespace)
+            emitted[namespace, name].add(_argument(choices, item))
+    for workload in workloads:
+        # A revision may write its namespace where the workload that names it does not.
+        emitted[place_of[workload.key]].update(_names(choices, workload))
+    return emitted
 
 
 def _defaults(choices: Choices, workloads: list[Item]) -> dict[str | None, str]:
     """Return the name of each namespace's set: after the first workload, unless it has one."""
     defaults: dict[str | None, str] = {}
     for item in workloads:
-        home = choices.resolver.home_of(item.identity.namespace)
-        if home not in defaults:
-            defaults[home] = _labelled(choices, item) or set_name_for(item.identity)
+        namespace = choices.resolver.group_of(item.identity.namespace)
+        if namespace not in defaults:
+            defaults[namespace] = _labelled(choices, item) or set_name_for(item.identity)
     return defaults
 
 
@@ -76,8 +95,8 @@ def _labelled(choices: Choices, item: Item) -> str:
 
 
 def _set_of(choices: Choices, item: Item, defaults: Mapping[str | None, str]) -> str:
-    home = choices.resolver.home_of(item.identity.namespace)
-    return _labelled(choices, item) or defaults[home]
+    namespace = choices.resolver.group_of(item.identity.namespace)
+    return _labelled(choices, item) or defaults[namespace]
 
 
 def _set_names(
@@ -93,10 +112,10 @@ def _set_names(
             names.setdefault(target.key, set_of[item.key])
     for key in choices.names:
         item = choices.decisions[key].item
-        home = choices.resolver.home_of(item.identity.namespace)
+        namespace = choices.resolver.group_of(item.identity.namespace)
         if key not in names:
             # Only objects that the attacher does not see name it: the set it would be in, if any.
-            names[key] = defaults.get(home) or set_name_for(_first_source(choices, item))
+            names[key] = defaults.get(namespace) or set_name_for(_first_source(choices, item))
     for key, decision in choices.decisions.items():
         if decision.is_revision and MANAGED_LABEL in decision.item.labels:
             names[key] = decision.item.labels[MANAGED_LABEL]
@@ -117,8 +136,8 @@ def _workloads(
     rollouts = _rollouts(choices)
     workloads = []
     for item in items:
-        home = choices.resolver.home_of(item.identity.namespace)
-        behind = rollouts.get((item.identity.group_kind, item.identity.name, home), [])
+        namespace = choices.resolver.group_of(item.identity.namespace)
+        behind = rollouts.get((item.identity.group_kind, item.identity.name, namespace), [])
         names = _names(choices, item)
         workloads += [
             AttachedWorkload(source.identity, render_ids[item.key], names, wave_of(source))
@@ -142,6 +161,6 @@ def _rollouts(choices: Choices) -> dict[tuple[GroupKind, str, str | None], list[
     rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
     for item in choices.inventory.items:
         if item.workload_ref and item.is_rewritable:
-            home = choices.resolver.home_of(item.identity.namespace)
-            rollouts[(*item.workload_ref, home)].append(item)
+            namespace = choices.resolver.group_of(item.identity.namespace)
+            rollouts[(*item.workload_ref, namespace)].append(item)
     return rollouts

@@ -24,12 +24,14 @@ class Resolver(NamedTuple):
     """Finds the objects that references name.
 
     candidates: by kind and name; only_namespace: the one that every explicit namespace in the
-    stream is, or nothing.
+    stream is, or nothing; is_one_place: whether a reference showed that an absent namespace and
+    that one are the same.
     """
 
     release_namespace: str
     only_namespace: str
     candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]
+    is_one_place: bool = False
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
         """Return the objects that a reference of item names: none, one, or (ClusterRole) many."""
@@ -41,7 +43,8 @@ class Resolver(NamedTuple):
         wanted = reference.namespace or item.identity.namespace
         same = [other for other in candidates if self.is_same(wanted, other.identity.namespace)]
         if same:
-            return same[:1]
+            # A hook may bear the name of an ordinary object, which is then the one that is meant.
+            return sorted(same, key=lambda other: other.is_hook)[:1]
         if len(candidates) == 1 and self._may_be_same(wanted, candidates[0]):
             return candidates
         return ()
@@ -62,6 +65,10 @@ class Resolver(NamedTuple):
         """Return a namespace as written, or the release's where there is none."""
         return written or self.release_namespace or None
 
+    def group_of(self, written: str | None) -> str | None:
+        """Return what groups objects into sets: the namespace, as far as it is certain."""
+        return self.home_of(written) if self.is_one_place else self.namespace_of(written)
+
     def home_of(self, written: str | None) -> str | None:
         """Return what groups objects: absent and the only explicit namespace are one place."""
         return self.namespace_of(written) or self.only_namespace or None
@@ -76,7 +83,7 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
     """Return the resolver for a stream."""
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
-        if item.content is not None and not item.is_hook and not item.is_attacher:
+        if item.content is not None and not item.is_attacher:
             candidates[item.identity.group_kind, item.identity.name].append(item)
     explicit = set(_explicit_namespaces(inventory.items))
     only = next(iter(explicit)) if len(explicit) == 1 else ""
