@@ -10,7 +10,7 @@ from postrender.errors import Finding
 from postrender.items import Item
 from postrender.objects import Identity
 from postrender.plan import Plan
-from postrender.planning.links import Link
+from postrender.planning.links import Link, by_target
 
 
 class User(NamedTuple):
@@ -49,18 +49,17 @@ def explain(plan: Plan) -> Explanation:
     choices = plan.choices
     if choices is None:
         return Explanation((), (), "", "", plan.findings)
+    links = by_target(link for links in choices.links.values() for link in links)
+    set_of = {
+        (choices.resolver.home_of(each.namespace), name): each.name
+        for each in plan.sets
+        for name in each.emitted
+    }
     entries = []
-    links = [link for links in choices.links.values() for link in links]
-    for decision in choices.decisions.values():
+    for key, decision in choices.decisions.items():
         item = decision.item
         name = choices.revision_of(item)
-        sets = [
-            each.name
-            for each in plan.sets
-            if (item.identity.kind.lower(), name) in each.emitted
-            and choices.resolver.home_of(each.namespace)
-            == choices.resolver.home_of(item.identity.namespace)
-        ]
+        home = choices.resolver.home_of(item.identity.namespace)
         entries.append(
             Entry(
                 str(item.identity),
@@ -69,8 +68,8 @@ def explain(plan: Plan) -> Explanation:
                 decision.reason,
                 name,
                 decision.keep_reason,
-                sets[0] if sets else "",
-                tuple(_users(plan, item, links)),
+                set_of.get((home, (item.identity.kind.lower(), name)), ""),
+                tuple(_users(plan, item, links.get(key, []))),
             )
         )
     is_attached = choices.settings.attacher.is_enabled and bool(plan.sets)
@@ -82,10 +81,9 @@ def explain(plan: Plan) -> Explanation:
 def _users(plan: Plan, item: Item, links: list[Link]) -> Iterator[User]:
     inventory = plan.inventory
     for link in links:
-        if link.target.key == item.key:
-            place = inventory.place(link.source, link.reference.path, link.reference.line)
-            follows = link.source.is_rewritable
-            yield User(_full(link.source.identity), f"line {place.line}, {place.path}", follows)
+        place = inventory.place(link.source, link.reference.path, link.reference.line)
+        where = f"line {place.line}, {place.path}"
+        yield User(_full(link.source.identity), where, link.source.is_rewritable)
     for mounts in plan.choices.mounts.values() if plan.choices else ():
         for mount in mounts:
             if mount.item.key == item.key:
