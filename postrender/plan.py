@@ -23,7 +23,7 @@ from postrender.errors import Finding, Place, UserError
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
-from postrender.paths import Data
+from postrender.paths import Data, value_at
 from postrender.planning.attach_sets import Sets, find_sets
 from postrender.planning.choices import Choices, find_named
 from postrender.planning.decide import decide
@@ -187,10 +187,15 @@ def _attachers(
         for item in choices.inventory.items
         if item.is_attacher and (item.identity.namespace, item.labels[MANAGED_LABEL]) in names
     ]
+    by_name: dict[tuple[str, str | None, str], list[Item]] = defaultdict(list)
+    for item in there:
+        by_name[item.identity[1:]].append(item)
     appended, kept = [], set()
     for attach_set in sets.sets:
         for data in attacher_objects(attach_set, mode, settings.attacher, settings.revisable):
-            same = [item for item in there if _plain(item) == data]
+            name = str(value_at(data, ("metadata", "name")))
+            bearers = by_name.get((str(data["kind"]), attach_set.namespace, name), [])
+            same = [item for item in bearers if _plain(item) == data]
             kept |= {item.key for item in same[:1]}
             if not same:
                 appended.append(data)
