@@ -50,9 +50,7 @@ class Composed(NamedTuple):
 def object_path(path: Path) -> Path:
     """Return the part of a path that leads to its object, through the items of Lists."""
     depth = 0
-    while path[depth : depth + 1] == ("items",) and isinstance(path[depth + 1 : depth + 2], tuple):
-        if len(path) < depth + 2 or not isinstance(path[depth + 1], int):
-            break
+    while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
         depth += 2
     return path[:depth]
 
@@ -144,11 +142,6 @@ def read(composed: Composed) -> Data:
     return None if composed.root is None else _read(composed.root, composed)
 
 
-def read_node(node: Node, composed: Composed) -> Data:
-    """Return one node of a document as plain data."""
-    return _read(node, composed)
-
-
 def _read(node: Node, composed: Composed) -> Data:
     # The hot loop of the program: scalars inline, no call for them where it can be saved.
     kind = node.__class__
@@ -215,17 +208,22 @@ def key_text(name: str) -> str:
 
 def _merged(mapping: dict[str, Data], merges: list[Node], composed: Composed) -> dict[str, Data]:
     for merge in merges:
-        sources = merge.value if isinstance(merge, SequenceNode) else [merge]
-        for source in sources:
+        for source in merge_sources(merge):
             if not isinstance(source, MappingNode):
                 _refuse_key(merge, composed, "a merge key (<<) of something that is no mapping")
-            for key, value in dict(_entries(_read(source, composed))).items():
-                mapping.setdefault(key, value)
+            inner = _read(source, composed)
+            mapping = {**mapping, **(inner if isinstance(inner, dict) else {}), **mapping}
     return mapping
 
 
-def _entries(data: Data) -> dict[str, Data]:
-    return data if isinstance(data, dict) else {}
+def is_merge_key(key: Node) -> bool:
+    """Tell whether a key is `<<`, which merges mappings into the one it stands in."""
+    return bool(key.value == _MERGE and not key.style)
+
+
+def merge_sources(value: Node) -> list[Node]:
+    """Return what a merge key merges: one mapping, or a list of them."""
+    return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
 def _refuse_key(node: Node, composed: Composed, what: str) -> NoReturn:
@@ -250,9 +248,8 @@ def _unusual_child(node: Node, part: str | int) -> Node:
         if not key.style and key_text(key.value) == part:
             return value
     for key, value in node.value:
-        if key.value == _MERGE and not key.style:
-            sources = value.value if isinstance(value, SequenceNode) else [value]
-            for source in sources:
+        if is_merge_key(key):
+            for source in merge_sources(value):
                 found = child(source, part)
                 if found is not None:
                     return found
@@ -297,9 +294,8 @@ def paths_by_node(composed: Composed) -> dict[int, list[Path]]:
     def walk_mapping(node: Node, path: Path, skip: frozenset[str | int]) -> None:
         own = {key.value for key, _ in node.value}
         for key, value in node.value:
-            if key.value == _MERGE and not key.style:
-                sources = value.value if isinstance(value, SequenceNode) else [value]
-                for source in sources:
+            if is_merge_key(key):
+                for source in merge_sources(value):
                     walk(source, path, skip | own)
             elif key.value not in skip:
                 walk(value, (*path, key.value))

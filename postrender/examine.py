@@ -152,10 +152,13 @@ class _Examiner(NamedTuple):
                 what = f"the {key} of this {group_kind[1]} is no string"
                 self.refuse((*path, "metadata", key), what, "put it in quotes")
         for key in ("labels", "annotations"):
-            for name, value in mapping_at(metadata, (key,)).items():
-                if value is not None and not isinstance(value, str):
-                    what = f"the value of {name!r} is no string"
-                    self.refuse((*path, "metadata", key, name), what, "put it in quotes")
+            self.check_strings((*path, "metadata", key), mapping_at(metadata, (key,)))
+
+    def check_strings(self, path: Path, values: dict[str, Data]) -> None:
+        for name, value in values.items():
+            if value is not None and not isinstance(value, str):
+                what = f"the value of {name!r} is no string"
+                self.refuse((*path, name), what, "put it in quotes")
 
     def revisable_item(self, item: Item, data: dict[str, Data]) -> Item:
         self.check_content(item.path, data)
@@ -178,10 +181,7 @@ class _Examiner(NamedTuple):
                 continue
             if not isinstance(values, dict):
                 self.refuse((*path, key), f"{key} is no mapping", "write it as `key: value` pairs")
-            for name, value in values.items():
-                if value is not None and not isinstance(value, str):
-                    what = f"the value of {name!r} is no string"
-                    self.refuse((*path, key, name), what, "put it in quotes")
+            self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Data]) -> Item:
         templates = _templates(item, data)

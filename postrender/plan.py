@@ -23,6 +23,7 @@ from postrender.errors import Finding, Place, UserError
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
+from postrender.objects import GroupKind
 from postrender.paths import Data, value_at
 from postrender.planning.attach_sets import Sets, find_sets
 from postrender.planning.choices import Choices, find_named
@@ -139,27 +140,17 @@ def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[
 
 def _originals(choices: Choices) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
     """Return the objects that stay beside a copy, and those whose revision is there already."""
+    others = [
+        decision.item for key, decision in choices.decisions.items() if key not in choices.names
+    ]
     there = {
-        (item.identity.group_kind, choices.resolver.group_of(item.identity.namespace), name)
-        for key, decision in choices.decisions.items()
-        if (item := decision.item)
-        and (name := choices.revision_of(item))
-        and key not in choices.names
+        _identity(choices, item, name) for item in others if (name := choices.revision_of(item))
     }
-    taken = {
-        (
-            item.identity.group_kind,
-            choices.resolver.group_of(item.identity.namespace),
-            item.identity.name,
-        ): item
-        for key, decision in choices.decisions.items()
-        if (item := decision.item) and key not in choices.names
-    }
+    taken = {_identity(choices, item, item.identity.name): item for item in others}
     copies, replaced = set(), set()
     for key, name in choices.names.items():
         item = choices.decisions[key].item
-        namespace = choices.resolver.group_of(item.identity.namespace)
-        identity = (item.identity.group_kind, namespace, name)
+        identity = _identity(choices, item, name)
         if choices.decisions[key].keep_reason:
             copies.add(key)
         if identity in there:
@@ -172,6 +163,12 @@ def _originals(choices: Choices) -> tuple[frozenset[ItemKey], frozenset[ItemKey]
                 choices.inventory.place(item),
             )
     return frozenset(copies), frozenset(replaced)
+
+
+def _identity(choices: Choices, item: Item, name: str) -> tuple[GroupKind, str | None, str]:
+    """Return what an object is known by if it bears a name."""
+    namespace = choices.resolver.group_of(item.identity.namespace)
+    return item.identity.group_kind, namespace, name
 
 
 def _attachers(
@@ -244,22 +241,15 @@ def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]
 
 def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
     kept = {
-        (item.identity.group_kind, choices.resolver.group_of(item.identity.namespace), name)
+        _identity(choices, decision.item, decision.item.identity.name)
         for key, decision in choices.decisions.items()
-        if (item := decision.item)
-        and (name := item.identity.name)
-        and (key not in choices.names or decision.keep_reason)
+        if key not in choices.names or decision.keep_reason
     }
     renamed = [
         Renamed(item, base_name)
-        for key, decision in choices.decisions.items()
+        for decision in choices.decisions.values()
         if (item := decision.item) and (base_name := _base_name(choices, item))
-        if (
-            item.identity.group_kind,
-            choices.resolver.group_of(item.identity.namespace),
-            base_name,
-        )
-        not in kept
+        if _identity(choices, item, base_name) not in kept
     ]
     accounted = Counter(
         key[0] for key, own in edits.items() for edit in own if isinstance(edit, SetScalar)

@@ -27,14 +27,16 @@ def render(plan: Plan) -> list[str]:
     Raises UserError where an edit contradicts an alias.
     """
     stream = plan.inventory.stream
-    work = _work(plan)
+    # A sole List takes what is appended as items.
+    sole = _sole_list(plan.inventory) if plan.appended else None
+    work = _work(plan, sole)
     texts = []
     for index, document in enumerate(stream.documents):
         texts += work[index].texts() if index in work else [document.text]
-    return stream_texts(stream, _append(plan, texts))
+    return stream_texts(stream, texts if sole is not None else _append(plan, texts))
 
 
-def _work(plan: Plan) -> dict[int, _Work]:
+def _work(plan: Plan, sole: int | None) -> dict[int, _Work]:
     """Return what is to be done in each document that changes."""
     items: dict[int, list[Item]] = defaultdict(list)
     for item in plan.inventory.items:
@@ -43,7 +45,7 @@ def _work(plan: Plan) -> dict[int, _Work]:
     removed: dict[int, list[Path]] = defaultdict(list)
     for index, path in plan.removed:
         removed[index].append(path)
-    extra = _extra_edits(plan)
+    extra = _extra_edits(plan, sole)
     touched = sorted({*items, *removed, *extra})
     return {
         index: _Work(plan, index, items[index], removed[index], extra.get(index, ()))
@@ -51,15 +53,14 @@ def _work(plan: Plan) -> dict[int, _Work]:
     }
 
 
-def _extra_edits(plan: Plan) -> dict[int, list[Edit]]:
+def _extra_edits(plan: Plan, sole: int | None) -> dict[int, list[Edit]]:
     """Return the edits that belong to no object: what is appended to a List, an open last line."""
     extra: dict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
         for index, edit in inventory.open_ends.items():
             extra[index].append(edit)
-    sole = _sole_list(inventory)
-    if plan.appended and sole is not None:
+    if sole is not None:
         extra[sole].append(AddAfter(inventory.last_items[sole], plan.appended))
     return dict(extra)
 
@@ -182,8 +183,8 @@ def _with_copy(original: str, copy: str, newline: str) -> list[str]:
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:
-    """Add the appended objects as documents; a sole List has taken them as items."""
-    if not plan.appended or _sole_list(plan.inventory) is not None:
+    """Add the appended objects as documents."""
+    if not plan.appended:
         return texts
     stream = plan.inventory.stream
     newline = stream.newline

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-from postrender.document import Composed, key_text, node_at, read_scalar
+from postrender.document import (
+    Composed,
+    is_merge_key,
+    key_text,
+    merge_sources,
+    node_at,
+    read_scalar,
+)
 from postrender.editing.edits import Edit, apply_edits
 from postrender.editing.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.editing.sites import PROPERTIES, column_of, content_end
@@ -51,9 +58,8 @@ def verbatim(node: Node, composed: Composed) -> Data:
     merged: dict[str, Data] = {}
     mapping: dict[str, Data] = {}
     for key, value in node.value:
-        if key.value == "<<" and not key.style:
-            sources = value.value if isinstance(value, SequenceNode) else [value]
-            for source in sources:
+        if is_merge_key(key):
+            for source in merge_sources(value):
                 inner = verbatim(source, composed)
                 merged = {**(inner if isinstance(inner, dict) else {}), **merged}
         else:
