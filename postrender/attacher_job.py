@@ -41,7 +41,6 @@ _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
     "limits": {"cpu": "500m", "memory": "256Mi"},
 }
-_READ = ["get", "list", "watch"]
 
 
 class AttachedWorkload(NamedTuple):
@@ -56,7 +55,8 @@ class AttachedWorkload(NamedTuple):
 class AttachSet(NamedTuple):
     """The workloads of one stream in one namespace that have revisions, and all those revisions.
 
-    namespace: as written in the objects, None where absent; emitted: every revision of the set.
+    namespace: as written in the objects, None where absent; emitted: every revision of the set in
+    the stream, and the originals that stay beside theirs.
     """
 
     name: str
@@ -165,17 +165,21 @@ def _object(
 
 
 def _rules(mode: str, with_secrets: bool) -> Data:
-    """Return what the attacher may do: reading on workloads, no more than it needs on the rest."""
-    revised = ["configmaps", *(["secrets"] if with_secrets else [])]
+    """Return what the attacher may do: every verb here is one that `postrender attach` uses."""
+    watch = ["list", "watch"]
+    # A ConfigMap is read whole before it is deleted, to see that nobody has edited it; a Secret
+    # never is. Changing owner references may need `delete` (OwnerReferencesPermissionEnforcement).
+    secrets = [([""], ["secrets"], ["delete", "list", "patch"])]
     rules = [
-        (["apps"], _APPS, _READ),
-        (["batch"], ["cronjobs", "jobs"], _READ),
-        (["argoproj.io"], _ARGO, _READ),
-        ([""], ["podtemplates", "replicationcontrollers"], _READ),
-        ([""], revised, ["get", "list", "patch", "delete"]),
+        (["apps"], _APPS, watch),
+        (["batch"], ["cronjobs"], watch),
+        (["batch"], ["jobs"], ["delete", "list"] if mode == JOB else ["list"]),
+        (["argoproj.io"], _ARGO, watch),
+        ([""], ["podtemplates", "replicationcontrollers"], watch),
         ([""], ["pods"], ["list"]),
+        ([""], ["configmaps"], ["delete", "get", "list", "patch"]),
+        *(secrets if with_secrets else []),
         ([""], ["events"], ["create"]),
-        *([(["batch"], ["jobs"], ["delete"])] if mode == JOB else []),
     ]
     return [
         {"apiGroups": groups, "resources": resources, "verbs": verbs}

@@ -114,6 +114,11 @@ def _flag(name: str, text: str) -> Callable[[Command], Command]:
     return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
 
 
+def _long(name: str, *names: str, **options: Any) -> Callable[[Command], Command]:
+    # With one dash as well, as the original attacher and Go's flag package have it.
+    return click.option(f"-{name}", f"--{name}", *names, **options)
+
+
 # The configuration key of each option.
 CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "namespace": ("namespace",),
@@ -207,6 +212,57 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
         log_error(error, settings.log_file)
         raise
     return DONE
+
+
+@cli.command()
+@_long("set", "set_name", metavar="NAME", help="The set: its revisions are looked after.")
+@_long("namespace", envvar="POSTRENDER_NAMESPACE", help="  [default: the Pod's own]")
+@_long(
+    "workload",
+    "workloads",
+    multiple=True,
+    metavar="KIND/NAME@ID=KIND/NAME,…",
+    help="A workload, its render id, and the revisions that it names; any number.",
+)
+@_long("emitted", multiple=True, metavar="KIND/NAME,…", help="Others of the stream; never swept.")
+@_long("rollout", default="", help="A Rollout without a render id, and in …")
+@_long("configmaps", default="", metavar="NAME,…", help="… the ConfigMaps that it names.")
+@_long("timeout", default="90s", show_default=True, help="How long to wait for what is applied.")
+@_long(
+    "on-failure",
+    default="fail",
+    show_default=True,
+    type=click.Choice(["report", "fail"]),
+    help="report: exit 0 if a failure could be logged and recorded as an Event.",
+)
+@_long("delete-finished-jobs", is_flag=True, help="Delete Jobs of the set that this run replaces.")
+@_long("no-prune", is_flag=True, help="Only report what is unused.")
+def attach(
+    namespace: str | None,
+    rollout: str,
+    configmaps: str,
+    on_failure: str,
+    no_prune: bool,
+    delete_finished_jobs: bool,
+    **given: Any,
+) -> int:
+    """Own the revisions in the cluster, so that they live as long as anything names them.
+
+    This is what the appended Job runs. Also takes the options and the environment of the original
+    configmap-attacher: -rollout, -namespace, -configmaps; IS_IN_CLUSTER, LOG_LEVEL, VERSION,
+    JOB_NAME.
+    """
+    from postrender.attach.command import read_request, run_attach
+
+    request = read_request(
+        **given,
+        rollout=rollout,
+        config_maps=configmaps,
+        prunes=not no_prune,
+        deletes_finished_jobs=delete_finished_jobs,
+    )
+    fails = on_failure == "fail"
+    return run_attach(request, namespace, fails=fails, arguments=sys.argv[1:])
 
 
 @cli.group()

@@ -84,6 +84,16 @@ def revision_name(base_name: str, content: Data) -> str:
     return f"{base}-{encode_hash(canonical_json(content))}"
 
 
+def fits_content(
+    name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Data]
+) -> bool:
+    """Tell whether a revision's name is that of its content: nobody has edited it since."""
+    return any(
+        revision_name(base_name, hashed_content(group_kind, data, is_immutable)) == name
+        for is_immutable in (data.get("immutable") is not False, True)
+    )
+
+
 def hash_of_name(name: str) -> str:
     """Return the hash that a name ends in, or nothing."""
     return name[-HASH_LENGTH:] if _SUFFIX.search(name) else ""

@@ -1334,6 +1334,18 @@ def attacher_job(run: Run, one: Set, wave: int, entries: list[tuple[Obj, str, li
     return job
 
 
+def original_text(run: Run, revision: Obj) -> str:
+    """Return the original of a revision where it stays in the stream under the base name."""
+    base = annotation(revision, BASE_NAME) or run.bases.get(id(revision))
+    stay = [obj for obj in run.configs() if id(obj) not in run.names]
+    stay += [original for key, original in run.originals.items() if key in run.kept]
+    for obj in stay:
+        here = run.same_namespace(namespace_of(obj)) == run.same_namespace(namespace_of(revision))
+        if here and kind_of(obj) == kind_of(revision) and name_of(obj) == base:
+            return member_text(obj)
+    return ""
+
+
 def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> list[str]:
     args = ["attach", "-set", one.name]
     if one.namespace is not None:
@@ -1344,7 +1356,8 @@ def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> l
         named += texts
         for part in hundreds(texts):
             args += ["-workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
-    others = sorted({member_text(obj) for obj in one.members} - set(named))
+    kept = {text for obj in one.members if (text := original_text(run, obj))}
+    others = sorted(({member_text(obj) for obj in one.members} | kept) - set(named))
     for part in hundreds(others):
         args += ["-emitted", ",".join(part)]
     settings = sub(run.options.config, "attacher")

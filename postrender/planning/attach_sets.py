@@ -17,7 +17,7 @@ from postrender.attacher_job import (
     set_name_for,
     wave_of,
 )
-from postrender.items import MANAGED_LABEL, Item, ItemKey
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.objects import GroupKind, Identity
 from postrender.planning.choices import Choices
 
@@ -63,17 +63,38 @@ def _emitted(
     place_of: Mapping[ItemKey, tuple[str | None, str]],
     set_names: Mapping[ItemKey, str],
 ) -> dict[tuple[str | None, str], set[Name]]:
-    """Return, by namespace and name of a set, every revision of it in the stream."""
+    """Return, by namespace and name of a set, every revision of it in the stream.
+
+    Kept originals are among them: `postrender adopt` may have labelled the live ones.
+    """
     emitted: dict[tuple[str | None, str], set[Name]] = defaultdict(set)
+    originals = _originals(choices)
     for key, name in set_names.items():
         item = choices.decisions[key].item
         if choices.revision_of(item):
             namespace = choices.resolver.group_of(item.identity.namespace)
-            emitted[namespace, name].add(_argument(choices, item))
+            kind, revision = _argument(choices, item)
+            base_name = item.annotations.get(BASE_NAME_ANNOTATION, item.identity.name)
+            emitted[namespace, name].add((kind, revision))
+            if (kind, namespace, base_name) in originals:
+                emitted[namespace, name].add((kind, base_name))
     for workload in workloads:
         # A revision may write its namespace where the workload that names it does not.
         emitted[place_of[workload.key]].update(_names(choices, workload))
     return emitted
+
+
+def _originals(choices: Choices) -> set[tuple[str, str | None, str]]:
+    """Return kind, namespace and name of the objects that keep their names in the output."""
+    return {
+        (
+            decision.item.identity.kind.lower(),
+            choices.resolver.group_of(decision.item.identity.namespace),
+            decision.item.identity.name,
+        )
+        for key, decision in choices.decisions.items()
+        if key not in choices.names or decision.keep_reason
+    }
 
 
 def _defaults(choices: Choices, workloads: list[Item]) -> dict[str | None, str]:

@@ -16,7 +16,7 @@ from postrender.items import (
     ItemKey,
 )
 from postrender.planning.links import Link
-from postrender.revision import hash_of_name, hashed_content, revision_name
+from postrender.revision import fits_content, hash_of_name
 from postrender.settings import IGNORE, RENAME, STRATEGIES, Settings, StrategyRule
 
 # Secrets that a controller or a tool owns by their name.
@@ -95,12 +95,8 @@ def is_known_revision(item: Item) -> bool:
 
 
 def _fits(item: Item, base_name: str) -> bool:
-    content = item.content or {}
-    kind = item.identity.group_kind
-    return any(
-        revision_name(base_name, hashed_content(kind, content, is_immutable)) == item.identity.name
-        for is_immutable in (content.get("immutable") is not False, True)
-    )
+    kind, name = item.identity.group_kind, item.identity.name
+    return fits_content(name, base_name, kind, item.content or {})
 
 
 def _stale(inventory: Inventory, decision: Decision, links: Sequence[Link]) -> list[Finding]:

@@ -1,0 +1,245 @@
+"""The few requests that attach sends, each retried for a while: list, watch, patch, delete, create.
+
+Lists are paged; those of ConfigMaps and Secrets ask for metadata only (PartialObjectMetadata), so
+that no value is read and 2,000 of them fit into a small Pod.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from postrender.attach.kinds import REVISED, Resource
+from postrender.errors import UserError
+
+if TYPE_CHECKING:
+    from httpx2 import Client as Session
+    from httpx2 import Response
+
+    from postrender.attach.live import Object
+
+Fact = TypeVar("Fact")
+
+PAGE_SIZE = 500
+# How long a request is tried again while the API server is away, busy or broken.
+PATIENCE_SECONDS = 60.0
+# A Role that was applied a moment ago may not be in force yet.
+FORBIDDEN_PATIENCE_SECONDS = 3.0
+LONGEST_PAUSE_SECONDS = 5.0
+
+FORBIDDEN = 403
+_NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
+_PASSING = frozenset({429, 500, 502, 503, 504})
+_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_STRATEGIC = "application/strategic-merge-patch+json"
+
+_REMEDIES = {
+    0: "check the network and that the API server runs",
+    401: "check the token or certificate",
+    FORBIDDEN: "check the Role and RoleBinding in this namespace",
+}
+
+
+class ApiError(UserError):
+    """The API server refused a request, or did not answer. status: of HTTP, 0 for no answer."""
+
+    def __init__(self, status: int, what: str) -> None:
+        super().__init__(what, _REMEDIES.get(status, "see the API server's log for more"))
+        self.status = status
+
+
+class Client:
+    """One namespace of a cluster, through an authenticated HTTP session.
+
+    requests, writes: how many were sent, every try counted.
+    """
+
+    def __init__(self, session: Session, namespace: str, manager: str) -> None:
+        self._session = session
+        self._manager = {"fieldManager": manager}
+        self.namespace = namespace
+        self.requests = 0
+        self.writes = 0
+
+    def list_all(
+        self, resource: Resource, read: Callable[[Object], Fact], selector: str = ""
+    ) -> tuple[list[Fact], str]:
+        """Return what `read` makes of each object of a kind, and a version to watch from.
+
+        Nothing and "" where the cluster has no such kind. selector: a label selector.
+        Raises ApiError.
+        """
+        try:
+            return self._list(resource, read, selector)
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return [], ""
+            if error.status != _GONE:
+                raise
+            # A page came too late, and what it was a part of is gone: from the start again.
+            return self.list_all(resource, read, selector)
+
+    def _list(
+        self, resource: Resource, read: Callable[[Object], Fact], selector: str
+    ) -> tuple[list[Fact], str]:
+        accept = _METADATA_ONLY if resource in REVISED else "application/json"
+        parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
+        facts: list[Fact] = []
+        while True:
+            what = f"list {resource.plural}"
+            answer = self._send("GET", self._url(resource), what, parameters, accept=accept)
+            facts.extend(read(item) for item in answer.get("items") or ())
+            metadata = answer.get("metadata") or {}
+            parameters["continue"] = metadata.get("continue") or ""
+            if not parameters["continue"]:
+                return facts, metadata.get("resourceVersion") or ""
+
+    def watch(
+        self, resource: Resource, version: str, seconds: float
+    ) -> Iterator[tuple[str, Object]]:
+        """Yield (type, object) of what changes, until it is over for whatever reason.
+
+        It may end early (an expired version, a lost connection): list again then.
+        Raises ApiError where watching is forbidden.
+        """
+        parameters = {
+            "watch": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(max(1, round(seconds))),
+        }
+        self.requests += 1
+        try:
+            url = self._url(resource)
+            with self._session.stream("GET", url, params=parameters) as answer:
+                if answer.status_code == FORBIDDEN:
+                    answer.read()
+                    raise self._error(answer, f"watch {resource.plural}")
+                if answer.is_success:
+                    yield from _events(answer)
+        except _transport_errors():
+            return
+
+    def patch(self, resource: Resource, name: str, patch: Object) -> bool:
+        """Apply a strategic merge patch; return False where the object is gone. Raises ApiError."""
+        what = f"patch {resource.plural}/{name}"
+        return self._change("PATCH", self._url(resource, name), what, patch, _NOT_FOUND)
+
+    def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
+        """Delete an object if it is still as it was read: preconditions on uid, resourceVersion.
+
+        Return False where it is gone or has changed. Raises ApiError.
+        """
+        body: Object = {"preconditions": dict(preconditions), "propagationPolicy": "Background"}
+        what = f"delete {resource.plural}/{name}"
+        url = self._url(resource, name)
+        return self._change("DELETE", url, what, body, _NOT_FOUND, _CONFLICT)
+
+    def create(self, resource: Resource, data: Object) -> None:
+        """Create an object, unless a try whose answer was lost has made it. Raises ApiError."""
+        self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
+
+    def read(self, resource: Resource, name: str) -> Object | None:
+        """Return one whole object, or None where it is gone. Raises ApiError."""
+        try:
+            return self._send("GET", self._url(resource, name), f"get {resource.plural}/{name}")
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+
+    def _change(self, method: str, url: str, what: str, body: Object, *expected: int) -> bool:
+        """Send a write; return False where it is answered with one of the expected refusals."""
+        try:
+            self._send(method, url, what, self._manager if method != "DELETE" else {}, body)
+        except ApiError as error:
+            if error.status in expected:
+                return False
+            raise
+        return True
+
+    def _url(self, resource: Resource, name: str = "") -> str:
+        url = f"{resource.path}/namespaces/{self.namespace}/{resource.plural}"
+        return f"{url}/{name}" if name else url
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        what: str,
+        parameters: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        accept: str = "application/json",
+    ) -> dict[str, Any]:
+        """Send a request until it is answered for good; return the object in the answer."""
+        headers = {"Accept": accept}
+        content = None
+        if body is not None:
+            headers["Content-Type"] = _STRATEGIC if method == "PATCH" else "application/json"
+            content = json.dumps(body).encode()
+        given = {key: value for key, value in (parameters or {}).items() if value}
+        started, pause = time.monotonic(), 0.1
+        while True:
+            self.requests += 1
+            self.writes += method != "GET"
+            delay = pause * random.uniform(0.5, 1.5)
+            try:
+                answer = self._session.request(
+                    method, url, params=given, content=content, headers=headers
+                )
+                if answer.is_success:
+                    return _object(answer)
+                error = self._error(answer, what)
+                delay = max(delay, _retry_after(answer))
+            except _transport_errors() as problem:
+                reason = str(problem) or type(problem).__name__
+                error = ApiError(0, f"cannot {what} in namespace {self.namespace}: {reason}")
+            if time.monotonic() - started + delay > _patience(error.status, method):
+                raise error
+            time.sleep(delay)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _error(self, answer: Response, what: str) -> ApiError:
+        try:
+            message = str(answer.json()["message"])
+        except (ValueError, KeyError, TypeError):
+            message = answer.text[:200]
+        text = f"cannot {what} in namespace {self.namespace}: {answer.status_code} {message}"
+        return ApiError(answer.status_code, text)
+
+
+def _transport_errors() -> tuple[type[Exception], ...]:
+    import httpx2
+
+    # A body that is cut off, or no JSON, comes from a connection that broke or a proxy.
+    return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
+
+
+def _patience(status: int, method: str) -> float:
+    """Return for how many seconds a request that was answered so is tried again."""
+    if status in _PASSING or status == 0 or (status == _CONFLICT and method == "PATCH"):
+        return PATIENCE_SECONDS
+    return FORBIDDEN_PATIENCE_SECONDS if status == FORBIDDEN else 0
+
+
+def _retry_after(answer: Response) -> float:
+    text = answer.headers.get("Retry-After", "")
+    return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
+
+
+def _object(answer: Response) -> dict[str, Any]:
+    data = answer.json()
+    if not isinstance(data, dict):
+        raise ValueError("the answer is no object")
+    return data
+
+
+def _events(answer: Response) -> Iterator[tuple[str, Object]]:
+    for line in answer.iter_lines():
+        event = json.loads(line) if line else {}
+        kind, data = event.get("type"), event.get("object")
+        if kind == "ERROR" or not isinstance(data, dict):
+            return
+        yield str(kind), data

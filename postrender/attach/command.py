@@ -1,0 +1,124 @@
+"""`postrender attach` from its options to an exit code."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+from postrender import __version__
+from postrender.attach.client import ApiError, Client
+from postrender.attach.connect import connect
+from postrender.attach.kinds import ROLLOUTS
+from postrender.attach.live import FIELD_MANAGER
+from postrender.attach.log import ALIASES, LEVELS, Log
+from postrender.attach.request import (
+    AttachRequest,
+    WantedWorkload,
+    merge_workloads,
+    parse_names,
+    parse_seconds,
+    parse_workload,
+)
+from postrender.attach.run import attach, settle
+
+INTERRUPTED = 130
+
+
+def run_attach(
+    request: AttachRequest, namespace: str | None, *, fails: bool, arguments: Sequence[str]
+) -> int:
+    """Run attach against the cluster one is in, and return the exit code.
+
+    namespace: None for the Pod's own, or that of the kubeconfig's context; fails: whether what
+    could be recorded as an Event is a failure all the same. Raises UserError without a cluster.
+    """
+    # This run is longer than the others, and its HTTP client makes cycles.
+    gc.enable()
+    signal.signal(signal.SIGTERM, _interrupt)
+    log = open_log()
+    connection = connect(is_in_cluster())
+    client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER)
+    log.info(_start_line(request, client.namespace))
+    try:
+        code = settle(client, attach(client, request, log, arguments), log, fails=fails)
+    except ApiError as error:
+        log.error(str(error))
+        code = 1
+    except KeyboardInterrupt:
+        log.error("ended before its time: what is attached stays so, the next run does the rest")
+        code = INTERRUPTED
+    log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
+    return code
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _start_line(request: AttachRequest, namespace: str) -> str:
+    about = ", ".join(map(str, request.workloads))
+    named = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
+    start = ", ".join([f"postrender {__version__}", *named])
+    count = len(request.given)
+    return f"{start}: attaching {count} revisions to {about} in namespace {namespace}"
+
+
+def open_log() -> Log:
+    """Return the log: text on a terminal, JSON lines elsewhere. Raises click.UsageError."""
+    level = os.environ.get("LOG_LEVEL", "").lower() or "info"
+    if level not in (*LEVELS, *ALIASES):
+        raise click.UsageError(f"LOG_LEVEL is {level!r}, which is none of {', '.join(LEVELS)}")
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    return Log(level, is_json=not is_terminal)
+
+
+def is_in_cluster() -> bool | None:
+    """Return what IS_IN_CLUSTER says, None where it says nothing. Raises click.UsageError."""
+    text = os.environ.get("IS_IN_CLUSTER", "").lower()
+    if text in ("", "1", "t", "true"):
+        return True if text else None
+    if text in ("0", "f", "false"):
+        return False
+    raise click.UsageError(f"IS_IN_CLUSTER is {text!r}, which is neither true nor false")
+
+
+def read_request(
+    set_name: str,
+    workloads: Sequence[str],
+    emitted: Sequence[str],
+    rollout: str,
+    config_maps: str,
+    timeout: str,
+    *,
+    prunes: bool,
+    deletes_finished_jobs: bool,
+) -> AttachRequest:
+    """Return the request that options make. Raises click.UsageError for what cannot be read."""
+    if bool(rollout) != bool(config_maps):
+        raise click.UsageError("-rollout and -configmaps go together")
+    try:
+        wanted = [parse_workload(text) for text in workloads]
+        if rollout:
+            names = tuple(("configmap", name) for name in config_maps.split(",") if name)
+            wanted.append(WantedWorkload(ROLLOUTS, rollout, "", names))
+        others = frozenset(name for text in emitted for name in parse_names(text))
+        seconds = parse_seconds(timeout)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if not wanted:
+        raise click.UsageError("say what to attach to: -workload, or -rollout and -configmaps")
+    return AttachRequest(
+        merge_workloads(wanted),
+        set_name,
+        others,
+        seconds,
+        prunes,
+        deletes_finished_jobs,
+        is_tolerant=not set_name,
+    )

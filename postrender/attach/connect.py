@@ -1,0 +1,68 @@
+"""Where the cluster is: a Pod's own service account, or a kubeconfig.
+
+lightkube reads both, and brings TLS, tokens that are renewed, and exec plugins of kubeconfigs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from postrender.errors import UserError
+
+if TYPE_CHECKING:
+    from httpx2 import Client as Session
+    from lightkube.config.kubeconfig import SingleConfig
+
+CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
+
+
+class Connection(NamedTuple):
+    """An authenticated HTTP session with an API server, and the namespace one is in there."""
+
+    session: Session
+    namespace: str
+
+
+def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Connection:
+    """Return a connection; nothing is sent yet.
+
+    is_in_cluster: None takes the service account where there is one, else the kubeconfig
+    (KUBECONFIG, or ~/.kube/config); context: of the kubeconfig, None for its current one.
+    Raises UserError where there is no such configuration.
+    """
+    try:
+        import httpx2
+        from lightkube.config.client_adapter import Client, ConnectionParams
+    except ImportError as error:
+        raise UserError(
+            f"the cluster client is not installed ({error.name} is missing)",
+            "install it with pip install 'postrender[attach]'",
+        ) from None
+    timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+    try:
+        config = _config(is_in_cluster, context)
+        session = Client(config, ConnectionParams(timeout=timeout))
+    except Exception as error:
+        # lightkube lets through whatever a wrong file raises: KeyError, YAMLError, SSLError ...
+        raise UserError(
+            f"found no usable cluster configuration: {type(error).__name__}: {error}",
+            "check KUBECONFIG (or ~/.kube/config), or in a Pod its service account token",
+        ) from None
+    return Connection(session, config.namespace)
+
+
+def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
+    import os
+
+    from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
+
+    if is_in_cluster:
+        found = KubeConfig.from_service_account()
+    elif is_in_cluster is None and context is None:
+        found = KubeConfig.from_env()
+    else:
+        found = KubeConfig.from_file(os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
+    config = found.get(context)
+    if config is None:
+        raise LookupError("it has no current context")
+    return config

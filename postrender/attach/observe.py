@@ -1,0 +1,74 @@
+"""Reading a namespace: the revisions of a set, and every object that may name one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from postrender.attach.client import FORBIDDEN, ApiError, Client
+from postrender.attach.kinds import CONFIG_MAPS, HOLDERS, REVISED, Resource
+from postrender.attach.live import Holder, Revision, read_holder, read_revision
+from postrender.attach.reconcile import Live
+from postrender.attach.request import AttachRequest
+from postrender.items import MANAGED_LABEL
+
+
+class Seen(NamedTuple):
+    """The revisions a run is about, and the set they belong to ("" where none can be told)."""
+
+    revisions: tuple[Revision, ...]
+    set_name: str
+
+
+def read_revisions(client: Client, request: AttachRequest) -> Seen:
+    """Return the revisions of the request's set, and those given that bear another label or none.
+
+    Without a set, it is the one whose label the given revisions bear. Raises ApiError.
+    """
+    found: list[Revision] = []
+    resources = [item for item in REVISED if item in (CONFIG_MAPS, *request.resources)]
+    for resource in resources:
+        found += _read(client, resource, request)
+    given = set(request.given)
+    labels = {item.set_name for item in found if item.key in given} - {""}
+    set_name = request.set_name or (labels.pop() if len(labels) == 1 else "")
+    is_ours = [item for item in found if item.key in given or item.set_name == set_name != ""]
+    return Seen(tuple(is_ours), set_name)
+
+
+def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
+    selector = f"{MANAGED_LABEL}={request.set_name}" if request.set_name else ""
+    found, _ = client.list_all(resource, partial(read_revision, resource), selector)
+    kind = resource.kind.lower()
+    wanted = {name for given_kind, name in request.given if given_kind == kind}
+    if selector and not wanted <= {item.name for item in found}:
+        # One that is given may have no label (another tool made it), or not be there at all.
+        found, _ = client.list_all(resource, partial(read_revision, resource))
+    return found
+
+
+def read_live(client: Client, seen: Seen) -> Live:
+    """Return the revisions, which must have been read before, with every holder there is now.
+
+    The order matters: an owner that a revision already had and that is not among the holders
+    read after it is gone for good. Raises ApiError, but not for a kind that may not be read.
+    """
+    holders: dict[str, Holder] = {}
+    unreadable = set()
+    for resource in HOLDERS:
+        found = _read_holders(client, resource)
+        if found is None:
+            unreadable.add(resource)
+        else:
+            holders.update((holder.uid, holder) for holder in found)
+    return Live(seen.revisions, holders, frozenset(unreadable))
+
+
+def _read_holders(client: Client, resource: Resource) -> list[Holder] | None:
+    """Return the objects of a kind, or None where they may not be read."""
+    try:
+        return client.list_all(resource, partial(read_holder, resource))[0]
+    except ApiError as error:
+        if error.status == FORBIDDEN:
+            return None
+        raise

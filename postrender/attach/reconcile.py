@@ -1,0 +1,221 @@
+"""From live state to patches, as a pure function: who is to own each revision, what is marked.
+
+The rule: a revision is owned by every live object whose pod template names it, and by the
+workloads that those objects belong to. One that nothing names is marked with the time; sweep
+deletes it when the mark has grown old.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import NamedTuple
+
+from postrender.attach.kinds import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
+from postrender.attach.live import UNUSED_ANNOTATION, Holder, Object, Owner, Revision
+from postrender.attach.request import Name
+from postrender.objects import group_of
+
+GRACE = timedelta(minutes=10)
+
+
+class Live(NamedTuple):
+    """What was read of a namespace: revisions first, then holders by uid.
+
+    unreadable: kinds that may not be read, so that nothing can be said of their objects.
+    """
+
+    revisions: tuple[Revision, ...]
+    holders: Mapping[str, Holder]
+    unreadable: frozenset[Resource] = frozenset()
+
+
+class Patch(NamedTuple):
+    """What is to change on one revision.
+
+    mark: the value of postrender/unused-since, "" takes it away, None leaves it as it is.
+    """
+
+    revision: Revision
+    added: tuple[Owner, ...] = ()
+    dropped: tuple[Owner, ...] = ()
+    mark: str | None = None
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether there is anything to send."""
+        return bool(self.added or self.dropped or self.mark is not None)
+
+    @property
+    def body(self) -> Object:
+        """The strategic merge patch: owner references merge by uid, so nobody else's is touched."""
+        references: list[object] = [_reference(owner) for owner in self.added]
+        references += [{"$patch": "delete", "uid": owner.uid} for owner in self.dropped]
+        metadata: Object = {}
+        if references:
+            metadata["ownerReferences"] = references
+        if self.mark is not None:
+            metadata["annotations"] = {UNUSED_ANNOTATION: self.mark or None}
+        return {"metadata": metadata}
+
+
+def _reference(owner: Owner) -> Object:
+    return {
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": False,
+        "blockOwnerDeletion": False,
+    }
+
+
+def pin(
+    revisions: Iterable[Revision], workloads_of: Callable[[Name], Sequence[Holder]]
+) -> list[Patch]:
+    """Return the patches that make each workload an owner of the revisions given with it.
+
+    workloads_of: the live workloads that a revision was given with.
+    """
+    patches = []
+    for revision in revisions:
+        wanted = [holder.owner for holder in workloads_of(revision.key)]
+        mark = "" if wanted and revision.unused_since is not None else None
+        patches.append(Patch(revision, _missing(revision, wanted), mark=mark))
+    return [patch for patch in patches if patch.changes_something]
+
+
+def reconcile(live: Live, set_name: str, in_stream: frozenset[Name], now: datetime) -> list[Patch]:
+    """Return what is to change so that every revision has the owners of the rule.
+
+    set_name: the only set whose unused revisions are marked, "" for none;
+    in_stream: what the applied stream holds, which is never marked.
+    """
+    users = _users(live)
+    patches = []
+    for revision in live.revisions:
+        wanted = _wanted_owners(live, users[revision.key])
+        is_used = bool(users[revision.key]) or revision.key in in_stream
+        may_mark = revision.set_name == set_name != ""
+        patch = Patch(
+            revision,
+            _missing(revision, wanted),
+            tuple(_stale(live, revision, {owner.uid for owner in wanted})),
+            _mark(live, revision, is_used, now if may_mark else None),
+        )
+        patches.append(patch)
+    return [patch for patch in patches if patch.changes_something]
+
+
+def unused(
+    live: Live, set_name: str, in_stream: frozenset[Name], now: datetime
+) -> list[tuple[Revision, str]]:
+    """Return the marked revisions of a set that nothing names, with why each is kept, or ""."""
+    users = _users(live)
+    return [
+        (revision, _why_kept(live, revision, in_stream, now))
+        for revision in live.revisions
+        if revision.set_name == set_name
+        and revision.unused_since is not None
+        and not users[revision.key]
+        and not revision.is_deleting
+    ]
+
+
+def _why_kept(live: Live, revision: Revision, in_stream: frozenset[Name], now: datetime) -> str:
+    since = parse_time(revision.unused_since or "")
+    if revision.key in in_stream:
+        return "it is in the applied stream"
+    if not revision.is_swept:
+        return "something outside of pod templates names it"
+    if _foreign_owners(live, revision):
+        return f"it is owned by {_foreign_owners(live, revision)[0]}, which is not ours"
+    if live.unreadable:
+        kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
+        return f"{kinds} may not be read, and one might name it"
+    if since is None or now - since < GRACE:
+        return f"it is unused since {revision.unused_since}, not long enough"
+    return ""
+
+
+def _users(live: Live) -> defaultdict[Name, list[Holder]]:
+    users: defaultdict[Name, list[Holder]] = defaultdict(list)
+    for holder in live.holders.values():
+        for name in holder.names:
+            users[name].append(holder)
+    return users
+
+
+def _wanted_owners(live: Live, users: Iterable[Holder]) -> list[Owner]:
+    """Return the owners by the rule: those that name it, and what they belong to, upward."""
+    wanted: dict[str, Holder] = {}
+    for user in users:
+        # A Pod that something controls comes and goes with it, and is no owner itself.
+        holder = live.holders.get(user.controller) if _is_controlled_pod(user) else user
+        while holder and holder.uid not in wanted:
+            wanted[holder.uid] = holder
+            holder = live.holders.get(holder.controller)
+    return [holder.owner for holder in wanted.values() if not holder.is_deleting]
+
+
+def _is_controlled_pod(holder: Holder) -> bool:
+    return holder.resource == PODS and bool(holder.controller)
+
+
+def _missing(revision: Revision, wanted: Iterable[Owner]) -> tuple[Owner, ...]:
+    there = {owner.uid for owner in revision.owners}
+    return tuple(owner for owner in wanted if owner.uid not in there)
+
+
+def _stale(live: Live, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
+    """Yield our owner references to what is gone, or is a revision object that names it no more.
+
+    A workload stays as long as it lives: the next change may make one of its objects name it.
+    """
+    for owner in revision.owners:
+        if owner.uid in wanted or owner.uid not in revision.owned_by_us:
+            continue
+        holder = live.holders.get(owner.uid)
+        if holder is None:
+            if _is_readable(live, owner):
+                yield owner
+        elif holder.resource in MADE_BY_OTHERS and holder.controller and not holder.is_deleting:
+            yield owner
+
+
+def _is_readable(live: Live, owner: Owner) -> bool:
+    resource = BY_GROUP_KIND.get((group_of(owner.api_version), owner.kind))
+    return resource is not None and resource not in live.unreadable
+
+
+def _foreign_owners(live: Live, revision: Revision) -> list[Owner]:
+    """Return the owners that another program set and that live, as far as one can tell."""
+    return [
+        owner
+        for owner in revision.owners
+        if not _is_readable(live, owner)
+        or (owner.uid in live.holders and owner.uid not in revision.owned_by_us)
+    ]
+
+
+def _mark(live: Live, revision: Revision, is_used: bool, now: datetime | None) -> str | None:
+    """Return the mark to write: the time, "" to take it away, None for no change."""
+    if is_used:
+        return "" if revision.unused_since is not None else None
+    if now is None or live.unreadable or not revision.is_swept or _foreign_owners(live, revision):
+        return None
+    written = parse_time(revision.unused_since or "")
+    is_sound = written is not None and written <= now + GRACE
+    return None if is_sound else now.strftime(_TIME_FORMAT)
+
+
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return the time of a mark, or None for what is none."""
+    try:
+        return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
