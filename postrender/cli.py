@@ -265,6 +265,29 @@ def attach(
     return run_attach(request, namespace, fails=fails, arguments=sys.argv[1:])
 
 
+@cli.command()
+@click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
+@click.option("--namespace", envvar="POSTRENDER_NAMESPACE", help="Of objects that have none.")
+@click.option("--context", help="The context of the kubeconfig  [default: the current one]")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done, and write nothing.")
+def adopt(input: str, namespace: str | None, context: str | None, dry_run: bool) -> int:  # noqa: A002
+    """Keep the live originals that the first release with revisions would delete.
+
+    INPUT (stdin by default) is what postrender renders. Old pods then keep their configuration
+    through the first canary, and the attacher collects the originals afterwards.
+    """
+    from postrender.attach.command import run_adopt
+
+    if _nobody_pipes(input):
+        click.echo(click.get_current_context().get_help())
+        return DONE
+    settings = Settings(with_secrets=True)
+    inventory = take_inventory(read_stream(*read_input(input)), settings)
+    lines = run_adopt(inventory, namespace, context, is_dry=dry_run)
+    _write([f"{line}\n" for line in lines])
+    return DONE
+
+
 @cli.group()
 def config() -> None:
     """Show the configuration's schema, or the values in effect."""

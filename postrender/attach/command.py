@@ -1,4 +1,4 @@
-"""`postrender attach` from its options to an exit code."""
+"""`postrender attach` and `postrender adopt` from their options to an outcome."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from types import FrameType
 import click
 
 from postrender import __version__
+from postrender.attach.adopt import adopt, find_originals
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect
 from postrender.attach.kinds import ROLLOUTS
@@ -26,8 +27,11 @@ from postrender.attach.request import (
     parse_workload,
 )
 from postrender.attach.run import attach, settle
+from postrender.inventory import Inventory
 
 INTERRUPTED = 130
+# The field manager of adopt: whoever looks at managedFields sees that a person did it.
+ADOPTER = "postrender-adopt"
 
 
 def run_attach(
@@ -67,6 +71,25 @@ def _start_line(request: AttachRequest, namespace: str) -> str:
     start = ", ".join([f"postrender {__version__}", *named])
     count = len(request.given)
     return f"{start}: attaching {count} revisions to {about} in namespace {namespace}"
+
+
+def run_adopt(
+    inventory: Inventory, namespace: str | None, context: str | None, *, is_dry: bool
+) -> list[str]:
+    """Adopt what the revisions of a rendered output replace; return a line about each.
+
+    namespace: of objects that have none, None for that of the kubeconfig's context.
+    Raises UserError.
+    """
+    originals = find_originals(inventory)
+    connection = connect(is_in_cluster(), context)
+    lines = []
+    for own in dict.fromkeys(original.namespace for original in originals):
+        here = own or namespace or connection.namespace
+        client = Client(connection.session, here, ADOPTER)
+        chosen = [original for original in originals if original.namespace == own]
+        lines += [f"namespace {here}: {line}" for line in adopt(client, chosen, is_dry=is_dry)]
+    return lines
 
 
 def open_log() -> Log:

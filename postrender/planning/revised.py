@@ -6,7 +6,7 @@ first apply on, because the live object must have them before the next one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from postrender.editing.edits import AddKeys, Edit, SetScalar
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item
@@ -57,13 +57,24 @@ def revision_edits(
     ]
 
 
+def changed_values(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels or annotations to write so that what is wanted is there.
+
+    A list of options keeps those that it has.
+    """
+    merged = {
+        key: _with_item(there[key], value) if key in there and key in _LISTS else value
+        for key, value in wanted.items()
+    }
+    return {key: value for key, value in merged.items() if there.get(key) != value}
+
+
 def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterator[Edit]:
-    missing = {key: value for key, value in wanted.items() if key not in there}
-    for key, value in wanted.items():
+    changed = changed_values(there, wanted)
+    for key, value in changed.items():
         if key in there:
-            merged = _with_item(there[key], value) if key in _LISTS else value
-            if merged != there[key]:
-                yield SetScalar((*path, key), merged)
+            yield SetScalar((*path, key), value)
+    missing = {key: value for key, value in changed.items() if key not in there}
     if missing:
         yield AddKeys(path, missing)
 
