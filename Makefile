@@ -13,12 +13,13 @@ NEW := examples/rendered/v2.yaml
 # As whoever has pushed the attacher's image somewhere would call it.
 POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
 
-.PHONY: help venv demo test lint format types docs bench clean
+.PHONY: help venv demo test e2e lint format types docs bench clean
 
 help:
 	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
 	@echo 'make demo    render the example and show what changed'
 	@echo 'make test    run the tests'
+	@echo 'make e2e     build a real control plane (15 minutes the first time) and test against it'
 	@echo 'make lint    check style and format (ruff)'
 	@echo 'make format  mend style and format where ruff can'
 	@echo 'make types   check types (mypy)'
@@ -56,6 +57,11 @@ demo: $(READY)
 
 test: $(READY)
 	@$(RUN) pytest -n 2
+
+# A real Kubernetes, Argo Rollouts and both Helms, built from the Go module proxy. Needs Go.
+e2e: $(READY)
+	@tests/e2e/controlplane/build $(CACHE)/e2e
+	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 tests/e2e
 
 lint: $(READY)
 	@$(RUN) ruff check --quiet

@@ -1,0 +1,240 @@
+"""A small client of the Kubernetes API for tests: objects are the dicts that JSON makes of them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+T = TypeVar("T")
+Json = dict[str, Any]
+# `Api.list` hides the type inside of its class.
+Objects = list[Json]
+Names = list[str]
+
+
+class Resource(NamedTuple):
+    """Where the API serves a kind."""
+
+    version: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str) -> str:
+        """Return the path of the kind's objects, of one namespace or of all ("")."""
+        root = "/api/v1" if self.version == "v1" else f"/apis/{self.version}"
+        inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        return f"{root}{inside}/{self.plural}"
+
+
+def _resources() -> Iterator[tuple[str, Resource]]:
+    served = {
+        "v1": "ConfigMap Secret Pod PodTemplate ReplicationController Service ServiceAccount Event",
+        "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
+        "batch/v1": "Job CronJob",
+        "rbac.authorization.k8s.io/v1": "Role RoleBinding",
+        "argoproj.io/v1alpha1": "Rollout Experiment AnalysisTemplate AnalysisRun",
+    }
+    for version, kinds in served.items():
+        for kind in kinds.split():
+            yield kind, Resource(version, f"{kind.lower()}s")
+    for kind in ("Namespace", "Node"):
+        yield kind, Resource("v1", f"{kind.lower()}s", namespaced=False)
+    for kind in ("ClusterRole", "ClusterRoleBinding"):
+        yield kind, Resource("rbac.authorization.k8s.io/v1", f"{kind.lower()}s", namespaced=False)
+    yield (
+        "ClusterAnalysisTemplate",
+        Resource("argoproj.io/v1alpha1", "clusteranalysistemplates", namespaced=False),
+    )
+    yield (
+        "CustomResourceDefinition",
+        Resource("apiextensions.k8s.io/v1", "customresourcedefinitions", namespaced=False),
+    )
+
+
+KINDS = dict(_resources())
+
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class ApiError(Exception):
+    """The API server answered, but not with what was asked for."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+# The API server did not answer. An `OSError` too: refused, reset, timed out, broken TLS.
+UNREACHABLE = (OSError, http.client.HTTPException)
+
+
+class Api:
+    """Requests of one user; `namespace` is meant wherever a call names none."""
+
+    def __init__(self, url: str, token: str, ca: str, namespace: str = "") -> None:
+        self.url, self.token, self.ca, self.namespace = url, token, ca, namespace
+        self._tls = ssl.create_default_context(cafile=ca)
+        self._local = threading.local()
+
+    def within(self, namespace: str) -> Api:
+        """Return a client of the same user for another namespace."""
+        return Api(self.url, self.token, self.ca, namespace)
+
+    # Objects
+
+    def get(self, kind: str, name: str, namespace: str | None = None) -> Json:
+        """Return one object; without it raise ApiError 404."""
+        return self.request("GET", self.path(kind, name, namespace))
+
+    def find(self, kind: str, name: str, namespace: str | None = None) -> Json | None:
+        """Return one object, or None."""
+        try:
+            return self.get(kind, name, namespace)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(
+        self, kind: str, labels: str = "", fields: str = "", namespace: str | None = None
+    ) -> Objects:
+        """Return the objects of a kind that the selectors match, sorted by name."""
+        query = urlencode({"labelSelector": labels, "fieldSelector": fields})
+        found = self.request("GET", f"{self.path(kind, '', namespace)}?{query}")
+        # Items of a list carry neither.
+        items = [{"apiVersion": KINDS[kind].version, "kind": kind} | it for it in found["items"]]
+        return sorted(items, key=lambda item: str(item["metadata"]["name"]))
+
+    def names(self, kind: str, labels: str = "") -> Names:
+        """Return the sorted names of the objects of a kind."""
+        return [item["metadata"]["name"] for item in self.list(kind, labels)]
+
+    def create(self, obj: Json, namespace: str | None = None) -> Json:
+        """Create an object; apiVersion is filled in."""
+        obj = {"apiVersion": KINDS[obj["kind"]].version} | obj
+        return self.request("POST", self.path(obj["kind"], "", namespace), obj)
+
+    def delete(
+        self, kind: str, name: str, propagation: str = "Background", namespace: str | None = None
+    ) -> None:
+        """Delete an object: `Background`, `Foreground` or `Orphan` its dependents."""
+        body = {"propagationPolicy": propagation}
+        self.request("DELETE", self.path(kind, name, namespace), body)
+
+    def patch(
+        self, kind: str, name: str, change: Json, how: str = MERGE, namespace: str | None = None
+    ) -> Json:
+        """Patch an object: MERGE, or STRATEGIC (not for Argo's kinds)."""
+        return self.request("PATCH", self.path(kind, name, namespace), change, how)
+
+    def path(self, kind: str, name: str = "", namespace: str | None = None) -> str:
+        """Return the URL path of an object, or of a kind's objects."""
+        inside = self.namespace if namespace is None else namespace
+        return KINDS[kind].path(inside) + (f"/{quote(name)}" if name else "")
+
+    # Waiting
+
+    def wait_for(self, predicate: Callable[[], T], message: str = "", timeout: float = 30) -> T:
+        """Call `predicate` until it returns something true, and return that.
+
+        An answer of the API that is an error, no answer, and a field that is not there yet count
+        as "not yet". After `timeout` seconds raise an AssertionError that tells what is there.
+        """
+        deadline = time.monotonic() + timeout
+        last: object = None
+        while True:
+            try:
+                if value := predicate():
+                    return value
+                last = value
+            except (ApiError, LookupError, *UNREACHABLE) as error:
+                last = repr(error)
+            if time.monotonic() > deadline:
+                title = f"not within {timeout} s: {message or predicate}\nlast: {last}"
+                raise AssertionError(f"{title}\n{self.dump()}")
+            time.sleep(0.03)
+
+    def dump(self) -> str:
+        """Return what is in the namespace, for the message of a test that failed."""
+        from tests.e2e.dump import dump
+
+        try:
+            return dump(self)
+        except (ApiError, *UNREACHABLE) as error:
+            return f"(nothing more to tell: {error})"
+
+    # HTTP
+
+    def request(self, method: str, path: str, body: Any = None, content: str = "") -> Json:
+        """Send one request and return the parsed answer. `body` is JSON, or a text as it is."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        data = None if body is None else text.encode()
+        headers = self._headers(content or "application/json")
+        status, answer = self._send(method, path, data, headers)
+        if status >= 400:
+            raise ApiError(status, f"{method} {path}: {_message(answer)}")
+        parsed = json.loads(answer) if answer.startswith(b"{") else {}
+        assert isinstance(parsed, dict)
+        return parsed
+
+    def watch(self, path: str, version: str, seconds: int = 300) -> Iterator[Json]:
+        """Yield the events after a resource version, until the server ends the watch."""
+        query = urlencode({"watch": "true", "resourceVersion": version, "timeoutSeconds": seconds})
+        connection = self._connect(seconds + 30)
+        try:
+            connection.request("GET", f"{path}?{query}", headers=self._headers(""))
+            response = connection.getresponse()
+            if response.status >= 400:
+                raise ApiError(response.status, _message(response.read()))
+            for line in response:
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+    def _headers(self, content: str) -> Mapping[str, str]:
+        accept = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
+        return accept | ({"Content-Type": content} if content else {})
+
+    def _connect(self, timeout: float) -> http.client.HTTPSConnection:
+        place = urlsplit(self.url)
+        assert place.hostname
+        return http.client.HTTPSConnection(
+            place.hostname, place.port, timeout=timeout, context=self._tls
+        )
+
+    def _send(
+        self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Send on the thread's connection; where the server had closed that, on a new one."""
+        reused: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
+        for connection in (reused, self._connect(30)):
+            if connection is None:
+                continue
+            try:
+                connection.request(method, path, data, dict(headers))
+                response = connection.getresponse()
+                answer = response.status, response.read()
+            except UNREACHABLE:
+                connection.close()
+                self._local.connection = None
+                if connection is not reused:
+                    raise
+            else:
+                self._local.connection = connection
+                return answer
+        raise AssertionError("the second connection either answers or raises")
+
+
+def _message(answer: bytes) -> str:
+    """Return what a Status says, or the text of anything else."""
+    try:
+        return str(json.loads(answer)["message"])
+    except (ValueError, LookupError, TypeError):
+        return answer.decode(errors="replace")

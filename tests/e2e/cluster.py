@@ -1,0 +1,272 @@
+"""A real control plane in a temporary folder: etcd, API server, controller manager, Argo Rollouts.
+
+Nothing but processes: no container, no node. Each ends by its own process id.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from tests.e2e.api import UNREACHABLE, Api, ApiError
+from tests.e2e.programs import definitions, program
+
+START_SECONDS = 90
+
+
+class ControlPlane(NamedTuple):
+    """How to reach a running control plane as its administrator: plain data, the same anywhere."""
+
+    url: str
+    token: str
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        """The file with the certificate that signs the API server's."""
+        return self.folder / "certificates" / "apiserver.crt"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig."""
+        return self.folder / "admin.kubeconfig"
+
+    def api(self, namespace: str = "") -> Api:
+        """Return the administrator's client."""
+        return Api(self.url, self.token, str(self.ca), namespace)
+
+
+def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "default") -> str:
+    """Return the text of a kubeconfig with one cluster, user and context. JSON is YAML."""
+    cluster = {"server": server} | ({"certificate-authority": str(ca)} if ca else {})
+    context = {"cluster": "e2e", "user": "e2e", "namespace": namespace}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "e2e", "cluster": cluster}],
+        "users": [{"name": "e2e", "user": {"token": token}}],
+        "contexts": [{"name": "e2e", "context": context}],
+        "current-context": "e2e",
+    }
+    return json.dumps(config, indent=2)
+
+
+class StartError(Exception):
+    """A part of the control plane did not start; the message ends with its log."""
+
+
+class Cluster:
+    """Starts a control plane in a folder, as a context manager; `plane` says how to reach it."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._ports = _free_ports(5)
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        url = f"https://127.0.0.1:{self._ports[0]}"
+        self.plane = ControlPlane(url, secrets.token_hex(16), folder)
+
+    def __enter__(self) -> Cluster:
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End every process, those that write first; the logs stay, the data (100 MB) does not."""
+        for name in reversed(list(self._running)):
+            self._end(name)
+        shutil.rmtree(self.plane.folder / "etcd", ignore_errors=True)
+
+    def stop_api(self) -> None:
+        """End the API server alone, as if it crashed; what it stored stays in etcd."""
+        self._end("apiserver")
+
+    def start_api(self) -> None:
+        """Start the API server (again), at the same address; return when it is ready."""
+        self._start("apiserver", [program("kubernetes"), "apiserver", *self._apiserver_flags()])
+        self._wait("apiserver", self._is_ready)
+
+    def _start_all(self) -> None:
+        plane = self.plane
+        (plane.folder / "tokens.csv").write_text(f"{plane.token},admin,admin,system:masters\n")
+        plane.kubeconfig.write_text(kubeconfig(plane.url, plane.token, plane.ca))
+        self._start("etcd", [program("kubernetes"), "etcd", *self._etcd_flags()])
+        self.start_api()
+        # Before the controller manager, whose garbage collector looks for new kinds only twice a
+        # minute.
+        self._define_kinds()
+        manager = [program("kubernetes"), "controller-manager", *self._manager_flags()]
+        self._start("controller-manager", manager)
+        self._prepare_rollouts()
+        rollouts = [program("rollouts-controller"), *self._rollouts_flags()]
+        self._start("rollouts-controller", rollouts, {"POD_NAMESPACE": "argo-rollouts"})
+        self._wait("controller-manager", self._has_service_accounts)
+
+    def _etcd_flags(self) -> list[str]:
+        client, peer = (f"http://127.0.0.1:{port}" for port in self._ports[1:3])
+        return [
+            f"--data-dir={self.plane.folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        ]
+
+    def _apiserver_flags(self) -> list[str]:
+        folder = self.plane.folder
+        # The API server makes this key itself, for its certificate; it serves for tokens too.
+        key = self._key
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self._ports[1]}",
+            f"--cert-dir={folder / 'certificates'}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self._ports[0]}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}",
+            f"--service-account-signing-key-file={key}",
+            f"--token-auth-file={folder / 'tokens.csv'}",
+            "--authorization-mode=RBAC",
+            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+            # It would taint the node until the node lifecycle controller has seen a kubelet.
+            "--disable-admission-plugins=TaintNodesByCondition",
+            "--endpoint-reconciler-type=none",
+            "--profiling=false",
+        ]
+
+    def _manager_flags(self) -> list[str]:
+        admin = self.plane.kubeconfig
+        return [
+            f"--kubeconfig={admin}",
+            f"--authentication-kubeconfig={admin}",
+            f"--authorization-kubeconfig={admin}",
+            f"--service-account-private-key-file={self._key}",
+            f"--root-ca-file={self.plane.ca}",
+            "--leader-elect=false",
+            "--secure-port=0",
+            # No kubelet renews the node's lease.
+            "--controllers=*,-node-lifecycle-controller",
+            # The usual 20 a second would make the tests wait.
+            "--kube-api-qps=1000",
+            "--kube-api-burst=1000",
+        ]
+
+    def _rollouts_flags(self) -> list[str]:
+        return [
+            f"--kubeconfig={self.plane.kubeconfig}",
+            "--leader-elect=false",
+            f"--metricsPort={self._ports[3]}",
+            f"--healthzPort={self._ports[4]}",
+            "--qps=1000",
+            "--burst=1000",
+        ]
+
+    @property
+    def _key(self) -> Path:
+        return self.plane.folder / "certificates" / "apiserver.key"
+
+    def _define_kinds(self) -> None:
+        """Apply Argo Rollouts' definitions, and wait until their kinds are served."""
+        api = self.plane.api()
+        for file in definitions():
+            where = api.path("CustomResourceDefinition")
+            api.request("POST", where, file.read_text(), "application/yaml")
+        wanted = len(definitions())
+
+        def served() -> bool:
+            found = api.request("GET", "/apis/argoproj.io/v1alpha1")["resources"]
+            return len({one["name"].split("/")[0] for one in found}) >= wanted
+
+        self._wait("apiserver", served)
+
+    def _prepare_rollouts(self) -> None:
+        """Make what Argo Rollouts expects to find in its namespace."""
+        api = self.plane.api("argo-rollouts")
+        api.create({"kind": "Namespace", "metadata": {"name": "argo-rollouts"}})
+        api.create({"kind": "ConfigMap", "metadata": {"name": "argo-rollouts-config"}})
+        api.create({"kind": "Secret", "metadata": {"name": "argo-rollouts-notification-secret"}})
+
+    def _is_ready(self) -> bool:
+        return self.plane.ca.exists() and not self.plane.api().request("GET", "/readyz")
+
+    def _has_service_accounts(self) -> bool:
+        """Tell whether the controllers work: this object is one of theirs."""
+        return self.plane.api().find("ServiceAccount", "default", "default") is not None
+
+    def _start(self, name: str, command: Sequence[str], env: Mapping[str, str] = {}) -> None:
+        with self._log(name).open("ab") as log:
+            # A session of its own: Ctrl-C at the terminal is for the tests, which then end it.
+            self._running[name] = subprocess.Popen(
+                [*_follow_to_death(), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.plane.folder,
+                env={**os.environ, **env},
+                start_new_session=True,
+            )
+
+    def _wait(self, name: str, ready: Callable[[], bool]) -> None:
+        """Wait until a part is ready; if it ends before that, or takes long, show its log."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            for part, process in self._running.items():
+                if process.poll() is not None:
+                    raise StartError(f"{part} ended with {process.returncode}\n{self._tail(part)}")
+            try:
+                if ready():
+                    return
+            except (ApiError, *UNREACHABLE):
+                pass
+            if time.monotonic() > deadline:
+                raise StartError(f"{name} is not ready after {START_SECONDS} s\n{self._tail(name)}")
+            time.sleep(0.05)
+
+    def _end(self, name: str) -> None:
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
+    def _log(self, name: str) -> Path:
+        return self.plane.folder / f"{name}.log"
+
+    def _tail(self, name: str) -> str:
+        lines = self._log(name).read_text(errors="replace").splitlines()
+        return "\n".join([f"{self._log(name)}:", *lines[-20:]])
+
+
+def _follow_to_death() -> list[str]:
+    """Return the words before a command that end it with us, should we be killed (on Linux)."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on: all taken at once, so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

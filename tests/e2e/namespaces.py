@@ -1,0 +1,51 @@
+"""A namespace a test, and what its annotations ask of the stand-in for the kubelet."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+
+from tests.e2e.api import Api
+from tests.e2e.attachers import COMMAND, DELAY, HOLD, SERVER
+
+
+def make_namespace(api: Api, title: str) -> str:
+    """Make a namespace in which Pods can be created at once; return its name."""
+    words = re.sub(r"[^a-z0-9]+", "-", title.lower().removeprefix("test_"))[:40].strip("-")
+    name = f"{words}-{secrets.token_hex(3)}"
+    api.create({"kind": "Namespace", "metadata": {"name": name}})
+    # The controller manager makes it; a Pod that came earlier would be refused.
+    inside = api.within(name)
+    inside.wait_for(lambda: inside.find("ServiceAccount", "default"), "the default account")
+    return name
+
+
+def hold_attachers(api: Api) -> None:
+    """Let no attacher of the namespace start from now on."""
+    _annotate(api, HOLD, "hold")
+
+
+def release_attachers(api: Api) -> None:
+    """Let those start that were held."""
+    _annotate(api, HOLD, None)
+
+
+def delay_attachers(api: Api, seconds: float) -> None:
+    """Let each attacher of the namespace start only so long after its Pod was made."""
+    _annotate(api, DELAY, str(seconds))
+
+
+def reach_server_by(api: Api, url: str) -> None:
+    """Have the attachers of the namespace use another address of the API server, plain http."""
+    _annotate(api, SERVER, url)
+
+
+def replace_attachers(api: Api, command: Sequence[str]) -> None:
+    """Run this, followed by the attacher's arguments, in place of postrender."""
+    _annotate(api, COMMAND, json.dumps(list(command)))
+
+
+def _annotate(api: Api, name: str, value: str | None) -> None:
+    api.patch("Namespace", api.namespace, {"metadata": {"annotations": {name: value}}})

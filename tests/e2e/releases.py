@@ -1,0 +1,181 @@
+"""The test chart as a release: rendered, post-rendered and applied by the real tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.programs import HERE, ROOT, program
+
+CHART = HERE / "chart"
+TIMEOUT = 180
+
+Values = Mapping[str, Any]
+Done = subprocess.CompletedProcess[str]
+
+
+class ToolError(AssertionError):
+    """A tool failed that was not expected to; the message has all that it printed."""
+
+    def __init__(self, command: list[str], done: Done) -> None:
+        shown = shlex.join([Path(command[0]).name, *command[1:]])
+        super().__init__(f"exit {done.returncode}: {shown}\n{done.stdout}{done.stderr}")
+
+
+class Release:
+    """One release of the chart in one namespace, by `helm3` or `helm4`.
+
+    `config` is what postrender.yaml says; change it between calls as you like. `arguments` are
+    postrender's. `folder` holds all files, the tools' own included.
+    """
+
+    def __init__(
+        self, tool: str, plane: ControlPlane, namespace: str, folder: Path, name: str = "app"
+    ) -> None:
+        self.tool, self.plane, self.namespace, self.folder = tool, plane, namespace, folder
+        self.name = name
+        self.config: dict[str, Any] = {"attacher": {"image": "postrender:e2e"}}
+        self.arguments: list[str] = []
+        self.postrender = True
+        folder.mkdir(parents=True, exist_ok=True)
+        self._write_postrenderer()
+
+    # Releases
+
+    def install(self, values: Values = {}, *options: str, check: bool = True) -> Done:  # noqa: B006
+        """Run `helm install`, through postrender."""
+        return self._deploy("install", values, options, check)
+
+    def upgrade(self, values: Values = {}, *options: str, check: bool = True) -> Done:  # noqa: B006
+        """Run `helm upgrade --install`, through postrender; the values are all that counts."""
+        return self._deploy("upgrade", values, ("--install", *options), check)
+
+    def rollback(self, revision: int, *options: str, check: bool = True) -> Done:
+        """Run `helm rollback`; Helm takes what it stored, postrender has no part in it."""
+        return self.helm("rollback", self.name, str(revision), *options, check=check)
+
+    def uninstall(self, *options: str, check: bool = True) -> Done:
+        """Run `helm uninstall`."""
+        return self.helm("uninstall", self.name, *options, check=check)
+
+    def manifest(self) -> str:
+        """Return what the last revision of the release consists of, hooks aside."""
+        return self.helm("get", "manifest", self.name).stdout
+
+    # Manifests
+
+    def template(self, values: Values = {}) -> str:  # noqa: B006
+        """Return what `helm template` makes of the chart."""
+        return self.helm("template", self.name, *self._chart(values)).stdout
+
+    def render(self, text: str) -> str:
+        """Return what postrender makes of manifests."""
+        self._write_config()
+        command = [str(self._script), *self.arguments]
+        return run(command, env=self._env(), folder=self.folder, stdin=text).stdout
+
+    def apply(self, values: Values = {}, *options: str, check: bool = True) -> Done:  # noqa: B006
+        """Run `helm template | postrender | kubectl apply`."""
+        text = self.template(values)
+        text = self.render(text) if self.postrender else text
+        # What kubectl knows of the built-in kinds is enough; to ask takes longer than all the rest.
+        command = ["apply", "--openapi-patch=false", *options, "-f", "-"]
+        return self.kubectl(*command, stdin=text, check=check)
+
+    # Tools
+
+    def helm(self, *arguments: str, check: bool = True) -> Done:
+        """Run the release's Helm, in its namespace."""
+        command = [program(self.tool), *arguments, "--namespace", self.namespace]
+        return run(command, env=self._env(), folder=self.folder, check=check)
+
+    def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> Done:
+        """Run kubectl, in the release's namespace."""
+        command = [program("kubernetes"), "kubectl", "--namespace", self.namespace, *arguments]
+        return run(command, env=self._env(), folder=self.folder, stdin=stdin, check=check)
+
+    def _deploy(self, verb: str, values: Values, options: tuple[str, ...], check: bool) -> Done:
+        self._write_config()
+        through = self._through() if self.postrender else []
+        return self.helm(verb, self.name, *self._chart(values), *through, *options, check=check)
+
+    def _through(self) -> list[str]:
+        """Return Helm's options for postrender: Helm 3 takes a program, Helm 4 a plugin's name."""
+        what = str(self._script) if self.tool == "helm3" else "postrender"
+        more = [word for one in self.arguments for word in ("--post-renderer-args", one)]
+        return ["--post-renderer", what, *more]
+
+    def _chart(self, values: Values) -> list[str]:
+        file = self.folder / "values.json"
+        file.write_text(json.dumps(values))
+        return [str(CHART), "--values", str(file)]
+
+    @property
+    def _script(self) -> Path:
+        return self.folder / "helm" / "data" / "plugins" / "postrender" / "run"
+
+    def _write_postrenderer(self) -> None:
+        """Write the program that Helm 3 runs, in the folder of the plugin that Helm 4 runs."""
+        self._script.parent.mkdir(parents=True)
+        lines = [
+            "#!/bin/sh",
+            f"export PYTHONPATH={shlex.quote(str(ROOT))}",
+            f"export POSTRENDER_CONFIG={shlex.quote(str(self.folder / 'postrender.yaml'))}",
+            f'exec {shlex.quote(sys.executable)} -m postrender "$@"',
+        ]
+        self._script.write_text("\n".join([*lines, ""]))
+        self._script.chmod(0o755)
+        plugin = {
+            "apiVersion": "v1",
+            "type": "postrenderer/v1",
+            "name": "postrender",
+            "version": "0.0.1",
+            "runtime": "subprocess",
+            "runtimeConfig": {"platformCommand": [{"command": "${HELM_PLUGIN_DIR}/run"}]},
+        }
+        (self._script.parent / "plugin.yaml").write_text(json.dumps(plugin))
+
+    def _write_config(self) -> None:
+        (self.folder / "postrender.yaml").write_text(json.dumps(self.config))
+
+    def _env(self) -> dict[str, str]:
+        home = self.folder / "helm"
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("HELM_", "KUBE", "POSTRENDER_"))
+        }
+        return inherited | {
+            "KUBECONFIG": str(self.plane.kubeconfig),
+            # What kinds the API serves is the same for all, and takes long to ask.
+            "KUBECACHEDIR": str(self.plane.folder / "kube-cache"),
+            "HELM_CACHE_HOME": str(home / "cache"),
+            "HELM_CONFIG_HOME": str(home / "config"),
+            "HELM_DATA_HOME": str(home / "data"),
+        }
+
+
+def run(
+    command: list[str], env: Mapping[str, str], folder: Path, stdin: str = "", check: bool = True
+) -> Done:
+    """Run a program; raise ToolError if it fails and `check` is set."""
+    done = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env=dict(env),
+        cwd=folder,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    if check and done.returncode:
+        raise ToolError(command, done)
+    return done

@@ -1,0 +1,232 @@
+"""The harness itself: what the scenarios rely on is so."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import pytest
+
+from tests.e2e import attachers
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import Cluster, ControlPlane
+from tests.e2e.kubelet import content
+from tests.e2e.looks import ATTACHER, wait_for_attachers
+from tests.e2e.namespaces import (
+    hold_attachers,
+    make_namespace,
+    reach_server_by,
+    release_attachers,
+    replace_attachers,
+)
+from tests.e2e.programs import program
+from tests.e2e.releases import Release
+
+KINDS = [
+    "Rollout",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "CronJob",
+    "Job",
+    "PodTemplate",
+    "AnalysisTemplate",
+    "Experiment",
+    "RolloutOfDeployment",
+]
+
+# Stands for postrender: asks as whom it is known; may read ConfigMaps, and not Secrets.
+ASKING = """
+import subprocess, sys
+kubectl = [sys.argv[1], "kubectl"]
+subprocess.run([*kubectl, "auth", "whoami"], check=True)
+subprocess.run([*kubectl, "get", "configmaps", "-o", "name"], check=True)
+sys.exit(subprocess.run([*kubectl, "get", "secrets"]).returncode == 0)
+"""
+# Stands for one that takes its time.
+SLEEPING = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
+print("asleep")
+time.sleep(60)
+"""
+
+
+def pod(name: str, config_map: str, **spec: object) -> Json:
+    container = {
+        "name": "app",
+        "image": "app:1",
+        "envFrom": [{"configMapRef": {"name": config_map}}],
+    }
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def config_map(name: str, **data: str) -> Json:
+    return {"kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def is_ready(pod: Json) -> bool:
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+
+
+def waits_for(pod: Json) -> str:
+    """Return what the stand-in says that a Pod lacks."""
+    state = pod["status"]["containerStatuses"][0]["state"]
+    assert state["waiting"]["reason"] == "CreateContainerConfigError"
+    return str(state["waiting"]["message"])
+
+
+def test_a_rollout_is_healthy_and_its_pods_say_what_they_run_with(
+    manifests: Release, api: Api
+) -> None:
+    manifests.config["attacher"]["enabled"] = False
+    manifests.apply()
+    api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
+    mounted = [content(one) for one in api.list("Pod")]
+    [revision] = [name for name in api.names("ConfigMap") if name.startswith("app-config-")]
+    assert mounted == [{revision: {"greeting": "hello"}}] * 2
+
+
+def test_a_canary_pauses_with_old_and_new_content(manifests: Release, api: Api) -> None:
+    manifests.config["attacher"]["enabled"] = False
+    manifests.apply()
+    api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
+    manifests.apply({"configMaps": {"app-config": {"greeting": "bye"}}})
+    api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Paused", "paused")
+    greetings = [data["greeting"] for it in api.list("Pod") for data in content(it).values()]
+    assert sorted(greetings) == ["bye", "hello"]
+
+
+def test_a_pod_waits_for_its_config_map(api: Api) -> None:
+    api.create(pod("one", "late"))
+    api.wait_for(lambda: waits_for(api.get("Pod", "one")) == 'configmap "late" not found')
+    api.create(config_map("late", greeting="at last"))
+    started = time.monotonic()
+    api.wait_for(lambda: is_ready(api.get("Pod", "one")), "ready")
+    assert content(api.get("Pod", "one")) == {"late": {"greeting": "at last"}}
+    assert time.monotonic() - started < 2
+
+
+def test_a_pod_of_a_job_ends_unless_it_is_held(api: Api) -> None:
+    api.create(config_map("some"))
+    api.create(pod("ends", "some", restartPolicy="Never"))
+    held = pod("held", "some", restartPolicy="Never")
+    held["metadata"]["annotations"] = {"stand-in/hold": "true"}
+    api.create(held)
+    api.wait_for(lambda: api.get("Pod", "ends")["status"]["phase"] == "Succeeded")
+    api.wait_for(lambda: is_ready(api.get("Pod", "held")))
+    api.patch("Pod", "held", {"metadata": {"annotations": {"stand-in/hold": None}}})
+    api.wait_for(lambda: api.get("Pod", "held")["status"]["phase"] == "Succeeded")
+
+
+def test_a_deleted_pod_goes_at_once(api: Api) -> None:
+    api.create(config_map("some"))
+    api.create(pod("one", "some"))
+    api.wait_for(lambda: is_ready(api.get("Pod", "one")))
+    api.delete("Pod", "one")
+    api.wait_for(lambda: api.find("Pod", "one") is None, timeout=3)
+
+
+def test_what_lost_its_owner_is_collected(api: Api) -> None:
+    owner = api.create(config_map("owner"))
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
+    owned = config_map("owned")
+    owned["metadata"]["ownerReferences"] = [reference | {"uid": owner["metadata"]["uid"]}]
+    api.create(owned)
+    api.create(config_map("other"))
+    api.delete("ConfigMap", "owner")
+    api.wait_for(lambda: api.find("ConfigMap", "owned") is None)
+    assert api.find("ConfigMap", "other")
+
+
+def test_an_attacher_runs_as_its_own_account(
+    release: Release, api: Api, plane: ControlPlane
+) -> None:
+    replace_attachers(api, [sys.executable, "-c", ASKING, program("kubernetes")])
+    release.install()
+    [done] = wait_for_attachers(api, "Succeeded")
+    log = attachers.log(plane, done)
+    assert f"system:serviceaccount:{api.namespace}:app-rollout-attach" in log
+    assert "configmap/app-config-" in log
+    assert "secrets is forbidden" in log
+    folder = attachers.folder_of(plane, api.namespace, done["metadata"]["name"])
+    command = json.loads((folder / "command.json").read_text())
+    assert command[4:7] == ["attach", "-set", "app-rollout-attach"]
+
+
+def test_a_failed_attacher_is_run_again_by_its_job(manifests: Release, api: Api) -> None:
+    replace_attachers(api, [sys.executable, "-c", "raise SystemExit(7)"])
+    manifests.apply()
+    # The Job controller waits 10 s before it does.
+    failed = wait_for_attachers(api, "Failed", count=2)
+    state = failed[0]["status"]["containerStatuses"][0]["state"]
+    assert state["terminated"]["exitCode"] == 7
+
+
+def test_attachers_are_held_and_sent_elsewhere(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    hold_attachers(api)
+    reach_server_by(api, "http://127.0.0.1:1")
+    replace_attachers(api, [sys.executable, "-c", ASKING, program("kubernetes")])
+    manifests.apply()
+    api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
+    assert len(wait_for_attachers(api, "Pending")) == 1
+    release_attachers(api)
+    [failed] = wait_for_attachers(api, "Failed")
+    assert "127.0.0.1:1" in attachers.log(plane, failed)
+
+
+def test_a_deleted_attacher_is_terminated(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    replace_attachers(api, [sys.executable, "-uc", SLEEPING])
+    manifests.apply()
+    [running] = wait_for_attachers(api, "Running")
+    api.wait_for(lambda: "asleep" in attachers.log(plane, running), "the process has started")
+    [job] = api.names("Job")
+    api.delete("Job", job)
+    api.wait_for(lambda: not api.list("Pod", labels=ATTACHER), "the pod is gone")
+    assert "terminated" in attachers.log(plane, running)
+
+
+@pytest.mark.parametrize("release", ["helm3", "helm4"], indirect=True)
+def test_a_release_is_rolled_back_and_uninstalled(release: Release, api: Api) -> None:
+    release.config["attacher"]["enabled"] = False
+    release.install()
+    release.upgrade({"replicas": 3})
+    release.rollback(1)
+    assert api.get("Rollout", "app")["spec"]["replicas"] == 2
+    release.uninstall()
+    api.wait_for(lambda: api.find("Rollout", "app") is None)
+
+
+def test_every_kind_of_the_chart_is_accepted(manifests: Release, api: Api) -> None:
+    manifests.config["attacher"]["enabled"] = False
+    workloads = [
+        {"name": kind.lower(), "kind": kind, "replicas": 1, "envFrom": ["app-config"]}
+        for kind in KINDS
+    ]
+    manifests.apply({"workloads": workloads})
+    # All but CronJob, PodTemplate and AnalysisTemplate make a Pod, the Deployment behind none.
+    api.wait_for(lambda: len([it for it in api.list("Pod") if content(it)]) == 7, "pods run")
+    api.wait_for(lambda: api.get("Rollout", "rolloutofdeployment")["status"]["phase"] == "Healthy")
+
+
+def test_all_goes_on_after_a_restart_of_the_api_server(own_cluster: Cluster) -> None:
+    api = own_cluster.plane.api()
+    api = api.within(make_namespace(api, "restart"))
+    api.create(config_map("some", greeting="hello"))
+    own_cluster.stop_api()
+    with pytest.raises(OSError, match="refused"):
+        api.names("ConfigMap")
+    own_cluster.start_api()
+    api.create(pod("one", "some"))
+    api.wait_for(lambda: is_ready(api.get("Pod", "one")), "ready")
