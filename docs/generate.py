@@ -1,4 +1,4 @@
-"""Write the parts of README.md that the program itself knows: `make docs`.
+"""Write the parts of the documents that the program itself knows: `make docs`.
 
 Each stands between `<!-- generated: NAME -->` and `<!-- end -->`. With --check nothing is written;
 the exit code is 1 if a part is out of date.
@@ -16,10 +16,14 @@ from typing import Any
 import click
 
 from postrender import cli
+from postrender.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_objects
 from postrender.config import schema_text
 from postrender.errors import CODES
+from postrender.objects import Identity
+from postrender.settings import AttacherSettings
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = ("README.md", "docs/attach.md")
 
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
@@ -69,12 +73,42 @@ def options() -> str:
     return table(("option", "variable", "key in postrender.yaml", "what it does"), rows)
 
 
+def options_of(command: click.Command) -> str:
+    """Return a table of the options of one command."""
+    rows = [
+        (f"`{option.opts[0]}{_argument(option)}`", _help(option))
+        for option in command.params
+        if isinstance(option, click.Option)
+    ]
+    return table((f"of `postrender {command.name}`", "what it does"), rows)
+
+
+def _argument(option: click.Option) -> str:
+    if option.is_flag:
+        return ""
+    return f" {option.metavar or (option.name or '').upper().rstrip('_')}"
+
+
+def permissions() -> str:
+    """Return a table of what the rendered Role grants for ConfigMaps, in the hook form."""
+    workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "", (), 0)
+    attach_set = AttachSet("app", None, (workload,), ())
+    objects = attacher_objects(attach_set, HOOK, AttacherSettings(), ())
+    [role] = [data for data in objects if data["kind"] == "Role"]
+    rules: Any = role["rules"]
+    rows = [
+        (rule["apiGroups"][0] or "core", ", ".join(rule["resources"]), ", ".join(rule["verbs"]))
+        for rule in rules
+    ]
+    return table(("group", "resources", "verbs"), rows)
+
+
 def _help(option: click.Option) -> str:
     text = prose(option.help or "").rstrip(".")
     if isinstance(option.type, click.Choice):
         first = (f"`{option.default}` (default)",)
         others = (f"`{each}`" for each in option.type.choices if each != option.default)
-        text = ", ".join((*first, *others))
+        text = ", ".join((*first, *others)) + (f". {text}" if text else "")
     # click's own mark of a default, in words
     return re.sub(r" *\[default: (.*)\]", r"; if not given, \1", text)
 
@@ -130,6 +164,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "options": options,
     "findings": findings,
     "configuration": configuration,
+    "attach": lambda: options_of(cli.attach),
+    "adopt": lambda: options_of(cli.adopt),
+    "permissions": permissions,
 }
 
 
@@ -139,16 +176,17 @@ def updated(text: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write README.md anew, or only tell whether it is current."""
-    before = README.read_text("utf-8")
-    after = updated(before)
-    if after == before:
-        return 0
-    if "--check" in arguments:
-        print("README.md is out of date: run `make docs`", file=sys.stderr)
-        return 1
-    README.write_text(after, "utf-8")
-    return 0
+    """Write the documents anew, or only tell whether they are current."""
+    code = 0
+    for name in DOCUMENTS:
+        before = (ROOT / name).read_text("utf-8")
+        after = updated(before)
+        if after != before and "--check" in arguments:
+            print(f"{name} is out of date: run `make docs`", file=sys.stderr)
+            code = 1
+        elif after != before:
+            (ROOT / name).write_text(after, "utf-8")
+    return code
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 
 @cli.command()
 @_long("set", "set_name", metavar="NAME", help="The set: its revisions are looked after.")
-@_long("namespace", envvar="POSTRENDER_NAMESPACE", help="  [default: the Pod's own]")
+@_long("namespace", envvar="POSTRENDER_NAMESPACE", help="Where  [default: the Pod's own]")
 @_long(
     "workload",
     "workloads",
@@ -225,15 +225,15 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
     help="A workload, its render id, and the revisions that it names; any number.",
 )
 @_long("emitted", multiple=True, metavar="KIND/NAME,…", help="Others of the stream; never swept.")
-@_long("rollout", default="", help="A Rollout without a render id, and in …")
-@_long("configmaps", default="", metavar="NAME,…", help="… the ConfigMaps that it names.")
-@_long("timeout", default="90s", show_default=True, help="How long to wait for what is applied.")
+@_long("rollout", default="", metavar="NAME", help="A Rollout whose render id is not known.")
+@_long("configmaps", default="", metavar="NAME,…", help="The ConfigMaps that -rollout names.")
+@_long("timeout", default="90s", metavar="TIME", help="How long to wait: 90s (default), 2m.")
 @_long(
     "on-failure",
     default="fail",
-    show_default=True,
+    metavar="report|fail",
     type=click.Choice(["report", "fail"]),
-    help="report: exit 0 if a failure could be logged and recorded as an Event.",
+    help="report: exit 0 if a failure could be recorded as an Event.",
 )
 @_long("delete-finished-jobs", is_flag=True, help="Delete Jobs of the set that this run replaces.")
 @_long("no-prune", is_flag=True, help="Only report what is unused.")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender import cli
 from postrender.config import load_config, settings_from
@@ -22,7 +23,7 @@ from postrender.revision import hashed_content, render_id, revision_name
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "docs/attach.md")
 
 # In a console block: a line of output that stands for any number of lines.
 SKIPPED = "…"
@@ -96,8 +97,9 @@ def test_there_are_commands_to_run() -> None:
 
 
 def test_generated_parts_are_current() -> None:
-    assert set(re.findall(r"<!-- generated: (\w+) -->", README)) == set(PARTS)
-    assert updated(README) == README, "run `make docs`"
+    texts = [(ROOT / name).read_text("utf-8") for name in GENERATED]
+    assert set(re.findall(r"<!-- generated: (\w+) -->", "".join(texts))) == set(PARTS)
+    assert [updated(text) for text in texts] == texts, "run `make docs`"
 
 
 @pytest.mark.parametrize(("content", "suffix"), rows("Content hash"))
@@ -149,13 +151,18 @@ def test_there_is_a_place_for_the_measurements() -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
-    headings = {
+    file = ROOT / name
+    for link in re.findall(r"\]\(([^)]+)\)", file.read_text("utf-8")):
+        target, _, heading = link.partition("#")
+        if "://" not in link:
+            there = file.parent / target if target else file
+            assert there.exists(), link
+            assert not heading or heading in anchors(there), link
+
+
+def anchors(file: Path) -> set[str]:
+    """Return the anchors of a document's headings."""
+    return {
         re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.*)$", text, re.M)
+        for heading in re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.M)
     }
-    for link in re.findall(r"\]\(([^)]+)\)", text):
-        if link.startswith("#"):
-            assert link[1:] in headings
-        elif "://" not in link:
-            assert (ROOT / name).parent.joinpath(link).exists(), link

@@ -26,8 +26,8 @@ Fact = TypeVar("Fact")
 PAGE_SIZE = 500
 # How long a request is tried again while the API server is away, busy or broken.
 PATIENCE_SECONDS = 60.0
-# A Role that was applied a moment ago may not be in force yet.
-FORBIDDEN_PATIENCE_SECONDS = 3.0
+# A Role that was applied just before a run may not be in force when it starts.
+FORBIDDEN_PATIENCE_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 5.0
 
 FORBIDDEN = 403
@@ -60,6 +60,7 @@ class Client:
     def __init__(self, session: Session, namespace: str, manager: str) -> None:
         self._session = session
         self._manager = {"fieldManager": manager}
+        self._started = time.monotonic()
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
@@ -196,10 +197,16 @@ class Client:
             except _transport_errors() as problem:
                 reason = str(problem) or type(problem).__name__
                 error = ApiError(0, f"cannot {what} in namespace {self.namespace}: {reason}")
-            if time.monotonic() - started + delay > _patience(error.status, method):
+            if time.monotonic() + delay > self._give_up_at(error.status, method, started):
                 raise error
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+    def _give_up_at(self, status: int, method: str, started: float) -> float:
+        """Return until when a request, first sent at `started`, is tried again (monotonic)."""
+        if status in _PASSING or status == 0 or (status == _CONFLICT and method == "PATCH"):
+            return started + PATIENCE_SECONDS
+        return self._started + FORBIDDEN_PATIENCE_SECONDS if status == FORBIDDEN else 0
 
     def _error(self, answer: Response, what: str) -> ApiError:
         try:
@@ -215,13 +222,6 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
     # A body that is cut off, or no JSON, comes from a connection that broke or a proxy.
     return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
-
-
-def _patience(status: int, method: str) -> float:
-    """Return for how many seconds a request that was answered so is tried again."""
-    if status in _PASSING or status == 0 or (status == _CONFLICT and method == "PATCH"):
-        return PATIENCE_SECONDS
-    return FORBIDDEN_PATIENCE_SECONDS if status == FORBIDDEN else 0
 
 
 def _retry_after(answer: Response) -> float:

@@ -47,7 +47,7 @@ def attach(
     deadline = time.monotonic() + request.timeout
     while True:
         arrival = wait(client, request, deadline, log)
-        set_name, live = _reconcile(client, request, log)
+        set_name, live = _reconcile(client, request, arrival, log)
         if arrival.is_complete and not live.unreadable:
             if request.prunes:
                 sweep(client, request, live, set_name, log)
@@ -59,6 +59,7 @@ def attach(
         log.info("a workload was made anew meanwhile: once more")
     if request.deletes_finished_jobs and arrival.is_complete:
         _delete_finished_jobs(client, set_name, arguments, log)
+    _tell_paused(client, arrival, log)
     return [
         *_not_arrived(arrival),
         *_gone(client, request, arrival, now),
@@ -88,13 +89,23 @@ def _tell(client: Client, failure: Failure, log: Log) -> bool:
     return True
 
 
-def _reconcile(client: Client, request: AttachRequest, log: Log) -> tuple[str, Live]:
+def _reconcile(
+    client: Client, request: AttachRequest, arrival: Arrival, log: Log
+) -> tuple[str, Live]:
     seen = read_revisions(client, request)
     live = read_live(client, seen)
+    # Where something is still to come, another apply may be under way: nothing is marked.
+    marked_set = seen.set_name if request.prunes and arrival.is_complete else ""
     now = datetime.now(timezone.utc)
-    marks = seen.set_name if request.prunes else ""
-    send(client, reconcile(live, marks, request.in_stream, now), log)
+    send(client, reconcile(live, marked_set, request.in_stream, now), log)
     return seen.set_name, live
+
+
+def _tell_paused(client: Client, arrival: Arrival, log: Log) -> None:
+    for wanted in arrival.paused:
+        text = f"{wanted} is paused: it makes no ReplicaSet until it is resumed"
+        log.warning(text)
+        record(client, *_with_uid(wanted, arrival), "Normal", "AttachPaused", text)
 
 
 Look = Mapping[WantedWorkload, str]

@@ -12,7 +12,6 @@ from functools import partial
 from typing import NamedTuple
 
 from postrender.attach.client import Client
-from postrender.attach.events import record
 from postrender.attach.kinds import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.live import Holder, Revision, read_holder
 from postrender.attach.log import Log
@@ -105,14 +104,6 @@ def _is_paused(workload: Holder) -> bool:
     return workload.resource == DEPLOYMENTS and workload.is_paused
 
 
-def _tell_paused(client: Client, arrival: Arrival, log: Log) -> None:
-    for wanted, workload in arrival.workloads.items():
-        if _is_paused(workload):
-            text = f"{wanted} is paused: it makes no ReplicaSet until it is resumed"
-            log.warning(text)
-            record(client, wanted, workload.uid, "Normal", "AttachPaused", text)
-
-
 def _template_source(workload: Holder, kinds: Kinds) -> Holder | None:
     """Return the object whose pod template a workload runs: itself, but for a workloadRef."""
     return kinds.find(*workload.template_from) if workload.template_from else workload
@@ -191,6 +182,11 @@ class Arrival(NamedTuple):
             *(pending.reason for pending in self.pending.values()),
         ]
 
+    @property
+    def paused(self) -> list[WantedWorkload]:
+        """The workloads that make no revision object until they are resumed."""
+        return [wanted for wanted, holder in self.workloads.items() if _is_paused(holder)]
+
     def workloads_of(self, name: Name) -> list[Holder]:
         """Return the live workloads that a revision was given with."""
         return [holder for wanted, holder in self.workloads.items() if name in wanted.names]
@@ -208,7 +204,6 @@ def wait(client: Client, request: AttachRequest, deadline: float, log: Log) -> A
         arrival = _look(client, request, kinds)
         remaining = deadline - time.monotonic()
         if arrival.is_complete:
-            _tell_paused(client, arrival, log)
             return arrival
         send(client, pin(arrival.revisions, arrival.workloads_of), log)
         if remaining <= 0:
