@@ -13,7 +13,7 @@ NEW := examples/rendered/v2.yaml
 # As whoever has pushed the attacher's image somewhere would call it.
 POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
 
-.PHONY: help venv demo test e2e lint format types docs bench clean
+.PHONY: help venv demo test e2e lint format types docs bench image-requirements clean
 
 help:
 	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make types   check types (mypy)'
 	@echo 'make docs    write the generated parts of README.md'
 	@echo 'make bench   measure speed and memory, for two minutes'
+	@echo 'make image-requirements  pin what the attacher image installs anew'
 	@echo 'make clean   remove $(VENV) and everything else that was made'
 
 venv: $(READY)
@@ -66,6 +67,7 @@ e2e: $(READY)
 lint: $(READY)
 	@$(RUN) ruff check --quiet
 	@$(RUN) ruff format --quiet --check
+	@test ! -x $(VENV)/bin/hadolint || $(VENV)/bin/hadolint Dockerfile
 
 format: $(READY)
 	@$(RUN) ruff check --quiet --fix
@@ -79,6 +81,17 @@ docs: $(READY)
 
 bench: $(READY)
 	@$(RUN) benchmarks.run
+
+# uv resolves for the image's platform on any machine. What is written names no package index.
+UV := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.12 \
+  --python-platform linux --no-emit-index-url --no-emit-find-links \
+  --custom-compile-command 'make image-requirements'
+
+image-requirements:
+	@$(PYTHON) -m venv --clear $(CACHE)/uv
+	@$(CACHE)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(UV) --extra attach --output-file docker/requirements.txt pyproject.toml > /dev/null
+	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 
 clean:
 	@rm -rf $(VENV) $(CACHE) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

@@ -89,5 +89,8 @@ def report_bug(error: BaseException) -> None:
             report.write(text)
         where = f"the report is in {report.name}; please file it with the input"
     except (OSError, ValueError):
-        where = "the report could not be written; please file an issue with the input"
+        # As in the attacher's Pod, which has a read-only root: say at least where it was.
+        frames = traceback.extract_tb(error.__traceback__)
+        trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
+        where = f"the report could not be written; please file an issue with the input and {trail}"
     _print(f"error: a bug in postrender ({type(error).__name__}): {where}", _RED)

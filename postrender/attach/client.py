@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,23 +29,26 @@ PAGE_SIZE = 500
 PATIENCE_SECONDS = 60.0
 # A Role that was applied just before a run may not be in force when it starts.
 FORBIDDEN_PATIENCE_SECONDS = 5.0
-LONGEST_PAUSE_SECONDS = 5.0
+_FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
+# Beside the codes of HTTP: what an ApiError bears where there was no answer.
+_NO_ANSWER, _UNTRUSTED = 0, -1
 FORBIDDEN = 403
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
-_PASSING = frozenset({429, 500, 502, 503, 504})
+_PASSING = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 _REMEDIES = {
-    0: "check the network and that the API server runs",
+    _NO_ANSWER: "check the network and that the API server runs",
+    _UNTRUSTED: "check the certificate authority that the kubeconfig names",
     401: "check the token or certificate",
     FORBIDDEN: "check the Role and RoleBinding in this namespace",
 }
 
 
 class ApiError(UserError):
-    """The API server refused a request, or did not answer. status: of HTTP, 0 for no answer."""
+    """The API server refused a request, or did not answer. status: of HTTP, less for no answer."""
 
     def __init__(self, status: int, what: str) -> None:
         super().__init__(what, _REMEDIES.get(status, "see the API server's log for more"))
@@ -54,12 +58,16 @@ class ApiError(UserError):
 class Client:
     """One namespace of a cluster, through an authenticated HTTP session.
 
-    requests, writes: how many were sent, every try counted.
+    manager: the field manager of what is written; tell: told once of each request that has to be
+    tried again; requests, writes: how many were sent, every try counted.
     """
 
-    def __init__(self, session: Session, namespace: str, manager: str) -> None:
+    def __init__(
+        self, session: Session, namespace: str, manager: str, tell: Callable[[str], None]
+    ) -> None:
         self._session = session
         self._manager = {"fieldManager": manager}
+        self._tell = tell
         self._started = time.monotonic()
         self.namespace = namespace
         self.requests = 0
@@ -181,7 +189,7 @@ class Client:
             headers["Content-Type"] = _STRATEGIC if method == "PATCH" else "application/json"
             content = json.dumps(body).encode()
         given = {key: value for key, value in (parameters or {}).items() if value}
-        started, pause = time.monotonic(), 0.1
+        started, pause = time.monotonic(), _FIRST_PAUSE_SECONDS
         while True:
             self.requests += 1
             self.writes += method != "GET"
@@ -195,18 +203,24 @@ class Client:
                 error = self._error(answer, what)
                 delay = max(delay, _retry_after(answer))
             except _transport_errors() as problem:
-                reason = str(problem) or type(problem).__name__
-                error = ApiError(0, f"cannot {what} in namespace {self.namespace}: {reason}")
+                error = self._no_answer(problem, what)
             if time.monotonic() + delay > self._give_up_at(error.status, method, started):
                 raise error
+            if pause == _FIRST_PAUSE_SECONDS:
+                self._tell(f"{error.what}: trying again")
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     def _give_up_at(self, status: int, method: str, started: float) -> float:
         """Return until when a request, first sent at `started`, is tried again (monotonic)."""
-        if status in _PASSING or status == 0 or (status == _CONFLICT and method == "PATCH"):
+        if status in _PASSING or (status == _CONFLICT and method == "PATCH"):
             return started + PATIENCE_SECONDS
         return self._started + FORBIDDEN_PATIENCE_SECONDS if status == FORBIDDEN else 0
+
+    def _no_answer(self, problem: Exception, what: str) -> ApiError:
+        reason = str(problem) or type(problem).__name__
+        text = f"cannot {what} in namespace {self.namespace}: {reason}"
+        return ApiError(_UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER, text)
 
     def _error(self, answer: Response, what: str) -> ApiError:
         try:
@@ -222,6 +236,13 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
     # A body that is cut off, or no JSON, comes from a connection that broke or a proxy.
     return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
+
+
+def _is_untrusted(problem: BaseException | None) -> bool:
+    """Tell whether the server's certificate was refused: trying again would not help."""
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return True
+    return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
 
 
 def _retry_after(answer: Response) -> float:

@@ -13,7 +13,7 @@ import click
 
 from postrender import __version__
 from postrender.attach.adopt import adopt, find_originals
-from postrender.attach.client import ApiError, Client
+from postrender.attach.client import Client
 from postrender.attach.connect import connect
 from postrender.attach.kinds import ROLLOUTS
 from postrender.attach.live import FIELD_MANAGER
@@ -27,6 +27,7 @@ from postrender.attach.request import (
     parse_workload,
 )
 from postrender.attach.run import attach, settle
+from postrender.errors import UserError
 from postrender.inventory import Inventory
 
 INTERRUPTED = 130
@@ -40,24 +41,26 @@ def run_attach(
     """Run attach against the cluster one is in, and return the exit code.
 
     namespace: None for the Pod's own, or that of the kubeconfig's context; fails: whether what
-    could be recorded as an Event is a failure all the same. Raises UserError without a cluster.
+    could be recorded as an Event is a failure all the same. Every error is a line of the log.
     """
     # This run is longer than the others, and its HTTP client makes cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
     log = open_log()
-    connection = connect(is_in_cluster())
-    client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER)
-    log.info(_start_line(request, client.namespace))
     try:
+        connection = connect(is_in_cluster())
+        client = Client(
+            connection.session, namespace or connection.namespace, FIELD_MANAGER, log.warning
+        )
+        log.info(_start_line(request, client.namespace))
         code = settle(client, attach(client, request, log, arguments), log, fails=fails)
-    except ApiError as error:
+        log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
+    except UserError as error:
         log.error(str(error))
-        code = 1
+        return 1
     except KeyboardInterrupt:
         log.error("ended before its time: what is attached stays so, the next run does the rest")
-        code = INTERRUPTED
-    log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
+        return INTERRUPTED
     return code
 
 
@@ -86,7 +89,7 @@ def run_adopt(
     lines = []
     for own in dict.fromkeys(original.namespace for original in originals):
         here = own or namespace or connection.namespace
-        client = Client(connection.session, here, ADOPTER)
+        client = Client(connection.session, here, ADOPTER, open_log().warning)
         chosen = [original for original in originals if original.namespace == own]
         lines += [f"namespace {here}: {line}" for line in adopt(client, chosen, is_dry=is_dry)]
     return lines

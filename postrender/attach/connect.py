@@ -5,6 +5,8 @@ lightkube reads both, and brings TLS, tokens that are renewed, and exec plugins 
 
 from __future__ import annotations
 
+import os
+import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from postrender.errors import UserError
@@ -26,13 +28,13 @@ class Connection(NamedTuple):
 def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Connection:
     """Return a connection; nothing is sent yet.
 
-    is_in_cluster: None takes the service account where there is one, else the kubeconfig
+    is_in_cluster: None takes the service account in a Pod, elsewhere the kubeconfig
     (KUBECONFIG, or ~/.kube/config); context: of the kubeconfig, None for its current one.
     Raises UserError where there is no such configuration.
     """
     try:
         import httpx2
-        from lightkube.config.client_adapter import Client, ConnectionParams
+        from lightkube.config.client_adapter import ConnectionParams
     except ImportError as error:
         raise UserError(
             f"the cluster client is not installed ({error.name} is missing)",
@@ -41,7 +43,11 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     try:
         config = _config(is_in_cluster, context)
-        session = Client(config, ConnectionParams(timeout=timeout))
+        parameters = ConnectionParams(timeout=timeout).httpx_params(config)
+        # From 3.13 on Python would refuse the authorities of many clusters (EKS among them),
+        # which have no key identifiers; kubectl and everything else in Go takes them.
+        parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
+        session = httpx2.Client(**parameters)
     except Exception as error:
         # lightkube lets through whatever a wrong file raises: KeyError, YAMLError, SSLError ...
         raise UserError(
@@ -52,14 +58,12 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
 
 
 def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
-    import os
-
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
+    if is_in_cluster is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        is_in_cluster = True  # a Pod without a token is told so, not that a file is missing
     if is_in_cluster:
         found = KubeConfig.from_service_account()
-    elif is_in_cluster is None and context is None:
-        found = KubeConfig.from_env()
     else:
         found = KubeConfig.from_file(os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
     config = found.get(context)

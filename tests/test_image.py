@@ -1,0 +1,433 @@
+"""The Dockerfile, as far as it can be proved without a container engine.
+
+Its rules are read from its text. Its build stage is replayed in a folder, with PyPI; and what comes
+out of that is run as the Job's Pod runs it, where this machine lets one do so (Linux, as root).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from functools import cache
+from importlib.metadata import requires
+from importlib.util import cache_from_source
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from postrender import __version__
+from postrender.attacher_job import (
+    HOOK,
+    AttachedWorkload,
+    AttachSet,
+    attacher_objects,
+    default_image,
+)
+from postrender.objects import Identity
+from postrender.settings import AttacherSettings
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK_FILES = ("docker/requirements.txt", "docker/build-requirements.txt")
+VENV = "/opt/postrender"
+PINNED_SLIM = re.compile(r"python:3\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?")
+INSTALLERS = re.compile(r"\b(pip3?|apt|apt-get|apk|curl|wget|uv)\b")
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+# What a Python needs of the machine, besides itself.
+SYSTEM_FOLDERS = ("/etc", "/lib", "/lib64", "/proc", "/usr")
+TIMEOUT = 60
+
+# Of nobody: its key was thrown away. Like that of EKS, it has no key identifiers.
+CA = """\
+-----BEGIN CERTIFICATE-----
+MIIBQTCB56ADAgECAhRY2Cc68/XsSXQ+KObRj61QXU3HjjAKBggqhkjOPQQDAjAV
+MRMwEQYDVQQDDAprdWJlcm5ldGVzMCAXDTI2MTEyMTEyMjYwNloYDzIxMjYxMDI4
+MTIyNjA2WjAVMRMwEQYDVQQDDAprdWJlcm5ldGVzMFkwEwYHKoZIzj0CAQYIKoZI
+zj0DAQcDQgAEoGaf+XZGokwDRhKqRi3nQrcWDTkGUSei/Qhl4nqi8gPx7T/GJzo7
+le4+BBBy3dLZv7qje0HhxWPa1xjPFF4cuaMTMBEwDwYDVR0TAQH/BAUwAwEB/zAK
+BggqhkjOPQQDAgNJADBGAiEAjkAqaJzIB40x3DDwzPVOicmhNz6+uerXETXUUvJn
+aFMCIQDzOpd/d40UKcDhKb93Bx5Nu4Ged/ZE4Jpm7x7XKEl/eQ==
+-----END CERTIFICATE-----
+"""
+
+
+# Reading the Dockerfile
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One FROM with what follows it. steps: (instruction, argument) in their order."""
+
+    base: str
+    steps: tuple[tuple[str, str], ...]
+
+    def all(self, instruction: str) -> list[str]:
+        """Return the arguments of each such instruction."""
+        return [argument for name, argument in self.steps if name == instruction]
+
+    def pairs(self, instruction: str) -> dict[str, str]:
+        """Return what ENV, ARG or LABEL instructions set."""
+        words = [word for text in self.all(instruction) for word in shlex.split(text)]
+        return dict(word.split("=", 1) for word in words)
+
+
+@cache
+def stages() -> tuple[Stage, ...]:
+    """Return the stages, with the arguments before the first put into their FROM."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    lines = text.replace("\\\n", "").splitlines()
+    arguments: dict[str, str] = {}
+    found: list[Stage] = []
+    for instruction, argument in (line.split(None, 1) for line in lines if line.strip()):
+        if instruction == "FROM":
+            base = argument.split()[0]
+            for name, value in arguments.items():
+                base = base.replace(f"${{{name}}}", value)
+            found.append(Stage(base, ()))
+        elif found:
+            found[-1] = replace(found[-1], steps=(*found[-1].steps, (instruction, argument)))
+        else:
+            name, value = argument.split("=", 1)
+            arguments[name] = value
+    return tuple(found)
+
+
+def copied(stage: Stage) -> list[str]:
+    """Return what a stage copies from the repository."""
+    lines = [line for line in stage.all("COPY") if not line.startswith("--from=")]
+    return [source for line in lines for source in line.split()[:-1]]
+
+
+def is_ignored(path: str) -> bool:
+    """Tell whether .dockerignore keeps a path out: the last line that matches it counts."""
+    ignored = False
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        pattern = line.lstrip("!")
+        if line.startswith("#") or not line:
+            continue
+        parents = ["/".join(path.split("/")[: n + 1]) for n in range(path.count("/") + 1)]
+        if any(fnmatch(f"/{parent}", f"/{pattern}".replace("/**/", "*/")) for parent in parents):
+            ignored = not line.startswith("!")
+    return ignored
+
+
+def pod_spec() -> Any:
+    """Return the spec of the appended Job's Pod."""
+    identity = Identity("argoproj.io", "Rollout", None, "a")
+    workload = AttachedWorkload(identity, "0123456789", (("configmap", "b"),), 0)
+    attach_set = AttachSet("a", None, (workload,), ())
+    job: Any = attacher_objects(attach_set, HOOK, AttacherSettings(), [])[-1]
+    return job["spec"]["template"]["spec"]
+
+
+def pins(name: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (package, version, how many hashes it has) of a lock file."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
+    for line in text.replace("\\\n", "").splitlines():
+        pin, *hashes = line.split()
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), line
+        package, version = pin.split("==")
+        yield package, version, len(hashes)
+
+
+# Rules
+
+
+def test_every_stage_is_on_a_pinned_slim_python() -> None:
+    assert len(stages()) == 2
+    assert len({stage.base for stage in stages()}) == 1, "else the venv finds another Python"
+    assert PINNED_SLIM.fullmatch(stages()[-1].base)
+
+
+def test_the_user_is_that_of_the_pod() -> None:
+    context = pod_spec()["securityContext"]
+    assert stages()[-1].all("USER") == [f"{context['runAsUser']}:{context['runAsGroup']}"]
+    assert context["runAsNonRoot"]
+    assert context["runAsUser"] > 0
+
+
+def test_the_pod_only_adds_arguments_to_the_entry_point() -> None:
+    container = pod_spec()["containers"][0]
+    assert "command" not in container
+    assert container["args"][0] == "attach"
+    assert entry_point() == [f"{VENV}/bin/postrender"]
+
+
+def entry_point() -> list[str]:
+    (text,) = stages()[-1].all("ENTRYPOINT")
+    words = json.loads(text)
+    assert isinstance(words, list), "a shell would be between the Pod and the process"
+    return words
+
+
+def test_the_final_stage_installs_nothing() -> None:
+    final = stages()[-1]
+    assert not [line for line in final.all("RUN") if INSTALLERS.search(line)]
+    assert final.all("COPY") == [f"--from=build {VENV} {VENV}"]
+    assert not final.all("ADD")
+    names = [name for name, _ in final.steps]
+    assert "RUN" not in names[names.index("USER") :]
+
+
+def test_what_is_copied_is_there_and_nothing_else_is_sent() -> None:
+    sources = copied(stages()[0])
+    assert sources
+    for source in sources:
+        assert (ROOT / source).exists(), source
+        assert not is_ignored(source), source
+    for name in (".git/config", ".venv/bin/python", "tests/conftest.py", "examples/chart"):
+        assert is_ignored(name), name
+    assert is_ignored("postrender/__pycache__/cli.pyc")
+    assert is_ignored("postrender/attach/__pycache__")
+    assert not is_ignored("postrender/attach/run.py")
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    version = stages()[-1].pairs("ARG")["VERSION"]
+    assert version == __version__
+    assert default_image() == f"postrender:{version}"
+    assert f"--tag {default_image()} ." in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_labels_are_those_of_oci() -> None:
+    labels = stages()[-1].pairs("LABEL")
+    prefix = "org.opencontainers.image."
+    names = ("title", "description", "licenses", "version", "source")
+    assert set(labels) == {prefix + name for name in names}
+    assert labels[f"{prefix}licenses"] == "Apache-2.0"
+
+
+@pytest.mark.parametrize("name", LOCK_FILES)
+def test_every_pin_has_its_hashes(name: str) -> None:
+    assert all(hashes for _, _, hashes in pins(name))
+    assert "://" not in (ROOT / name).read_text()
+
+
+def test_the_lock_file_has_what_the_package_asks_for() -> None:
+    locked = {package: version for package, version, _ in pins(LOCK_FILES[0])}
+    for requirement in map(Requirement, requires("postrender") or []):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": "attach"}):
+            name = canonicalize_name(requirement.name)
+            assert requirement.specifier.contains(locked[name]), f"make it again: {requirement}"
+
+
+# Replay
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the build stage has made in a folder. path: of the virtual environment there."""
+
+    path: Path
+
+    def run(self, command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str, str]:
+        """Run a command in the jail; return its exit code, stdout and stderr."""
+        pod = {**stages()[-1].pairs("ENV"), "PATH": PATH, **variables}
+        mounts = [*SYSTEM_FOLDERS, sys.base_prefix, str(self.path)]
+        there = [folder for folder in dict.fromkeys(mounts) if os.path.isdir(folder)]
+        user = stages()[-1].all("USER")[0].split(":")
+        jail = self.path.parent / "jail"
+        jail.mkdir(exist_ok=True)
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-euc", JAIL, "jail", jail, *user, *there, "--", *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=pod,
+            timeout=TIMEOUT,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def entry(self) -> str:
+        """Return where the entry point is."""
+        return entry_point()[0].replace(VENV, str(self.path))
+
+
+# A root of its own: the folders named and a service account, all of it read-only. The kubelet
+# gives the token to the Pod's user only. The command then runs as that user, without capabilities.
+JAIL = f"""
+root=$1 user=$2 group=$3; shift 3
+mount -t tmpfs -o mode=755 jail "$root"
+account=$root{SERVICE_ACCOUNT}
+mkdir -p "$account"
+mkdir -m 1777 "$root/tmp"
+printf %s a-token > "$account/token"
+printf %s a-namespace > "$account/namespace"
+printf %s '{CA}' > "$account/ca.crt"
+chmod 600 "$account/token"
+chown "$user:$group" "$account/token"
+while [ "$1" != -- ]; do
+  [ -d "$root$1" ] || mkdir -p "$root$1"
+  mount --bind "$1" "$root$1"
+  mount -o remount,bind,ro "$root$1"
+  shift
+done
+shift
+mount -o remount,ro "$root"
+cd /
+exec chroot "$root" setpriv --reuid "$user" --regid "$group" --clear-groups --no-new-privs \\
+  --bounding-set -all --inh-caps -all -- "$@"
+"""
+
+# Whether it is what it should be: nothing may be written anywhere, by nobody in particular.
+PROBE = """
+import json, os, sys
+def can_write(folder):
+    try:
+        open(os.path.join(folder, "probe"), "w").close()
+    except OSError as error:
+        return error.strerror
+    return True
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(json.dumps({
+    "ids": [os.getuid(), os.getgid(), *os.getgroups()],
+    "capabilities": [int(status[name], 16) for name in ("CapEff", "CapPrm", "CapBnd")],
+    "read_only": all(os.statvfs(folder).f_flag & os.ST_RDONLY for folder in sys.argv[1:]),
+    "write": sorted({can_write(folder) for folder in sys.argv[1:]}),
+}))
+"""
+
+# As the entry point does it, but with less patience. Tells what would have been written.
+IMPATIENT = """
+import os, sys
+def tell(event, args):
+    flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+    if event == "open" and isinstance(args[2], int) and args[2] & flags or event == "os.mkdir":
+        os.write(2, f"written: {args}\\n".encode())
+sys.addaudithook(tell)
+from postrender.attach import client
+client.PATIENCE_SECONDS = 0.5
+from postrender.__main__ import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
+    """Replay the build stage."""
+    folder = tmp_path_factory.mktemp("image")
+    if sys.version_info < (3, 11):
+        pytest.skip("the lock file's packages need Python 3.11")
+    tools = folder / "tools"
+    subprocess.run([sys.executable, "-m", "venv", tools], check=True, timeout=TIMEOUT)
+    _skip_without_index(tools, folder)
+    stage = stages()[0]
+    source, venv = folder / "src", folder / "postrender"
+    source.mkdir()
+    path = f"{tools}/bin{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, **stage.pairs("ENV"), "PATH": path}
+    for name, argument in stage.steps:
+        if name == "COPY":
+            _copy(argument.split()[:-1], source)
+        elif name == "RUN":
+            _run(argument.replace(VENV, str(venv)), source, variables)
+    return Image(venv)
+
+
+def _skip_without_index(tools: Path, folder: Path) -> None:
+    package = next(pins(LOCK_FILES[1]))[0]
+    options = ["-q", "--no-deps", "--no-cache-dir", "--retries", "0", "--timeout", "10", "--dest"]
+    command = [str(tools / "bin" / "pip"), "download", *options, str(folder / "probe"), package]
+    if subprocess.run(command, capture_output=True, timeout=TIMEOUT).returncode:
+        pytest.skip("PyPI cannot be reached")
+
+
+def _copy(sources: Sequence[str], target: Path) -> None:
+    """Copy what the build would be sent."""
+    for source in sources:
+        if (ROOT / source).is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / source, target / source, ignore=ignore)
+        else:
+            shutil.copy(ROOT / source, target)
+
+
+def _run(script: str, folder: Path, variables: Mapping[str, str]) -> None:
+    command = ["sh", "-euc", script]
+    done = subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert not done.returncode, f"{script}\n{done.stdout}{done.stderr}"
+
+
+@pytest.fixture(scope="module")
+def pod(image: Image) -> Image:
+    """Return the image where it can be jailed; skip where not."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root on Linux can make a read-only root and become another user")
+    missing = [
+        name for name in ("unshare", "setpriv", "chroot") if not shutil.which(name, path=PATH)
+    ]
+    if missing:
+        pytest.skip(f"{missing[0]} is not installed")
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "probe", str(image.path.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+    return image
+
+
+def test_replay_leaves_only_what_runs(image: Image) -> None:
+    (packages,) = image.path.glob("lib/python3.*/site-packages")
+    assert not list(packages.glob("pip*"))
+    assert not list(image.path.glob("bin/pip*"))
+    # Byte code is there for each module, and all of it may be read by anybody.
+    sources = [str(path) for path in packages.rglob("*.py")]
+    assert sources
+    assert all(os.path.exists(cache_from_source(source)) for source in sources)
+    assert all(path.stat().st_mode & 0o444 == 0o444 for path in packages.rglob("*.py*"))
+    assert (packages / "postrender" / "config.schema.json").is_file()
+    assert list(packages.glob("postrender-*.dist-info/licenses/LICENSE"))
+
+
+def test_replay_is_as_constrained_as_the_pod(pod: Image) -> None:
+    python = f"{pod.path}/bin/python"
+    command = [python, "-c", PROBE, "/", "/tmp", str(pod.path), SERVICE_ACCOUNT]
+    code, output, errors = pod.run(command, {})
+    assert not code, errors
+    context = pod_spec()["securityContext"]
+    assert json.loads(output) == {
+        "ids": [context["runAsUser"], context["runAsGroup"]],
+        "capabilities": [0, 0, 0],
+        "read_only": True,
+        "write": ["Read-only file system"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [(["--version"], f"version {__version__}"), (["attach", "--help"], "-workload")],
+)
+def test_replay_runs_in_the_pod(pod: Image, arguments: list[str], expected: str) -> None:
+    code, output, errors = pod.run([pod.entry(), *arguments], {})
+    assert (code, errors) == (0, "")
+    assert expected in output
+
+
+def test_replay_fails_in_the_pod_without_an_api_server(pod: Image) -> None:
+    arguments = ["attach", "-set", "x", "-workload", "Rollout/a@0123456789=configmap/b"]
+    with socket.socket() as closed:  # bound, but nothing listens
+        closed.bind(("127.0.0.1", 0))
+        host, port = closed.getsockname()
+        variables = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": str(port)}
+        command = [f"{pod.path}/bin/python", "-c", IMPATIENT, *arguments]
+        code, output, errors = pod.run(command, variables)
+    assert (code, output) == (1, ""), errors
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert all(set(line) == {"level", "msg", "time"} for line in lines)
+    assert "in namespace a-namespace" in lines[0]["msg"]
+    (failure,) = [line["msg"] for line in lines if line["level"] == "error"]
+    assert "Connection refused" in failure
+    assert "check the network and that the API server runs" in failure
