@@ -15,6 +15,7 @@ from postrender import __version__
 from postrender.attach.adopt import adopt, find_originals
 from postrender.attach.client import Client
 from postrender.attach.connect import connect
+from postrender.attach.failures import settle
 from postrender.attach.kinds import ROLLOUTS
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.log import ALIASES, LEVELS, Log
@@ -26,7 +27,7 @@ from postrender.attach.request import (
     parse_seconds,
     parse_workload,
 )
-from postrender.attach.run import attach, settle
+from postrender.attach.run import attach
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from postrender.attach.client import Client
+from postrender.attach.kinds import JOBS
 from postrender.attach.live import Object
-from postrender.items import SYNC_WAVE_ANNOTATION
+from postrender.attach.log import Log
+from postrender.items import MANAGED_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.objects import strings_at
 from postrender.paths import value_at
 
@@ -64,3 +67,11 @@ def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[At
         for job in jobs
         if job.is_finished and job.wave == own.wave and job.created <= own.created
     ]
+
+
+def delete_superseded(client: Client, set_name: str, arguments: Sequence[str], log: Log) -> None:
+    """Delete the finished Jobs of a set that the one which runs supersedes. Raises ApiError."""
+    found, _ = client.list_all(JOBS, read_job, f"{MANAGED_LABEL}={set_name}")
+    for job in superseded(found, arguments):
+        if client.delete(JOBS, job.name, {"uid": job.uid}):
+            log.info(f"Job/{job.name} is deleted: it has ended and a newer one ran")

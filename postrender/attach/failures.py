@@ -1,0 +1,87 @@
+"""What is not as it should be at the end of a run, told in the log and as an Event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from postrender.attach.arrival import Arrival
+from postrender.attach.client import ApiError, Client
+from postrender.attach.events import record
+from postrender.attach.log import Log
+from postrender.attach.reconcile import Live
+from postrender.attach.request import Name, WantedWorkload
+
+# The uid that each workload bears now, "" where it does not exist.
+Uids = Mapping[WantedWorkload, str]
+
+
+class Failure(NamedTuple):
+    """Something that is not as it should be at the end.
+
+    workloads: those it is about, each with its uid, "" where it does not exist;
+    is_forbidden: whether a permission is missing.
+    """
+
+    reason: str
+    workloads: tuple[tuple[WantedWorkload, str], ...] = ()
+    is_forbidden: bool = False
+
+
+def not_arrived(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
+    """Yield what had not come by the deadline."""
+    for wanted, pending in arrival.pending.items():
+        yield Failure(pending.reason, ((wanted, uids[wanted]),))
+    yield from _missing(arrival.missing, arrival, uids, "does not exist: apply again")
+
+
+def made_anew(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
+    """Yield the workloads that went while the run looked after them."""
+    for wanted, holder in arrival.workloads.items():
+        if uids[wanted] != holder.uid:
+            state = "was made anew" if uids[wanted] else "is gone"
+            reason = f"{wanted} {state} meanwhile: apply again"
+            yield Failure(reason, ((wanted, uids[wanted]),))
+
+
+def gone(missing: Sequence[Name], arrival: Arrival, uids: Uids) -> Iterator[Failure]:
+    """Yield the revisions that went with a workload which was deleted and made anew."""
+    names = [name for name in missing if name not in arrival.missing]
+    yield from _missing(names, arrival, uids, "is gone: apply again")
+
+
+def unreadable(live: Live) -> Iterator[Failure]:
+    """Yield the kinds that may not be read."""
+    if live.unreadable:
+        kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
+        reason = f"{kinds} may not be listed: nothing is marked or deleted; check the Role"
+        yield Failure(reason, is_forbidden=True)
+
+
+def _missing(names: Sequence[Name], arrival: Arrival, uids: Uids, what: str) -> Iterator[Failure]:
+    if names:
+        listed = ", ".join(f"{kind}/{name}" for kind, name in names)
+        about = [wanted for wanted in arrival.wanted if set(names) & set(wanted.names)]
+        yield Failure(f"{listed} {what}", tuple((wanted, uids[wanted]) for wanted in about))
+
+
+def settle(client: Client, failures: Sequence[Failure], log: Log, *, fails: bool) -> int:
+    """Tell of failures, in the log and as Events; return the exit code.
+
+    fails: whether a failure that could be recorded is one of the process, too.
+    """
+    are_recorded = [_tell(client, failure, log) for failure in failures]
+    is_forbidden = any(failure.is_forbidden for failure in failures)
+    return int(bool(failures) and (fails or is_forbidden or not all(are_recorded)))
+
+
+def _tell(client: Client, failure: Failure, log: Log) -> bool:
+    """Tell of a failure, and return whether it could be recorded as an Event."""
+    log.error(failure.reason)
+    try:
+        for wanted, uid in failure.workloads:
+            record(client, wanted, uid, "Warning", "AttachFailed", failure.reason)
+    except ApiError as error:
+        log.error(str(error))
+        return False
+    return True
