@@ -124,7 +124,7 @@ def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[
         link.target.key
         for links in choices.links.values()
         for link in links
-        if link.can_follow and link.is_out_of_sight
+        if link.is_out_of_sight
     }
     for key, name in choices.names.items():
         own = revision_edits(

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 Fact = TypeVar("Fact")
 
 PAGE_SIZE = 500
+# How often a list is begun anew because its pages expire.
+LIST_TRIES = 5
 # How long a request is tried again while the API server is away, busy or broken.
 PATIENCE_SECONDS = 60.0
-# A Role that was applied just before a run may not be in force when it starts.
+# A Role that was applied just before a run may not be in force when it starts, and a restarted API
+# server knows no Role at first.
 FORBIDDEN_PATIENCE_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 # Beside the codes of HTTP: what an ApiError bears where there was no answer.
 _NO_ANSWER, _UNTRUSTED = 0, -1
-FORBIDDEN = 403
+_UNAUTHORIZED, FORBIDDEN = 401, 403
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
 _PASSING = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -42,7 +45,7 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 _REMEDIES = {
     _NO_ANSWER: "check the network and that the API server runs",
     _UNTRUSTED: "check the certificate authority that the kubeconfig names",
-    401: "check the token or certificate",
+    _UNAUTHORIZED: "check the token or certificate",
     FORBIDDEN: "check the Role and RoleBinding in this namespace",
 }
 
@@ -68,7 +71,7 @@ class Client:
         self._session = session
         self._manager = {"fieldManager": manager}
         self._tell = tell
-        self._started = time.monotonic()
+        self._reached = time.monotonic()
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
@@ -81,30 +84,47 @@ class Client:
         Nothing and "" where the cluster has no such kind. selector: a label selector.
         Raises ApiError.
         """
+        for _ in range(LIST_TRIES):
+            found = self._list(resource, read, selector)
+            if found is not None:
+                return found
+            # A page came too late, and what it was a part of is gone: from the start again.
+            time.sleep(_FIRST_PAUSE_SECONDS)
+        what = f"cannot list {resource.plural} in namespace {self.namespace}"
+        raise ApiError(_GONE, f"{what}: {_GONE} its pages expire before they are read")
+
+    def _list(
+        self, resource: Resource, read: Callable[[Object], Fact], selector: str
+    ) -> tuple[list[Fact], str] | None:
+        """Return what list_all does, or None where a page has expired."""
+        facts: list[Fact] = []
+        version = ""
         try:
-            return self._list(resource, read, selector)
+            for metadata, items in self._pages(resource, selector):
+                facts.extend(map(read, items))
+                version = metadata.get("resourceVersion") or ""
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return [], ""
             if error.status != _GONE:
                 raise
-            # A page came too late, and what it was a part of is gone: from the start again.
-            return self.list_all(resource, read, selector)
+            return None
+        return facts, version
 
-    def _list(
-        self, resource: Resource, read: Callable[[Object], Fact], selector: str
-    ) -> tuple[list[Fact], str]:
+    def _pages(
+        self, resource: Resource, selector: str
+    ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
+        """Yield metadata and items of each page of a list."""
         accept = _METADATA_ONLY if resource in REVISED else "application/json"
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
-        facts: list[Fact] = []
         while True:
             what = f"list {resource.plural}"
             answer = self._send("GET", self._url(resource), what, parameters, accept=accept)
-            facts.extend(read(item) for item in answer.get("items") or ())
             metadata = answer.get("metadata") or {}
+            yield metadata, answer.get("items") or []
             parameters["continue"] = metadata.get("continue") or ""
             if not parameters["continue"]:
-                return facts, metadata.get("resourceVersion") or ""
+                return
 
     def watch(
         self, resource: Resource, version: str, seconds: float
@@ -204,6 +224,7 @@ class Client:
                 delay = max(delay, _retry_after(answer))
             except _transport_errors() as problem:
                 error = self._no_answer(problem, what)
+                self._reached = time.monotonic()
             if time.monotonic() + delay > self._give_up_at(error.status, method, started):
                 raise error
             if pause == _FIRST_PAUSE_SECONDS:
@@ -215,7 +236,8 @@ class Client:
         """Return until when a request, first sent at `started`, is tried again (monotonic)."""
         if status in _PASSING or (status == _CONFLICT and method == "PATCH"):
             return started + PATIENCE_SECONDS
-        return self._started + FORBIDDEN_PATIENCE_SECONDS if status == FORBIDDEN else 0
+        is_unknown = status in (_UNAUTHORIZED, FORBIDDEN)
+        return self._reached + FORBIDDEN_PATIENCE_SECONDS if is_unknown else 0
 
     def _no_answer(self, problem: Exception, what: str) -> ApiError:
         reason = str(problem) or type(problem).__name__

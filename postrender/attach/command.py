@@ -86,11 +86,12 @@ def run_adopt(
     Raises UserError.
     """
     originals = find_originals(inventory)
+    log = Log("warning", is_json=False)
     connection = connect(is_in_cluster(), context)
     lines = []
     for own in dict.fromkeys(original.namespace for original in originals):
         here = own or namespace or connection.namespace
-        client = Client(connection.session, here, ADOPTER, open_log().warning)
+        client = Client(connection.session, here, ADOPTER, log.warning)
         chosen = [original for original in originals if original.namespace == own]
         lines += [f"namespace {here}: {line}" for line in adopt(client, chosen, is_dry=is_dry)]
     return lines

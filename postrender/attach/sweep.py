@@ -16,25 +16,26 @@ from postrender.revision import fits_content
 
 def sweep(client: Client, request: AttachRequest, live: Live, set_name: str, log: Log) -> None:
     """Delete what `live` shows to be unused for long enough. Raises ApiError."""
-    if not set_name or not any(not why for _, why in _unused(live, request, set_name)):
+    doomed = set()
+    for revision, why in _unused(live, request, set_name):
+        if why:
+            log.info(f"{revision} is unused, and kept: {why}")
+        else:
+            doomed.add(revision.key)
+    if not doomed:
         return
     # Everything is read again just before: what was written since the first look took its time.
-    seen = read_revisions(client, request)
-    live = read_live(client, seen)
+    live = read_live(client, read_revisions(client, request))
     for revision, why in _unused(live, request, set_name):
-        reason = why or _why_edited(client, revision)
-        if reason:
-            log.info(f"{revision} is unused, and kept: {reason}")
-        elif _delete(client, revision):
-            log.info(f"{revision} is deleted: nothing names it since {revision.unused_since}")
-        else:
-            log.info(f"{revision} is gone or has changed, and left alone")
+        if revision.key in doomed:
+            log.info(f"{revision} {_delete(client, revision, why)}")
 
 
 def report_unused(live: Live, request: AttachRequest, set_name: str, log: Log) -> None:
     """Tell what a sweep would delete or keep."""
     for revision, why in _unused(live, request, set_name):
-        log.info(f"{revision} is unused: {why or 'a run that prunes would delete it'}")
+        state = f"and kept: {why}" if why else "a run that prunes would delete it"
+        log.info(f"{revision} is unused, {state}")
 
 
 def _unused(live: Live, request: AttachRequest, set_name: str) -> list[tuple[Revision, str]]:
@@ -55,6 +56,12 @@ def _why_edited(client: Client, revision: Revision) -> str:
     return "its content no longer fits its name, so someone has edited it"
 
 
-def _delete(client: Client, revision: Revision) -> bool:
+def _delete(client: Client, revision: Revision, why_kept: str) -> str:
+    """Delete a revision unless there is a reason to keep it; return what became of it."""
+    reason = why_kept or _why_edited(client, revision)
+    if reason:
+        return f"is unused, and kept: {reason}"
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
-    return client.delete(revision.resource, revision.name, preconditions)
+    if client.delete(revision.resource, revision.name, preconditions):
+        return f"is deleted: nothing has named it since {revision.unused_since}"
+    return "is gone or has changed, and left alone"

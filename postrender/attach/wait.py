@@ -15,10 +15,9 @@ from postrender.attach.request import AttachRequest, WantedWorkload
 from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
-# After this long everything is listed again, so that nothing hangs on one watch.
-WATCH_SECONDS = 10.0
-# ConfigMaps are not watched: one that is missing is looked for this often.
-POLL_SECONDS = 2.0
+# After so long everything is listed again: nothing hangs on one watch, and ConfigMaps, which are
+# not watched, are looked for. Soon at first, then less and less often.
+FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
 # A watch that ends at once is broken, and must not be asked for again at once.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
@@ -29,7 +28,7 @@ def wait(client: Client, request: AttachRequest, deadline: float, log: Log) -> A
     Until then what is there is pinned: its workload owns a revision before anything else is known.
     Raises ApiError.
     """
-    is_told = False
+    seconds = FIRST_SECONDS
     while True:
         watched = Watched(client)
         arrival = look(request, watched, read_revisions(client, request).revisions)
@@ -39,16 +38,18 @@ def wait(client: Client, request: AttachRequest, deadline: float, log: Log) -> A
         send(client, pin(arrival.revisions, arrival.workloads_of), log)
         if remaining <= 0:
             return arrival
-        if not is_told:
+        if seconds == FIRST_SECONDS:
             for reason in arrival.reasons:
                 log.info(f"waiting for at most {remaining:.0f} s: {reason}")
-            is_told = True
-        longest = POLL_SECONDS if arrival.missing else WATCH_SECONDS
-        _watch(watched, arrival, min(longest, remaining))
+        _watch(watched, arrival, min(seconds, remaining))
+        seconds = min(2 * seconds, LONGEST_SECONDS)
 
 
 def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
-    """Watch one kind after another until all workloads have arrived, for some seconds at most."""
+    """Watch one kind after another until all workloads have arrived, for some seconds at most.
+
+    Where a revision is missing it takes the whole time.
+    """
     started = time.monotonic()
     ends = started + seconds
     for wanted in arrival.pending:

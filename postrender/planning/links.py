@@ -38,10 +38,12 @@ class Link(NamedTuple):
 
     @property
     def is_out_of_sight(self) -> bool:
-        """Tell whether the attacher cannot see the reference among the live workloads."""
+        """Tell whether it will name the revision where the attacher does not look."""
         workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
         is_seen = workload is not None and workload.is_namespaced
-        return self.reference.rule.family == OUTSIDE or not is_seen
+        family = self.reference.rule.family
+        follows = self.source.is_rewritable and family != RBAC
+        return follows and (family == OUTSIDE or not is_seen)
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
