@@ -57,7 +57,7 @@ demo: $(READY)
 	@echo 'The whole output is in $(CACHE)/demo.yaml.'
 
 test: $(READY)
-	@$(RUN) pytest -n 2
+	@$(RUN) pytest -n 4
 
 # A real Kubernetes, Argo Rollouts and both Helms, built from the Go module proxy. Needs Go.
 e2e: $(READY)

@@ -141,7 +141,9 @@ class Api:
 
     # Waiting
 
-    def wait_for(self, predicate: Callable[[], T | None], message: str = "", timeout: float = 30) -> T:
+    def wait_for(
+        self, predicate: Callable[[], T | None], message: str = "", timeout: float = 30
+    ) -> T:
         """Call `predicate` until it returns something true, and return that.
 
         An answer of the API that is an error, no answer, and a field that is not there yet count

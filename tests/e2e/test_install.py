@@ -8,14 +8,34 @@ from tests.e2e.api import Api
 from tests.e2e.looks import owners, revision_with, wait_for_attachers
 from tests.e2e.releases import Release
 
+# One ConfigMap for each way in which a Pod names one.
+WAYS = ("env", "env-from", "projected", "volume")
+PROJECTED = {"sources": [{"configMap": {"name": "projected"}}]}
+VALUES = {
+    "configMaps": {way: {"way": way} for way in WAYS},
+    "workloads": [
+        {
+            "name": "app",
+            "kind": "Rollout",
+            "envFrom": ["env-from"],
+            "env": [{"configMap": "env", "key": "way"}],
+            "podSpec": {
+                "volumes": [
+                    {"name": "one", "configMap": {"name": "volume"}},
+                    {"name": "two", "projected": PROJECTED},
+                ]
+            },
+        }
+    ],
+}
+
 
 @pytest.mark.parametrize("mode", ["hook", "job"])
 def test_a_first_install_is_attached(release: Release, api: Api, mode: str) -> None:
     release.config["attacher"]["mode"] = mode
-    release.install()
+    release.install(VALUES)
     wait_for_attachers(api)
     [replica_set] = api.names("ReplicaSet")
-    assert owners(revision_with(api, greeting="hello")) == [
-        f"ReplicaSet/{replica_set}",
-        "Rollout/app",
-    ]
+    for way in WAYS:
+        found = owners(revision_with(api, way=way))
+        assert found == [f"ReplicaSet/{replica_set}", "Rollout/app"]

@@ -1,0 +1,316 @@
+"""Coming from plain Helm, or from the original configmap-attacher."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import attachers
+from tests.e2e.again import access_of, adopt, greetings, pass_grace_time, replace_pod
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import Cluster, ControlPlane
+from tests.e2e.kubelet import StandIn
+from tests.e2e.looks import (
+    MANAGED,
+    apply_attached,
+    contents,
+    owners,
+    revision_with,
+    wait_for_attachers,
+    wait_for_phase,
+)
+from tests.e2e.namespaces import make_namespace
+from tests.e2e.releases import Release, Values
+from tests.e2e.rollouts import promote
+
+OLD: Values = {}
+NEW: Values = {"configMaps": {"app-config": {"greeting": "bye"}}, "revisionHistoryLimit": 0}
+
+
+def install_plainly(release: Release, api: Api, values: Values = OLD) -> None:
+    """Install the chart by Helm alone, as it was before there was postrender."""
+    release.postrender = False
+    release.install(values)
+    release.postrender = True
+    if not values:
+        wait_for_phase(api, "Healthy")
+
+
+def rendered(release: Release, values: Values = NEW) -> str:
+    """Return what `helm template | postrender` prints."""
+    return release.render(release.template(values))
+
+
+def restart_old_pods(api: Api) -> None:
+    """Delete the Pods of the old revision, as when their node goes away."""
+    old = [pod for pod in api.list("Pod", labels="app=app") if names_original(pod)]
+    assert old
+    for pod in old:
+        replace_pod(api, pod["metadata"]["name"])
+
+
+def names_original(pod: Json) -> bool:
+    """Tell whether a Pod mounts the ConfigMap by its base name."""
+    volumes = pod["spec"].get("volumes", [])
+    return any(it.get("configMap", {}).get("name") == "app-config" for it in volumes)
+
+
+# Adopt
+
+
+def test_old_pods_keep_their_content_through_the_first_canary(
+    release: Release, api: Api, plane: ControlPlane
+) -> None:
+    install_plainly(release, api)
+    done = adopt(plane, api, rendered(release))
+    assert done.returncode == 0, done.stderr
+    assert f"namespace {api.namespace}: ConfigMap/app-config: adopted, named by Pod/" in done.stdout
+    attacher = apply_attached(api, lambda: release.upgrade(NEW))
+    wait_for_phase(api, "Paused")
+    restart_old_pods(api)
+    api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+    [old] = [it for it in api.list("ReplicaSet") if names_original(it["spec"]["template"])]
+    replica_set = f"ReplicaSet/{old['metadata']['name']}"
+    assert owners(api.get("ConfigMap", "app-config")) == [replica_set, "Rollout/app"]
+    # The canary is over, and its history is of no more interest.
+    promote(api)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
+    pass_grace_time(plane, api, attacher)
+    assert greetings(api) == ["bye"]
+    assert not api.find("ConfigMap", "app-config")
+
+
+def test_without_adopt_old_pods_do_not_come_back(release: Release, api: Api) -> None:
+    install_plainly(release, api)
+    apply_attached(api, lambda: release.upgrade(NEW))
+    wait_for_phase(api, "Paused")
+    assert not api.find("ConfigMap", "app-config")
+    restart_old_pods(api)
+    why = 'configmap "app-config" not found'
+    api.wait_for(lambda: [it for it in api.list("Pod") if why in str(it["status"])], "it waits")
+
+
+@pytest.mark.parametrize("release", ["helm4"], indirect=True)
+def test_a_release_that_was_adopted_goes_on_without_conflicts(
+    release: Release, api: Api, plane: ControlPlane
+) -> None:
+    install_plainly(release, api)
+    adopt(plane, api, rendered(release))
+    # Back to plain Helm, which applies the original again, then on with postrender.
+    release.postrender = False
+    release.upgrade({"replicas": 3})
+    release.postrender = True
+    apply_attached(api, lambda: release.upgrade(NEW))
+    apply_attached(api, lambda: release.upgrade(OLD))
+    assert api.find("ConfigMap", "app-config")
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_a_dry_run_of_adopt_writes_nothing(release: Release, api: Api, plane: ControlPlane) -> None:
+    install_plainly(release, api)
+    before = api.get("ConfigMap", "app-config")
+    done = adopt(plane, api, rendered(release), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "ConfigMap/app-config: would be adopted, named by Pod/" in done.stdout
+    assert api.get("ConfigMap", "app-config") == before
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_a_second_adopt_writes_nothing(release: Release, api: Api, plane: ControlPlane) -> None:
+    install_plainly(release, api)
+    adopt(plane, api, rendered(release))
+    before = api.get("ConfigMap", "app-config")
+    assert before["metadata"]["labels"][MANAGED] == "app-rollout-attach"
+    assert before["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    done = adopt(plane, api, rendered(release))
+    assert "ConfigMap/app-config: is adopted already" in done.stdout
+    assert api.get("ConfigMap", "app-config") == before
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_an_original_that_stays_in_the_output_cannot_be_protected(
+    release: Release, api: Api, plane: ControlPlane
+) -> None:
+    install_plainly(release, api)
+    before = api.get("ConfigMap", "app-config")
+    release.arguments = ["--keep-original"]
+    done = adopt(plane, api, rendered(release))
+    assert done.returncode == 0, done.stderr
+    [line] = done.stdout.splitlines()
+    assert "ConfigMap/app-config: cannot be protected: the output holds it" in line
+    pods = [pod for pod in api.names("Pod", labels="app=app") if f"Pod/{pod}" in line]
+    assert len(pods) == 2
+    assert api.get("ConfigMap", "app-config") == before
+
+
+@pytest.mark.parametrize("allowed", ["nothing", "to read"])
+def test_adopt_without_permission_says_which(
+    manifests: Release, api: Api, plane: ControlPlane, allowed: str
+) -> None:
+    rules = [{"apiGroups": [""], "resources": ["configmaps", "pods"], "verbs": ["list"]}]
+    make_account(api, "someone", rules if allowed == "to read" else [])
+    data = {"metadata": {"name": "app-config"}, "data": {"greeting": "hello"}}
+    before = api.create({"kind": "ConfigMap", **data})
+    access = access_of(plane, api, "someone")
+    done = adopt(plane, api, rendered(manifests), access=access)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    line = done.stderr.splitlines()[-1]
+    what = "patch configmaps/app-config" if allowed == "to read" else "list pods"
+    assert line.startswith(f"error: cannot {what} in namespace {api.namespace}: 403 ")
+    assert api.get("ConfigMap", "app-config") == before
+
+
+def test_a_base_name_that_is_not_in_the_cluster_needs_nothing(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    done = adopt(plane, api, rendered(manifests))
+    assert done.returncode == 0, done.stderr
+    expected = f"namespace {api.namespace}: ConfigMap/app-config: is not in the cluster"
+    assert done.stdout.startswith(expected)
+
+
+# The original configmap-attacher's command line
+
+READ = ["get", "list", "watch"]
+# What the original's chart lets it do.
+ORIGINAL_RULES: list[Json] = [
+    {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": READ},
+    {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": READ},
+    {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*READ, "patch"]},
+]
+# What it takes besides where admission lets only those change owners who may delete.
+MAY_DELETE: Json = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["delete"]}
+
+
+def make_account(api: Api, name: str, rules: list[Json]) -> None:
+    """Make a ServiceAccount with a Role of its own."""
+    metadata = {"metadata": {"name": name}}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": api.namespace}
+    api.create({"kind": "ServiceAccount", **metadata})
+    api.create({"kind": "Role", **metadata, "rules": rules})
+    api.create({"kind": "RoleBinding", **metadata, "roleRef": role, "subjects": [subject]})
+
+
+def start_original(api: Api, config_maps: str, *rules: Json) -> Json:
+    """Run a Job as the original's users wrote it, under its own RBAC; return its Pod."""
+    make_account(api, "attacher", [*ORIGINAL_RULES, *rules])
+    env = {
+        "IS_IN_CLUSTER": "false",
+        "LOG_LEVEL": "info",
+        "VERSION": "1.0.1",
+        "JOB_NAME": "attacher",
+    }
+    arguments = ["-rollout", "app", "-namespace", api.namespace, "-configmaps", config_maps]
+    container = {
+        "name": "attacher",
+        "image": "postrender:e2e",
+        "args": ["attach", *arguments],
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+    }
+    spec = {
+        "serviceAccountName": "attacher",
+        "restartPolicy": "Never",
+        "containers": [container],
+    }
+    template = {"metadata": {"labels": {"app.kubernetes.io/component": "attacher"}}, "spec": spec}
+    job = {"metadata": {"name": "attacher"}, "spec": {"backoffLimit": 0, "template": template}}
+    api.create({"kind": "Job", **job})
+    return api.wait_for(lambda: api.list("Pod", labels="job-name=attacher"), "it is made")[0]
+
+
+def numbered(number: int) -> Values:
+    """Return values with a ConfigMap that the chart itself gives another name each time."""
+    name = f"config-{number}"
+    workload = {"name": "app", "kind": "Rollout", "volume": [name]}
+    config = {"app-config": None, name: {"greeting": name}}
+    return {"configMaps": config, "workloads": [workload]}
+
+
+@pytest.fixture
+def lenient(tmp_path: Path) -> Iterator[ControlPlane]:
+    """Give a control plane where who may patch a ConfigMap may change its owners: the default."""
+
+    class Lenient(Cluster):
+        def _apiserver_flags(self) -> list[str]:
+            flags = super()._apiserver_flags()
+            return [flag for flag in flags if "OwnerReferencesPermissionEnforcement" not in flag]
+
+    with Lenient(tmp_path / "plane") as cluster, StandIn(cluster.plane):
+        yield cluster.plane
+
+
+def test_the_originals_job_attaches_what_it_is_given(lenient: ControlPlane, tmp_path: Path) -> None:
+    api = lenient.api()
+    api = api.within(make_namespace(api, "original"))
+    release = Release("helm3", lenient, api.namespace, tmp_path / "release")
+    release.postrender = False
+    release.apply(numbered(1))
+    wait_for_phase(api, "Healthy")
+    release.apply(numbered(2))
+    wait_for_phase(api, "Paused")
+    before = api.get("ConfigMap", "config-1")
+    pod = start_original(api, "config-2")
+    wait_for_attachers(api, "Succeeded")
+    assert owners(api.get("ConfigMap", "config-2")) == sorted(
+        ["Rollout/app", replica_set_naming(api, "config-2")]
+    )
+    assert api.get("ConfigMap", "config-1") == before
+    log = attachers.log(lenient, pod)
+    assert '"level": "warning"' in log
+    assert "deployments" in log
+    assert "may not be listed: nothing is marked or deleted" in log
+
+
+def replica_set_naming(api: Api, name: str) -> str:
+    """Return the one ReplicaSet whose template names a ConfigMap, as an owner is written."""
+    found = [it["metadata"]["name"] for it in api.list("ReplicaSet") if f"'{name}'" in str(it)]
+    assert len(found) == 1
+    return f"ReplicaSet/{found[0]}"
+
+
+def test_the_originals_job_waits_for_a_first_install(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    pod = start_original(api, "config-1", MAY_DELETE)
+    api.wait_for(lambda: "waiting for at most" in attachers.log(plane, pod), "it waits", 60)
+    manifests.postrender = False
+    manifests.apply(numbered(1))
+    wait_for_attachers(api, "Succeeded")
+    assert owners(api.get("ConfigMap", "config-1")) == sorted(
+        ["Rollout/app", replica_set_naming(api, "config-1")]
+    )
+
+
+def test_the_originals_job_finds_the_set_of_labelled_config_maps(
+    manifests: Release, api: Api
+) -> None:
+    manifests.config["attacher"]["enabled"] = False
+    manifests.apply(OLD)
+    wait_for_phase(api, "Healthy")
+    manifests.apply(NEW)
+    wait_for_phase(api, "Paused")
+    new = revision_with(api, greeting="bye")["metadata"]["name"]
+    old = revision_with(api, greeting="hello")["metadata"]["name"]
+    start_original(api, new, MAY_DELETE)
+    wait_for_attachers(api, "Succeeded")
+    for name in (old, new):
+        expected = sorted(["Rollout/app", replica_set_naming(api, name)])
+        assert owners(api.get("ConfigMap", name)) == expected
+
+
+def test_the_originals_role_is_told_to_be_too_small_where_owners_are_enforced(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    manifests.postrender = False
+    manifests.apply(numbered(1))
+    wait_for_phase(api, "Healthy")
+    pod = start_original(api, "config-1")
+    wait_for_attachers(api, "Failed")
+    log = attachers.log(plane, pod)
+    assert "cannot patch configmaps/config-1" in log
+    assert "check the Role and RoleBinding" in log

@@ -1,0 +1,537 @@
+"""Faults of the API server, of the network and of the process: runs converge, or fail cleanly."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.api import STRATEGIC, Api, Json
+from tests.e2e.cluster import Cluster, ControlPlane
+from tests.e2e.looks import (
+    UNUSED,
+    assert_nothing_is_missing,
+    named_by,
+    owners,
+    revision_with,
+    revisions,
+)
+from tests.e2e.namespaces import make_namespace
+from tests.e2e.proxy import Answer, Cut, Fault, Proxy, Request, expired_watch, status
+from tests.e2e.releases import Release
+from tests.e2e.runs import Run, Runner, arguments_of, create_all, parse
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+# What one namespace looks like: every revision with its owners, and whether it is marked.
+State = dict[str, tuple[list[str], bool]]
+
+FILES = ["app-config", "routes", "limits"]
+
+
+def chart(version: int = 1) -> dict[str, Any]:
+    """Return values: a Rollout with three ConfigMaps, of which one changes with the version."""
+    data = {name: {"greeting": name} for name in FILES}
+    data["app-config"] = {"greeting": f"version {version}"}
+    workload = {"name": "app", "kind": "Rollout", "volume": FILES}
+    return {"configMaps": data, "workloads": [workload], "replicas": 0}
+
+
+_rendered: dict[int, list[Json]] = {}
+
+
+def rendered(release: Release, version: int = 1) -> list[Json]:
+    """Return the objects of a version, rendered: the same in every namespace."""
+    if version not in _rendered:
+        _rendered[version] = parse(release.render(release.template(chart(version))))
+    return _rendered[version]
+
+
+def state(api: Api) -> State:
+    """Return what attach is to bring about; two runs that did the same are equal in this."""
+    return {
+        one["metadata"]["name"]: (owners(one), UNUSED in one["metadata"].get("annotations", {}))
+        for one in revisions(api)
+    }
+
+
+def base_of(obj: Json) -> str:
+    """Return the base name of a revision, "" of anything else."""
+    return str(obj["metadata"].get("annotations", {}).get("postrender/base-name", ""))
+
+
+class Scenario:
+    """A namespace in which one run has all there is to do, as often as one likes.
+
+    Three revisions in use, of which one is marked as unused and one has a stale owner, and one
+    that is unused for long enough to be deleted.
+    """
+
+    def __init__(self, plane: ControlPlane, release: Release, folder: Path) -> None:
+        self.api = plane.api(release.namespace)
+        self.runner = Runner(plane, release.namespace, folder / "runs")
+        first, second = rendered(release, 1), rendered(release, 2)
+        create_all(self.api, first)
+        old = self._replica_set("app-config", first)
+        create_all(self.api, second)
+        self._replica_set("app-config", second)
+        self.arguments = arguments_of(second, on_failure="fail")
+        maps = {
+            obj["metadata"]["name"]: obj for obj in [*first, *second] if obj["kind"] == "ConfigMap"
+        }
+        by_base = {base_of(obj): name for name, obj in maps.items()}
+        self._maps = maps
+        self._marked, self._stale = by_base["limits"], by_base["app-config"]
+        [unused] = [obj for obj in rendered(release, 0) if base_of(obj) == "app-config"]
+        self.old = unused["metadata"]["name"]
+        annotations = unused["metadata"]["annotations"] | {UNUSED: LONG_AGO}
+        maps[self.old] = unused | {"metadata": unused["metadata"] | {"annotations": annotations}}
+        self._stale_owner = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "name": old["metadata"]["name"],
+            "uid": old["metadata"]["uid"],
+        }
+
+    def _replica_set(self, base: str, objects: list[Json]) -> Json:
+        names = {obj["metadata"]["name"] for obj in objects if obj["kind"] == "ConfigMap"}
+
+        def found() -> Json | None:
+            return next((it for it in self.api.list("ReplicaSet") if named_by(it) == names), None)
+
+        return self.api.wait_for(found, f"the ReplicaSet with this {base}")
+
+    def reset(self) -> State:
+        """Undo what runs did; return the state."""
+        for name in self.api.names("ConfigMap", "postrender/managed"):
+            self.api.delete("ConfigMap", name)
+        create_all(self.api, self._maps.values())
+        mark = {"metadata": {"annotations": {UNUSED: LONG_AGO}}}
+        self.api.patch("ConfigMap", self._marked, mark)
+        # As if an earlier run had set it: only those are taken away again.
+        path = f"{self.api.path('ConfigMap', self._stale)}?fieldManager=postrender-attach"
+        owner = {"metadata": {"ownerReferences": [self._stale_owner]}}
+        self.api.request("PATCH", path, owner, STRATEGIC)
+        return state(self.api)
+
+    def run(self, proxy: Proxy | None = None) -> Run:
+        """Run attach, through a proxy where one is given."""
+        return self.runner.run(self.arguments, proxy.url if proxy else "")
+
+    def converged(self) -> State:
+        """Reset, and return what one clean run makes of that."""
+        before = self.reset()
+        assert self.run().code == 0
+        after = state(self.api)
+        marks = [name for name, (_, is_marked) in after.items() if is_marked]
+        assert (self.old in before, self.old in after, marks) == (True, False, [])
+        assert all("Rollout/app" in found for found, _ in after.values())
+        replica_set = f"ReplicaSet/{self._stale_owner['name']}"
+        assert replica_set in before[self._stale][0]
+        assert replica_set not in after[self._stale][0]
+        return after
+
+
+@pytest.fixture
+def scenario(plane: ControlPlane, manifests: Release, tmp_path: Path) -> Scenario:
+    return Scenario(plane, manifests, tmp_path)
+
+
+def each_once(make: Callable[[Request], Answer | Cut | None]) -> Fault:
+    """Return a fault that meets the first try of every request."""
+    tried = set()
+
+    def fault(request: Request) -> Answer | Cut | None:
+        key = request.method, request.path.split("resourceVersion")[0], count_lists(request)
+        if key in tried:
+            return None
+        tried.add(key)
+        return make(request)
+
+    # The same list is asked for several times in a run: what was written in between tells.
+    written: list[Request] = []
+
+    def count_lists(request: Request) -> int:
+        if request.is_write:
+            written.append(request)
+            return 0
+        return len(written)
+
+    return fault
+
+
+# The process is killed
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_run_loses_nothing_and_the_next_one_does_the_rest(
+    scenario: Scenario, plane: ControlPlane, when: str
+) -> None:
+    api, wanted = scenario.api, scenario.converged()
+    began = scenario.reset()
+    known = [began]
+    for number in _worth_a_kill(scenario, plane, when):
+        _kill_at(scenario, plane, number, when)
+        left = state(api)
+        # Where a run that was killed earlier left the same, the next one has nothing else to do.
+        if left not in known:
+            known.append(left)
+            assert_nothing_is_missing(api)
+            assert scenario.run().code == 0
+            assert state(api) == wanted, f"killed {when} request {number}\n{api.dump()}"
+            assert_nothing_is_missing(api)
+        if left != began:
+            assert scenario.reset() == began
+    assert len(known) > 4
+
+
+def _worth_a_kill(scenario: Scenario, plane: ControlPlane, when: str) -> list[int]:
+    """Return the numbers of requests of a clean run: of every write, and of each third read.
+
+    Reads change nothing, so that it is the same where among some a run ends; and after one all is
+    as it is before the next.
+    """
+    with Proxy(plane) as proxy:
+        scenario.run(proxy)
+    scenario.reset()
+    assert len(proxy.requests) > 25
+    is_third = {it.number for it in proxy.requests if it.number % 3 == 1 and when == "before"}
+    return [it.number for it in proxy.requests if it.is_write or it.number in is_third]
+
+
+def _kill_at(scenario: Scenario, plane: ControlPlane, number: int, when: str) -> None:
+    """Kill a run at one of its requests."""
+    running: list[Run] = []
+    started = threading.Event()
+
+    def kill() -> None:
+        started.wait()
+        running[0].kill()
+
+    with Proxy(plane, lambda it: Cut(when, kill) if it.number == number else None) as proxy:
+        running.append(scenario.runner.start(scenario.arguments, proxy.url))
+        started.set()
+        assert running[0].code == -9
+
+
+def test_a_second_run_writes_nothing(scenario: Scenario, plane: ControlPlane) -> None:
+    scenario.reset()
+    with Proxy(plane) as proxy:
+        assert scenario.run(proxy).code == 0
+        assert proxy.writes
+        proxy.reset()
+        assert scenario.run(proxy).code == 0
+        assert proxy.requests
+        assert proxy.writes == []
+
+
+# Answers that are none
+
+FAULTS: dict[str, Callable[[Request], Answer | Cut | None]] = {
+    "409": lambda it: status(409, "Conflict") if it.method == "PATCH" else None,
+    "429": lambda it: status(429, "TooManyRequests", "1" if it.number % 10 == 0 else ""),
+    "500": lambda _: status(500, "InternalError"),
+    "html": lambda _: Answer(200, "<html>Sign in to the portal</html>"),
+    "cut before": lambda _: Cut("before"),
+    "cut after": lambda _: Cut("after"),
+    "cut in the middle": lambda _: Cut("middle"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_every_request_fails_once(
+    scenario: Scenario, plane: ControlPlane, fault: Callable[[Request], Answer | Cut | None]
+) -> None:
+    wanted = scenario.converged()
+    scenario.reset()
+    with Proxy(plane) as proxy:
+        scenario.run(proxy)
+        clean = len(proxy.requests)
+        scenario.reset()
+        proxy.reset()
+        proxy.fault = each_once(fault)
+        run = scenario.run(proxy)
+    assert run.code == 0, run.log
+    is_all = fault is not FAULTS["409"]
+    assert len(proxy.requests) >= (2 * clean - 3 if is_all else clean + 3)
+    assert state(scenario.api) == wanted
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_fifth_of_all_requests_fails_somehow(
+    scenario: Scenario, plane: ControlPlane, seed: int
+) -> None:
+    wanted = scenario.converged()
+    scenario.reset()
+    dice = random.Random(seed)
+    kinds = list(FAULTS.values())
+
+    def fault(request: Request) -> Answer | Cut | None:
+        return dice.choice(kinds)(request) if dice.random() < 0.2 else None
+
+    with Proxy(plane, fault) as proxy:
+        run = scenario.run(proxy)
+    assert run.code == 0, run.log
+    assert state(scenario.api) == wanted
+
+
+def test_a_change_at_the_moment_of_the_delete_is_left_for_the_next_run(
+    scenario: Scenario, plane: ControlPlane
+) -> None:
+    scenario.reset()
+
+    def touch() -> None:
+        change = {"metadata": {"labels": {"touched": "true"}}}
+        scenario.api.patch("ConfigMap", scenario.old, change)
+
+    def fault(request: Request) -> None:
+        if request.method == "DELETE":
+            touch()
+
+    with Proxy(plane, fault) as proxy:
+        run = scenario.run(proxy)
+    assert run.code == 0, run.log
+    assert scenario.api.find("ConfigMap", scenario.old), run.log
+
+
+# Lists and watches that expire
+
+
+def test_a_list_whose_next_page_expired_is_begun_again(
+    scenario: Scenario, plane: ControlPlane
+) -> None:
+    wanted = scenario.converged()
+    scenario.reset()
+    expired: list[Request] = []
+
+    def fault(request: Request) -> Answer | None:
+        if "continue" not in request.query or len(expired) == 3:
+            return None
+        expired.append(request)
+        return status(410, "Expired")
+
+    with Proxy(plane, fault) as proxy:
+        proxy.page = 2
+        run = scenario.run(proxy)
+    assert run.code == 0, run.log
+    assert len(expired) == 3
+    assert state(scenario.api) == wanted
+
+
+def test_a_list_whose_next_page_always_expires_fails_cleanly(
+    scenario: Scenario, plane: ControlPlane
+) -> None:
+    before = scenario.reset()
+
+    def fault(request: Request) -> Answer | None:
+        return status(410, "Expired") if "continue" in request.query else None
+
+    with Proxy(plane, fault) as proxy:
+        proxy.page = 2
+        run = scenario.run(proxy)
+    assert run.code == 1, run.log[-2000:]
+    assert any("410" in error for error in run.errors()), run.log[-2000:]
+    assert state(scenario.api) == before
+
+
+def test_watches_that_expire_and_break_are_begun_again(
+    plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
+) -> None:
+    objects = rendered(manifests)
+    runner = Runner(plane, api.namespace, tmp_path / "runs")
+    faults: list[Answer | Cut] = [
+        expired_watch(),
+        expired_watch(),
+        status(500, "InternalError"),
+        status(410, "Expired"),
+        Cut("before"),
+        Cut("middle"),
+        Answer(200, '{"type": "ADDED", "obj'),
+        Answer(200, "<html>\n"),
+    ]
+    watched = threading.Event()
+
+    def fault(request: Request) -> Answer | Cut | None:
+        if not request.is_watch:
+            return None
+        if not faults:
+            watched.set()
+            return None
+        return faults.pop(0)
+
+    create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
+    with Proxy(plane, fault) as proxy:
+        run = runner.start(arguments_of(objects, on_failure="fail"), proxy.url)
+        assert watched.wait(30), run.log
+        create_all(api, objects)
+        assert run.code == 0, run.log
+    assert len(owners(revision_with(api, greeting="version 1"))) == 2
+
+
+def test_a_watch_that_is_cut_after_a_while_misses_nothing(
+    plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
+) -> None:
+    objects = rendered(manifests)
+    runner = Runner(plane, api.namespace, tmp_path / "runs")
+    create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
+
+    def fault(request: Request) -> Cut | None:
+        """Have the Rollout arrive while no watch is there to see it."""
+        is_first = request.is_watch and not api.find("Rollout", "app")
+        return Cut("before", lambda: create_all(api, objects)) if is_first else None
+
+    with Proxy(plane, fault) as proxy:
+        run = runner.run(arguments_of(objects, on_failure="fail"), proxy.url)
+    assert run.code == 0, run.log
+    assert run.seconds < 20
+
+
+# The API server goes away
+
+
+@pytest.fixture
+def own(own_cluster: Cluster, tmp_path: Path) -> tuple[Cluster, Release]:
+    plane = own_cluster.plane
+    namespace = make_namespace(plane.api(), "restarted")
+    return own_cluster, Release("helm3", plane, namespace, tmp_path / "release")
+
+
+def test_the_api_server_restarts_while_attach_waits(
+    own: tuple[Cluster, Release], tmp_path: Path
+) -> None:
+    cluster, release = own
+    api = cluster.plane.api(release.namespace)
+    objects = rendered(release)
+    create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
+    runner = Runner(cluster.plane, release.namespace, tmp_path / "runs")
+    run = runner.start(arguments_of(objects, on_failure="fail")).until("waiting for")
+    cluster.stop_api()
+    cluster.start_api()
+    create_all(api, objects)
+    assert run.code == 0, run.log
+    assert len(owners(revision_with(api, greeting="version 1"))) == 2
+
+
+def test_the_api_server_restarts_between_two_patches(
+    own: tuple[Cluster, Release], tmp_path: Path
+) -> None:
+    cluster, release = own
+    scenario = Scenario(cluster.plane, release, tmp_path)
+    scenario.reset()
+    stopped = threading.Event()
+
+    def stop() -> None:
+        if not stopped.is_set():
+            cluster.stop_api()
+            stopped.set()
+
+    with Proxy(cluster.plane) as proxy:
+        proxy.fault = lambda _: Cut("before", stop) if len(proxy.writes) == 2 else None
+        run = scenario.runner.start(scenario.arguments, proxy.url)
+        assert stopped.wait(30), run.log
+        cluster.start_api()
+        assert run.code == 0, run.log
+    after = state(scenario.api)
+    assert scenario.run().code == 0
+    assert state(scenario.api) == after == scenario.converged()
+
+
+# Runs that meet
+
+
+def test_attach_started_before_the_apply_waits_for_it(
+    plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
+) -> None:
+    objects = rendered(manifests)
+    kinds = ("ServiceAccount", "Role", "RoleBinding")
+    create_all(api, [obj for obj in objects if obj["kind"] in kinds])
+    runner = Runner(plane, api.namespace, tmp_path / "runs")
+    with Proxy(plane) as proxy:
+        run = runner.start(arguments_of(objects, on_failure="fail"), proxy.url)
+        api.wait_for(lambda: proxy.verbs["watch"], "it waits")
+        create_all(api, objects)
+        assert run.code == 0, run.log
+    assert {len(found) for found, _ in state(api).values()} == {2}
+
+
+def test_two_attachers_at_once_agree(scenario: Scenario) -> None:
+    wanted = scenario.converged()
+    for _ in range(3):
+        scenario.reset()
+        runs = [scenario.runner.start(scenario.arguments) for _ in range(2)]
+        assert [run.code for run in runs] == [0, 0], [run.log for run in runs]
+        assert state(scenario.api) == wanted
+
+
+def test_an_attacher_whose_apply_was_overtaken_marks_and_deletes_nothing(
+    scenario: Scenario, plane: ControlPlane, manifests: Release
+) -> None:
+    """It waits for version 3, while 4 is half applied: its ConfigMap there, its template not."""
+    api = scenario.api
+    third, fourth = rendered(manifests, 3), rendered(manifests, 4)
+    scenario.converged()
+    create_all(api, [obj for obj in [*third, *fourth] if obj["kind"] == "ConfigMap"])
+    before = set(state(api))
+    with Proxy(plane) as proxy:
+        run = scenario.runner.start(arguments_of(third, timeout="4s"), proxy.url)
+        run.until("waiting for")
+        code = run.code
+    assert (code, [it for it in proxy.writes if it.method == "DELETE"]) == (0, []), run.log
+    assert len(run.errors()) == 1
+    assert "Rollout/app" in run.errors()[0]
+    assert set(state(api)) == before
+    assert not [name for name, (_, is_marked) in state(api).items() if is_marked]
+    # The newer apply is then attached as if nothing had been.
+    create_all(api, fourth)
+    assert scenario.runner.run(arguments_of(fourth, on_failure="fail")).code == 0
+    assert len(owners(revision_with(api, greeting="version 4"))) == 2
+
+
+def test_an_attacher_whose_apply_is_overtaken_while_it_waits_says_so(
+    scenario: Scenario, manifests: Release
+) -> None:
+    api = scenario.api
+    third, fourth = rendered(manifests, 3), rendered(manifests, 4)
+    run = scenario.runner.start(arguments_of(third, timeout="5s")).until("waiting for")
+    create_all(api, fourth)
+    assert run.code == 0
+    said = " ".join(run.errors())
+    assert "Rollout/app" in said
+    # Both render ids: the one that was waited for, the one that is there.
+    for objects in (third, fourth):
+        [rollout] = [obj for obj in objects if obj["kind"] == "Rollout"]
+        annotations = rollout["spec"]["template"]["metadata"]["annotations"]
+        assert annotations["postrender/revision"] in said
+    assert_nothing_is_missing(api)
+
+
+# Clocks
+
+
+@pytest.mark.parametrize("ahead", ["5 minutes", "a day"])
+def test_a_mark_in_the_future_deletes_nothing(scenario: Scenario, ahead: str) -> None:
+    scenario.reset()
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    shift = datetime.timedelta(days=1) if ahead == "a day" else datetime.timedelta(minutes=5)
+    mark = (now + shift).strftime("%Y-%m-%dT%H:%M:%SZ")
+    change = {"metadata": {"annotations": {UNUSED: mark}}}
+    scenario.api.patch("ConfigMap", scenario.old, change)
+    assert scenario.run().code == 0
+    found = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"][UNUSED]
+    # One that is wrong by far would keep it for good: it is written anew.
+    assert (found == mark) is (ahead == "5 minutes")
+    assert found <= (now + datetime.timedelta(minutes=6)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2020-01-01"])
+def test_a_mark_that_is_no_time_is_written_anew(scenario: Scenario, text: str) -> None:
+    scenario.reset()
+    change = {"metadata": {"annotations": {UNUSED: text}}}
+    scenario.api.patch("ConfigMap", scenario.old, change)
+    assert scenario.run().code == 0
+    found = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"][UNUSED]
+    assert found.startswith(str(datetime.datetime.now(datetime.timezone.utc).year))

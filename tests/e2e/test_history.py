@@ -1,0 +1,327 @@
+"""Over many releases: what a live object names lives, what nothing names goes, in the end all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from tests.e2e.api import Api, Json
+from tests.e2e.apps import AT_ONCE, App, assert_attached, wait_until_still
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.looks import (
+    age_marks,
+    apply_attached,
+    assert_nothing_is_missing,
+    contents,
+    named_by,
+    owner_uids,
+    revision_with,
+    revisions,
+    wait_for_phase,
+)
+from tests.e2e.losses import NothingIsLost, wait_until_owned
+from tests.e2e.proxy import Proxy, Request
+from tests.e2e.releases import Release
+from tests.e2e.rollouts import replica_sets
+from tests.e2e.runs import Run, events_on
+
+# Rollouts that go through the same at the same time, each with a ConfigMap of its own.
+TEN = [f"app-{number}" for number in range(10)]
+
+
+def test_a_config_map_outlives_the_replica_set_of_the_only_attach(
+    manifests: Release, api: Api
+) -> None:
+    """Six images, one configuration: the ReplicaSet that was attached to is pruned."""
+    app = App(manifests, api, revisionHistoryLimit=1, steps=AT_ONCE)
+    with NothingIsLost(api):
+        app.release("hello")
+        [first] = replica_sets(api)
+        for number in range(2, 8):
+            app.release("hello", is_attached=False, image=f"app:{number}")
+        wait_until_pruned(api, first)
+        revision_with(api, greeting="hello")
+
+
+def test_a_config_map_that_came_back_outlives_its_first_replica_set(
+    manifests: Release, api: Api
+) -> None:
+    """Configuration one, two, one again with a new image, whose attach is missed."""
+    app = App(manifests, api, revisionHistoryLimit=1, steps=AT_ONCE)
+    with NothingIsLost(api):
+        app.release("one")
+        [first] = replica_sets(api)
+        app.release("two")
+        app.release("one", is_attached=False, image="app:2")
+        app.release("one", is_attached=False, image="app:3")
+        wait_until_pruned(api, first)
+        app.apply("one", image="app:4")
+        app.attach()
+        wait_until_owned(api)
+
+
+def wait_until_pruned(api: Api, replica_set: Json) -> None:
+    name = replica_set["metadata"]["name"]
+    api.wait_for(lambda: not api.find("ReplicaSet", name), f"{name} is pruned")
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_twelve_configurations_leave_those_that_are_named_and_an_uninstall_none(
+    release: Release, api: Api
+) -> None:
+    release.config["attacher"]["mode"] = "job"
+    app = App(release, api)
+    with NothingIsLost(api):
+        for number in range(12):
+            values = greeting(str(number)) | {"revisionHistoryLimit": 2, "steps": AT_ONCE}
+            apply_attached(api, partial(release.upgrade, values))
+            wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: len(replica_sets(api)) == 3, "the history is pruned")
+        assert_attached(app.start(release.manifest()))
+        assert len(age_marks(api)) == 9
+        assert_attached(app.start(release.manifest()))
+    named = {name for one in replica_sets(api) for name in named_by(one)}
+    assert len(named) == 3
+    assert {one["metadata"]["name"] for one in revisions(api)} == named
+    wait_until_owned(api)
+    release.uninstall()
+    wait_until_empty(api)
+
+
+# A ConfigMap that is wanted again in the moment in which the ReplicaSet that it belongs to is
+# pruned, since the history is full.
+
+
+@pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "missed"])
+def test_the_oldest_configuration_comes_back_when_the_history_is_full(
+    manifests: Release, api: Api, is_attached: bool
+) -> None:
+    app = App(manifests, api, TEN, revisionHistoryLimit=1, replicas=2)
+    with NothingIsLost(api):
+        app.release("oldest")
+        oldest = [one for name in TEN for one in replica_sets(api, name)]
+        app.release("stable", is_attached=is_attached)
+        app.apply("canary")
+        if is_attached:
+            app.attach()
+        wait_until_all(api, "Paused")
+        app.apply("oldest", image="app:2")
+        for replica_set in oldest:
+            wait_until_pruned(api, replica_set)
+        wait_until_all(api, "Paused")
+        for name in TEN:
+            expect_contents(api, name, ["oldest", "stable"])
+        app.attach()
+        wait_until_owned(api)
+
+
+def test_selective_syncs_and_a_pruned_history_lose_nothing(manifests: Release, api: Api) -> None:
+    """Argo CD runs no hooks in a selective sync, so that what it applies is not attached."""
+    app = App(manifests, api, TEN, revisionHistoryLimit=1, replicas=1, steps=AT_ONCE)
+    with NothingIsLost(api):
+        app.release("one")
+        first = [one for name in TEN for one in replica_sets(api, name)]
+        for image, greeting in enumerate(["two", "two", "one", "two"]):
+            app.release(greeting, is_attached=False, image=f"app:{image}")
+        for replica_set in first:
+            wait_until_pruned(api, replica_set)
+        app.apply("one", image="app:last")
+        app.attach()
+        wait_until_owned(api)
+        for name in TEN:
+            expect_contents(api, name, ["one"])
+
+
+def wait_until_all(api: Api, phase: str) -> None:
+    for name in TEN:
+        wait_for_phase(api, phase, name)
+
+
+def expect_contents(api: Api, name: str, greetings: list[str]) -> None:
+    """Wait until a Rollout's Pods run with these, one each."""
+    api.wait_for(lambda: contents(api, f"app={name}") == greetings, f"{name} runs {greetings}")
+
+
+# A workload that is made anew under its name takes all that it owned with it.
+
+
+@pytest.mark.parametrize("on_failure", ["report", "fail"])
+def test_a_workload_made_anew_before_its_attach_is_told_of(
+    manifests: Release, api: Api, on_failure: str
+) -> None:
+    app = App(manifests, api, replicas=1)
+    app.release("hello")
+    app.apply("hello")
+    make_anew(api)
+    run = app.start(timeout="2s", on_failure=on_failure)
+    assert run.code == (1 if on_failure == "fail" else 0)
+    assert_told(api, run)
+    assert_mended(app, api)
+
+
+def test_a_workload_made_anew_while_its_attach_waits_is_told_of(
+    manifests: Release, api: Api
+) -> None:
+    app = App(manifests, api, replicas=1)
+    app.release("one")
+    text = app.render("two")
+    app.apply_text(text, "ConfigMap")
+    run = app.start(text, timeout="6s", on_failure="fail")
+    run.until("waiting for at most")
+    assert owner_uids(revision_with(api, greeting="two"))
+    delete_rollout(api)
+    app.apply_text(text, "Rollout")
+    assert run.code == 1
+    assert_told(api, run)
+    assert_mended(app, api)
+
+
+# The run lists each kind when it waits, when it reconciles, and ConfigMaps and workloads when it
+# looks again: the moment before such a list, or before the first patch.
+MOMENTS = {
+    "between reading workloads and reading Pods": ("pods", 1),
+    "before the first write": ("PATCH", 1),
+    "before the last look at workloads": ("rollouts", 3),
+    "before the last look at revisions": ("configmaps", 3),
+}
+
+
+@pytest.mark.parametrize(
+    "moment", MOMENTS.values(), ids=[text.replace(" ", "-") for text in MOMENTS]
+)
+def test_a_workload_made_anew_while_its_attach_runs_is_never_a_success(
+    manifests: Release, api: Api, plane: ControlPlane, moment: tuple[str, int]
+) -> None:
+    app = App(manifests, api, replicas=1)
+    app.release("hello")
+    app.apply("hello", image="app:2")
+    wait_until_still(api)
+    with Proxy(plane, before(*moment, lambda: make_anew(api))) as proxy:
+        run = app.start(url=proxy.url, timeout="2s", on_failure="fail")
+        assert run.code == 1
+    assert_told(api, run)
+    assert_mended(app, api)
+
+
+def before(what: str, count: int, do: Callable[[], object]) -> Callable[[Request], None]:
+    """Return a fault for the proxy that is none: do something before such a request is sent on."""
+    seen: list[Request] = []
+
+    def fault(request: Request) -> None:
+        path = request.path.partition("?")[0]
+        if not request.is_watch and (path.endswith(f"/{what}") or request.method == what):
+            seen.append(request)
+            if len(seen) == count:
+                do()
+
+    return fault
+
+
+def make_anew(api: Api) -> None:
+    """Delete the Rollout and what it owned, and create it as it was."""
+    found = api.get("Rollout", "app")
+    metadata = {key: found["metadata"][key] for key in ("name", "annotations")}
+    delete_rollout(api)
+    api.create({"kind": "Rollout", "metadata": metadata, "spec": found["spec"]})
+
+
+def delete_rollout(api: Api) -> None:
+    """Delete the Rollout, and wait until all that it owned is gone."""
+    api.delete("Rollout", "app")
+    api.wait_for(lambda: not revisions(api), "what it owned is gone")
+
+
+def assert_told(api: Api, run: Run) -> None:
+    """Fail unless a run told, in its log and as an Event, that a ConfigMap is gone."""
+    found = [text for text in run.errors() if "configmap/app-config-" in text]
+    assert len(found) == 1, run.log
+    assert "gone: apply again" in found[0] or "does not exist: apply again" in found[0]
+    assert found[0] in events_on(api, "Rollout", "app")
+
+
+def assert_mended(app: App, api: Api) -> None:
+    """Fail unless the same apply and attach once more make all well."""
+    app.apply_text(app.applied)
+    app.attach()
+    app.promote()
+    assert_nothing_is_missing(api)
+    wait_until_owned(api)
+
+
+# The end of a release, and going back.
+
+
+@pytest.mark.parametrize("mode", ["hook", "job"])
+def test_nothing_remains_after_an_uninstall(release: Release, api: Api, mode: str) -> None:
+    release.config["attacher"]["mode"] = mode
+    apply_attached(api, release.install)
+    apply_attached(api, lambda: release.upgrade(greeting("bye")))
+    release.uninstall()
+    if mode == "hook":
+        let_the_hour_of_finished_jobs_pass(api)
+    wait_until_empty(api)
+
+
+def let_the_hour_of_finished_jobs_pass(api: Api) -> None:
+    """Helm leaves hooks alone when it uninstalls; Kubernetes deletes these by their TTL."""
+    for job in api.list("Job"):
+        assert job["spec"]["ttlSecondsAfterFinished"] == 3600
+        api.patch("Job", job["metadata"]["name"], {"spec": {"ttlSecondsAfterFinished": 0}})
+
+
+def greeting(text: str) -> dict[str, object]:
+    return {"configMaps": {"app-config": {"greeting": text}}}
+
+
+def wait_until_empty(api: Api) -> None:
+    """Wait until nothing is in the namespace but what Kubernetes puts into each, and Events."""
+    kinds = "Rollout ReplicaSet Pod Job ConfigMap Secret Role RoleBinding ServiceAccount"
+
+    def remaining() -> set[str]:
+        found = {f"{kind}/{name}" for kind in kinds.split() for name in api.names(kind)}
+        return found - {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
+
+    api.wait_for(lambda: not remaining(), "nothing remains")
+
+
+@pytest.mark.parametrize("release", ["helm4"], indirect=True)
+def test_a_release_is_rolled_back_to_another_configuration(release: Release, api: Api) -> None:
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        wait_for_phase(api, "Healthy")
+        apply_attached(api, lambda: release.upgrade(greeting("bye")))
+        wait_for_phase(api, "Paused")
+        apply_attached(api, lambda: release.rollback(1))
+        wait_for_phase(api, "Healthy")
+        expect_contents(api, "app", ["hello", "hello"])
+        wait_until_owned(api)
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_a_rollback_that_helm_3_refuses_loses_nothing(release: Release, api: Api) -> None:
+    """Without the history in the manifest it finds no ConfigMap of the configuration before."""
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        wait_for_phase(api, "Healthy")
+        apply_attached(api, lambda: release.upgrade(greeting("bye")))
+        wait_for_phase(api, "Paused")
+        refused = release.rollback(1, check=False)
+        assert "no ConfigMap with the name" in refused.stderr
+        expect_contents(api, "app", ["bye", "hello"])
+        apply_attached(api, lambda: release.upgrade({"image": "app:2"}))
+        wait_for_phase(api, "Paused")
+        wait_until_owned(api)
+
+
+@pytest.mark.parametrize("release", ["helm3"], indirect=True)
+def test_a_release_is_rolled_back_to_another_image(release: Release, api: Api) -> None:
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        wait_for_phase(api, "Healthy")
+        apply_attached(api, lambda: release.upgrade({"image": "app:2"}))
+        wait_for_phase(api, "Paused")
+        apply_attached(api, lambda: release.rollback(1))
+        wait_for_phase(api, "Healthy")
+        wait_until_owned(api)

@@ -1,0 +1,209 @@
+"""ConfigMaps, namespaces and releases that are shared: nobody's revisions are hurt by others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.again import (
+    assert_owned_by_the_rule,
+    attach_again,
+    define_widgets,
+    greetings,
+    is_marked,
+    mark_as_unused,
+    pass_grace_time,
+    try_to_sweep,
+)
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.looks import (
+    MANAGED,
+    apply_attached,
+    assert_nothing_is_missing,
+    contents,
+    owners,
+    revision_with,
+)
+from tests.e2e.releases import Release, Values
+
+
+def two_users(greeting: str) -> Values:
+    """Return values with two Deployments that name the same ConfigMap."""
+    blue = {"name": "blue", "kind": "Deployment", "volume": ["app-config"]}
+    return {
+        "configMaps": {"app-config": {"greeting": greeting}},
+        "workloads": [blue, {**blue, "name": "green"}],
+    }
+
+
+def one(name: str, greeting: str, kind: str = "Deployment") -> Values:
+    """Return values with a workload and its ConfigMap, both told from others by a name."""
+    return {
+        "configMaps": {"app-config": None, f"{name}-config": {"greeting": greeting}},
+        "workloads": [{"name": name, "kind": kind, "envFrom": [f"{name}-config"]}],
+    }
+
+
+@pytest.fixture
+def other(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
+    """Give a second release of the chart, for the same namespace."""
+    return Release("helm3", plane, namespace, tmp_path / "other", name="other")
+
+
+def test_a_config_map_of_two_workloads_outlives_one_of_them(manifests: Release, api: Api) -> None:
+    apply_attached(api, lambda: manifests.apply(two_users("hello")))
+    blue, green = (api.names("ReplicaSet", f"app={name}")[0] for name in ("blue", "green"))
+    assert owners(revision_with(api, greeting="hello")) == sorted(
+        ["Deployment/blue", "Deployment/green", f"ReplicaSet/{blue}", f"ReplicaSet/{green}"]
+    )
+    api.delete("Deployment", "blue")
+    # The garbage collector takes away the references of what is gone.
+    api.wait_for(
+        lambda: (
+            owners(revision_with(api, greeting="hello"))
+            == ["Deployment/green", f"ReplicaSet/{green}"]
+        ),
+        "green alone owns it",
+    )
+    assert_nothing_is_missing(api)
+
+
+def test_a_workload_that_stays_behind_keeps_what_the_other_has_left(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    apply_attached(api, lambda: manifests.apply(two_users("old")))
+    api.wait_for(lambda: contents(api, "app in (blue, green)") == ["old"] * 4, "all run")
+    values = two_users("old")
+    # Green gets a ConfigMap of its own; blue is as it was.
+    green = {**values["workloads"][1], "volume": ["green-config"]}
+    config = {**values["configMaps"], "green-config": {"greeting": "new"}}
+    values = {"configMaps": config, "workloads": [values["workloads"][0], green]}
+    pod = apply_attached(api, lambda: manifests.apply(values))
+    try_to_sweep(plane, api, pod)
+    assert greetings(api) == ["new", "old"]
+    assert_owned_by_the_rule(api)
+
+
+@pytest.mark.parametrize("release", ["helm3", "helm4"], indirect=True)
+def test_releases_in_one_namespace_look_after_their_own_revisions(
+    release: Release, other: Release, api: Api, plane: ControlPlane
+) -> None:
+    apply_attached(api, lambda: release.install(one("blue", "blue old")))
+    pod = apply_attached(api, lambda: other.install(one("green", "green", "PodTemplate")))
+    # Unused ones of blue: not even one that green's attacher finds marked for long.
+    leave_unused(api, "blue left", "blue-deployment-attach")
+    leave_unused(api, "green left", "green-podtemplate-attach")
+    run = attach_again(plane, pod)
+    assert run.code == 0, run.text
+    assert greetings(api) == ["blue left", "blue old", "green"]
+    release.uninstall()
+    api.wait_for(lambda: greetings(api) == ["blue left", "green"], "blue's is collected")
+    assert not is_marked(revision_with(api, greeting="green"))
+
+
+def leave_unused(api: Api, greeting: str, set_name: str) -> None:
+    """Make a ConfigMap that is marked as a set's, and as unused since long ago."""
+    name = greeting.replace(" ", "-")
+    metadata = {"name": name, "labels": {MANAGED: set_name}}
+    api.create({"kind": "ConfigMap", "metadata": metadata, "data": {"greeting": greeting}})
+    mark_as_unused(api, name)
+
+
+def strip_role(api: Api, name: str, plural: str) -> None:
+    """Take the right to read a kind out of a Role."""
+    rules = api.get("Role", name)["rules"]
+    for rule in rules:
+        rule["resources"] = [item for item in rule["resources"] if item != plural]
+    api.patch("Role", name, {"rules": [rule for rule in rules if rule["resources"]]})
+
+
+def test_a_set_that_cannot_read_a_kind_sweeps_nothing(
+    manifests: Release, other: Release, api: Api, plane: ControlPlane
+) -> None:
+    apply_attached(api, lambda: other.apply(one("green", "green", "StatefulSet")))
+    apply_attached(api, lambda: manifests.apply(one("blue", "blue old", "PodTemplate")))
+    pod = apply_attached(api, lambda: manifests.apply(one("blue", "blue new", "PodTemplate")))
+    # A StatefulSet of the other release uses a revision of this one, and is all that does.
+    name = revision_with(api, greeting="blue old")["metadata"]["name"]
+    use = {"name": "app", "image": "app", "envFrom": [{"configMapRef": {"name": name}}]}
+    template = {"template": {"spec": {"containers": [use]}}}
+    api.patch("StatefulSet", "green", {"spec": {"replicas": 0, **template}})
+    mark_as_unused(api, name)
+    strip_role(api, "blue-podtemplate-attach", "statefulsets")
+    strip_role(api, "blue-podtemplate-attach", "controllerrevisions")
+    run = attach_again(plane, pod)
+    assert run.code == 1
+    assert "controllerrevisions, statefulsets may not be listed: nothing is marked" in run.text
+    assert greetings(api) == ["blue new", "blue old", "green"]
+    assert not is_marked(revision_with(api, greeting="green"))
+
+
+def test_a_set_that_cannot_read_a_kind_drops_no_owner_of_that_kind(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    apply_attached(api, lambda: manifests.apply(one("blue", "old", "CronJob")))
+    manifests.kubectl("create", "job", "run", "--from=cronjob/blue")
+    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "CronJob")))
+    assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
+    strip_role(api, "blue-cronjob-attach", "jobs")
+    run = attach_again(plane, pod)
+    assert run.code == 1
+    assert "jobs may not be listed" in run.text
+    assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
+
+
+def widget(config: str) -> Json:
+    """Return a custom object with a pod spec that names a ConfigMap."""
+    container = {"name": "app", "envFrom": [{"configMapRef": {"name": config}}]}
+    spec = {"podSpec": {"containers": [container]}}
+    return {
+        "apiVersion": "e2e.example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "one"},
+        "spec": spec,
+    }
+
+
+WIDGET_PATH = "spec.podSpec.containers[].envFrom[].configMapRef.name"
+
+
+def test_a_custom_kind_keeps_what_a_workload_has_left(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    define_widgets(plane)
+    manifests.config["references"] = [{"kind": "Widget", "path": WIDGET_PATH}]
+    values = {**one("blue", "old", "PodTemplate"), "extra": [widget("blue-config")]}
+    apply_attached(api, lambda: manifests.apply(values))
+    name = revision_with(api, greeting="old")["metadata"]["name"]
+    [container] = api.get("Widget", "one")["spec"]["podSpec"]["containers"]
+    assert container["envFrom"][0]["configMapRef"]["name"] == name
+    # The Widget is somebody else's from now on, and goes on naming the old revision.
+    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "PodTemplate")))
+    assert not is_marked(revision_with(api, greeting="old"))
+    try_to_sweep(plane, api, pod)
+    assert greetings(api) == ["new", "old"]
+
+
+def test_a_pod_of_a_custom_kind_keeps_its_revision(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    define_widgets(plane)
+    apply_attached(api, lambda: manifests.apply(one("blue", "old", "PodTemplate")))
+    name = revision_with(api, greeting="old")["metadata"]["name"]
+    # A controller that attach knows nothing of runs a Pod with it.
+    owner = api.create(widget(name))
+    reference = {"apiVersion": owner["apiVersion"], "kind": "Widget", "controller": True}
+    reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
+    metadata = {"name": "of-widget", "ownerReferences": [reference]}
+    spec = widget(name)["spec"]["podSpec"]
+    spec["containers"][0]["image"] = "app"
+    api.create({"kind": "Pod", "metadata": metadata, "spec": spec})
+    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "PodTemplate")))
+    try_to_sweep(plane, api, pod)
+    assert greetings(api) == ["new", "old"]
+    api.delete("Pod", "of-widget")
+    api.wait_for(lambda: not api.find("Pod", "of-widget"), "the pod is gone")
+    pass_grace_time(plane, api, pod)
+    assert greetings(api) == ["new"]
