@@ -9,8 +9,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
-from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.cluster import ControlPlane
 from tests.e2e.looks import UNUSED, age_marks, named_by, owners, revisions
 from tests.e2e.programs import ROOT
 from tests.e2e.releases import Done, run
@@ -60,16 +61,8 @@ def attach_as(
 ) -> Run:
     """Run attach as a ServiceAccount."""
     env = {"IS_IN_CLUSTER": "false", **env}
-    done = postrender(plane, api, access_of(plane, api, account), arguments, env=env)
+    done = postrender(plane, api, account_kubeconfig(plane, api, account), arguments, env=env)
     return Run(done.returncode, [json.loads(line)["msg"] for line in done.stderr.splitlines()])
-
-
-def access_of(plane: ControlPlane, api: Api, account: str) -> str:
-    """Return a kubeconfig with a fresh token of a ServiceAccount."""
-    path = api.path("ServiceAccount", account)
-    wanted = {"spec": {"expirationSeconds": 3600}}
-    token = api.request("POST", f"{path}/token", wanted)["status"]["token"]
-    return kubeconfig(plane.url, token, plane.ca, api.namespace)
 
 
 def adopt(plane: ControlPlane, api: Api, rendered: str, *options: str, access: str = "") -> Done:

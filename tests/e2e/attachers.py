@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import Api, Json
-from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.cluster import ControlPlane
 from tests.e2e.programs import ROOT
 
 KILL_SECONDS = 5
@@ -97,14 +98,9 @@ class Attachers:
         self._running.clear()
 
     def _kubeconfig(self, pod: Json, server: str | None) -> str:
-        meta = pod["metadata"]
+        api = self._api.within(pod["metadata"]["namespace"])
         account = pod["spec"]["serviceAccountName"]
-        path = self._api.path("ServiceAccount", account, meta["namespace"])
-        bound = {"kind": "Pod", "apiVersion": "v1", "name": meta["name"], "uid": meta["uid"]}
-        wanted = {"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}}
-        token = self._api.request("POST", f"{path}/token", wanted)["status"]["token"]
-        ca = None if server else self._plane.ca
-        return kubeconfig(server or self._plane.url, token, ca, meta["namespace"])
+        return account_kubeconfig(self._plane, api, account, server or "", pod)
 
 
 def _run(pod: Json, folder: Path, access: Path, instead: str | None) -> subprocess.Popen[bytes]:

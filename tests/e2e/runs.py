@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import KINDS, Api, ApiError, Json
-from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.cluster import ControlPlane
 from tests.e2e.programs import ROOT
 
 # A run that takes longer hangs.
@@ -99,12 +100,9 @@ class Runner:
     def start(self, arguments: list[str], url: str = "", account: str = "") -> Run:
         """Start a run, which reaches the API server by `url` where that is given."""
         account = account or arguments[arguments.index("-set") + 1]
-        path = f"{self.api.path('ServiceAccount', account)}/token"
-        token = self.api.request("POST", path, {"spec": {}})["status"]["token"]
         number = next(_numbers)
         access = self.folder / f"kubeconfig-{number}"
-        ca = None if url else self.plane.ca
-        access.write_text(kubeconfig(url or self.plane.url, token, ca, self.api.namespace))
+        access.write_text(account_kubeconfig(self.plane, self.api, account, url))
         env = {
             "PATH": os.environ.get("PATH", os.defpath),
             "PYTHONPATH": str(ROOT),

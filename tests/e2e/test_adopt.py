@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e import attachers
-from tests.e2e.again import access_of, adopt, greetings, pass_grace_time, replace_pod
+from tests.e2e.accounts import account_kubeconfig
+from tests.e2e.again import adopt, greetings, pass_grace_time, replace_pod
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
@@ -154,7 +155,7 @@ def test_adopt_without_permission_says_which(
     make_account(api, "someone", rules if allowed == "to read" else [])
     data = {"metadata": {"name": "app-config"}, "data": {"greeting": "hello"}}
     before = api.create({"kind": "ConfigMap", **data})
-    access = access_of(plane, api, "someone")
+    access = account_kubeconfig(plane, api, "someone")
     done = adopt(plane, api, rendered(manifests), access=access)
     assert done.returncode == 1
     assert done.stdout == ""
