@@ -6,6 +6,7 @@ out of that is run as the Job's Pod runs it, where this machine lets one do so (
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -37,6 +39,7 @@ from postrender.attacher_job import (
 )
 from postrender.objects import Identity
 from postrender.settings import AttacherSettings
+from tests.e2e.programs import present
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK_FILES = ("docker/requirements.txt", "docker/build-requirements.txt")
@@ -238,8 +241,7 @@ class Image:
         mounts = [*SYSTEM_FOLDERS, sys.base_prefix, str(self.path)]
         there = [folder for folder in dict.fromkeys(mounts) if os.path.isdir(folder)]
         user = stages()[-1].all("USER")[0].split(":")
-        jail = self.path.parent / "jail"
-        jail.mkdir(exist_ok=True)
+        jail = Path(tempfile.mkdtemp(prefix="jail-", dir=self.path.parent))
         done = subprocess.run(
             ["unshare", "--mount", "sh", "-euc", JAIL, "jail", jail, *user, *there, "--", *command],
             stdin=subprocess.DEVNULL,
@@ -314,17 +316,30 @@ main()
 """
 
 
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
-    """Replay the build stage."""
-    folder = tmp_path_factory.mktemp("image")
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Image:
+    """Replay the build stage, once for all processes of a test run."""
+    if not present():
+        pytest.skip("it takes a while, and comes with the end-to-end tests: make e2e")
     if sys.version_info < (3, 11):
         pytest.skip("the lock file's packages need Python 3.11")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if hasattr(request.config, "workerinput") else base) / "image"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            _replay(folder)
+            (folder / "built").touch()
+    return Image(folder / "postrender")
+
+
+def _replay(folder: Path) -> None:
     tools = folder / "tools"
     subprocess.run([sys.executable, "-m", "venv", tools], check=True, timeout=TIMEOUT)
     _skip_without_index(tools, folder)
     stage = stages()[0]
-    source, venv = folder / "src", folder / "postrender"
+    source = folder / "src"
     source.mkdir()
     path = f"{tools}/bin{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, **stage.pairs("ENV"), "PATH": path}
@@ -332,8 +347,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Image:
         if name == "COPY":
             _copy(argument.split()[:-1], source)
         elif name == "RUN":
-            _run(argument.replace(VENV, str(venv)), source, variables)
-    return Image(venv)
+            _run(argument.replace(VENV, str(folder / "postrender")), source, variables)
 
 
 def _skip_without_index(tools: Path, folder: Path) -> None:
@@ -362,7 +376,7 @@ def _run(script: str, folder: Path, variables: Mapping[str, str]) -> None:
     assert not done.returncode, f"{script}\n{done.stdout}{done.stderr}"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pod(image: Image) -> Image:
     """Return the image where it can be jailed; skip where not."""
     if sys.platform != "linux" or os.geteuid() != 0:

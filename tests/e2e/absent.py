@@ -28,7 +28,9 @@ def pytest_terminal_summary(
 ) -> None:
     """Say that they were passed over."""
     if _concerned(config) and not present():
-        terminalreporter.write_line("end-to-end tests skipped: `make e2e` builds what they run")
+        terminalreporter.write_line(
+            "end-to-end tests skipped: `make e2e` builds what they run (Go, 15 minutes)"
+        )
 
 
 def _concerned(config: pytest.Config) -> bool:

@@ -12,6 +12,7 @@ from tests.e2e.api import Api
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
+from tests.e2e.programs import present
 from tests.e2e.releases import Release
 from tests.e2e.shared import control_plane
 
@@ -27,6 +28,7 @@ def plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """Give the control plane that all tests of the run share, with its stand-in for a kubelet."""
+    _skip_if_absent()
     base = tmp_path_factory.getbasetemp()
     # With xdist each worker has a folder of its own in that of the run.
     shared = base.parent if hasattr(request.config, "workerinput") else base
@@ -34,9 +36,16 @@ def plane(
         yield found
 
 
+def _skip_if_absent() -> None:
+    """Skip where a file was named on the command line, which is collected all the same."""
+    if not present():
+        pytest.skip("`make e2e` builds what it runs")
+
+
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Give a test a control plane of its own, to stop its API server; it takes 7 seconds."""
+    _skip_if_absent()
     with Cluster(tmp_path / "plane") as cluster, StandIn(cluster.plane):
         yield cluster
 
