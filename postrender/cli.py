@@ -215,28 +215,39 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 
 
 @cli.command()
-@_long("set", "set_name", metavar="NAME", help="The set: its revisions are looked after.")
-@_long("namespace", envvar="POSTRENDER_NAMESPACE", help="Where  [default: the Pod's own]")
+@_long("set", "set_name", metavar="NAME", help="The label postrender/managed of its revisions.")
+@_long(
+    "namespace",
+    metavar="NAMESPACE",
+    envvar="POSTRENDER_NAMESPACE",
+    help="Where  [default: the Pod's, or the kubeconfig's]",
+)
 @_long(
     "workload",
     "workloads",
     multiple=True,
-    metavar="KIND/NAME@ID=KIND/NAME,…",
-    help="A workload, its render id, and the revisions that it names; any number.",
+    metavar="KIND/NAME@ID=…",
+    help="A workload, its render id, and the revisions that it names: "
+    "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Any number.",
 )
-@_long("emitted", multiple=True, metavar="KIND/NAME,…", help="Others of the stream; never swept.")
+@_long(
+    "emitted",
+    multiple=True,
+    metavar="KIND/NAME,…",
+    help="What else was applied, and is never deleted: configmap/web-c.",
+)
 @_long("rollout", default="", metavar="NAME", help="A Rollout whose render id is not known.")
 @_long("configmaps", default="", metavar="NAME,…", help="The ConfigMaps that -rollout names.")
 @_long("timeout", default="90s", metavar="TIME", help="How long to wait: 90s (default), 2m.")
 @_long(
     "on-failure",
     default="fail",
-    metavar="report|fail",
+    metavar="fail|report",
     type=click.Choice(["report", "fail"]),
-    help="report: exit 0 if a failure could be recorded as an Event.",
+    help="report: exit 0 if it was recorded as an Event  [default: fail]",
 )
 @_long("delete-finished-jobs", is_flag=True, help="Delete Jobs of the set that this run replaces.")
-@_long("no-prune", is_flag=True, help="Only report what is unused.")
+@_long("no-prune", is_flag=True, help="Write owners, but only report what is unused.")
 def attach(
     namespace: str | None,
     rollout: str,
@@ -248,9 +259,9 @@ def attach(
 ) -> int:
     """Own the revisions in the cluster, so that they live as long as anything names them.
 
-    This is what the appended Job runs. Also takes the options and the environment of the original
-    configmap-attacher: -rollout, -namespace, -configmaps; IS_IN_CLUSTER, LOG_LEVEL, VERSION,
-    JOB_NAME.
+    This is what the appended Job runs; outside of a Pod it uses the kubeconfig. Also takes the
+    options and the environment of the original configmap-attacher: -rollout, -namespace,
+    -configmaps; IS_IN_CLUSTER, LOG_LEVEL, VERSION, JOB_NAME.
     """
     from postrender.attach.command import read_request, run_attach
 
@@ -267,8 +278,15 @@ def attach(
 
 @cli.command()
 @click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
-@click.option("--namespace", envvar="POSTRENDER_NAMESPACE", help="Of objects that have none.")
-@click.option("--context", help="The context of the kubeconfig  [default: the current one]")
+@click.option(
+    "--namespace",
+    metavar="NAMESPACE",
+    envvar="POSTRENDER_NAMESPACE",
+    help="Of objects that have none  [default: the context's]",
+)
+@click.option(
+    "--context", metavar="CONTEXT", help="The context of the kubeconfig  [default: the current one]"
+)
 @click.option("--dry-run", is_flag=True, help="Tell what would be done, and write nothing.")
 def adopt(input: str, namespace: str | None, context: str | None, dry_run: bool) -> int:  # noqa: A002
     """Keep the live originals that the first release with revisions would delete.

@@ -81,11 +81,12 @@ def test_not_seconds(text: str) -> None:
 USAGE = {
     "-rollout app": "go together",
     "": "say what to attach to",
-    "-workload x": "is not Kind/name",
+    "-workload x": "is not KIND/NAME",
     "-workload Rollout/a=configmap/b -timeout soon": "is not a time",
     "-workload Rollout/a=configmap/b -on-failure maybe": "maybe",
     "-workload Rollout/a=configmap/b -emitted b": "configmap/NAME",
     "-workload Rollout/a=configmap/b more": "more",
+    "-workload Rollout/a=configmap/b -set _": "is no value of a label",
 }
 
 
@@ -210,8 +211,8 @@ def test_trouble_is_told_as_the_cluster_tells_it() -> None:
         },
     }
     assert read_holder(ROLLOUTS, data).trouble == (
-        "Degraded: InvalidSpec: no selector; Progressing ReplicaSetCreateError; "
-        "ReplicaFailure exceeded quota"
+        "Degraded: InvalidSpec: no selector; Progressing is False: ReplicaSetCreateError; "
+        "ReplicaFailure is True: exceeded quota"
     )
 
 

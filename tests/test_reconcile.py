@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from postrender.attach.kinds import BY_KIND, CONFIG_MAPS, MADE_BY_OTHERS, PODS
 from postrender.attach.live import Holder, Owner, Revision
-from postrender.attach.reconcile import GRACE, Live, Patch, pin, reconcile, unused
+from postrender.attach.reconcile import GRACE, Live, Patch, Scope, pin, reconcile, unused
 from postrender.attach.request import Name
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 SET = "app-rollout-attach"
+SCOPE = Scope(SET, frozenset({"Rollout/app", "Rollout/0"}))
 FOREIGN = Owner("example.com/v1", "Widget", "widget", "widget-uid")
 
 
@@ -74,7 +75,7 @@ def live(revisions: Iterable[Revision], *holders: Holder, unreadable: Iterable[s
 
 
 def changes(state: Live, in_stream: Iterable[str] = ()) -> list[Patch]:
-    return reconcile(state, SET, frozenset(("configmap", one) for one in in_stream), NOW)
+    return reconcile(state, SCOPE, frozenset(("configmap", one) for one in in_stream), NOW)
 
 
 ROLLOUT = holder("Rollout/app", "app-new")
@@ -156,6 +157,11 @@ def test_what_is_as_it_should_be_needs_no_patch() -> None:
             ["ReplicaSet/app-2", "Rollout/app"],
         ),
         ([holder("Pod/odd", "app-new", controller="a kind that cannot be read")], []),
+        ([holder("Job/odd", "app-new", controller="a kind that cannot be read")], []),
+        (
+            [holder("Deployment/app", "app-new", controller="a kind that cannot be read")],
+            ["Deployment/app"],
+        ),
         ([holder("Deployment/gone", "app-new", is_deleting=True)], []),
     ],
 )
@@ -196,6 +202,17 @@ def test_a_kind_that_cannot_be_read_drops_nothing() -> None:
     assert not dropped(state)
 
 
+def test_what_is_named_outside_of_pod_templates_has_no_owners() -> None:
+    [patch] = changes(live([revision("app-new", [ROLLOUT], is_swept=False)], ROLLOUT, NEW))
+    assert (patch.added, [str(owner) for owner in patch.dropped]) == ((), ["Rollout/app"])
+    assert not pin([revision("app-new", is_swept=False)], lambda _: [ROLLOUT])
+
+
+def test_what_the_stream_holds_comes_first() -> None:
+    state = live([revision("app-old"), revision("app-new")], ROLLOUT, OLD, NEW)
+    assert [patch.revision.name for patch in changes(state, ["app-new"])] == ["app-new", "app-old"]
+
+
 def marks(state: Live, in_stream: Iterable[str] = ()) -> list[str | None]:
     return [patch.mark for patch in changes(state, in_stream)]
 
@@ -220,6 +237,15 @@ def test_what_is_used_again_loses_the_mark() -> None:
     state = live([revision("app-new", [ROLLOUT, NEW], unused_since=time(GRACE))], ROLLOUT, NEW)
     [patch] = changes(state)
     assert patch.body == {"metadata": {"annotations": {"postrender/unused-since": None}}}
+
+
+def test_what_an_earlier_set_left_behind_is_marked() -> None:
+    """A set is named after its first workload, and gets another name with it."""
+    state = live([revision("app-old", [ROLLOUT], set_name="api-deployment-attach")], ROLLOUT)
+    assert marks(state) == [time(timedelta(0))]
+    other = holder("Deployment/other")
+    shared = revision("app-old", [ROLLOUT, other], set_name="api-deployment-attach")
+    assert not marks(live([shared], ROLLOUT, other))
 
 
 NOT_MARKED = {
@@ -252,7 +278,7 @@ def test_not_marked_because(why: str) -> None:
 
 def test_without_a_set_nothing_is_marked() -> None:
     state = live([revision("app-old", set_name="")], ROLLOUT)
-    assert not reconcile(state, "", frozenset(), NOW)
+    assert not reconcile(state, Scope(""), frozenset(), NOW)
 
 
 KEPT = {
@@ -265,7 +291,7 @@ KEPT = {
 
 @pytest.mark.parametrize("why", KEPT)
 def test_what_is_deleted_and_what_is_kept(why: str) -> None:
-    [(found, reason)] = unused(live([KEPT[why]], ROLLOUT), SET, frozenset(), NOW)
+    [(found, reason)] = unused(live([KEPT[why]], ROLLOUT), SCOPE, frozenset(), NOW)
     assert found == KEPT[why]
     assert why in reason
     assert bool(why) == bool(reason)
@@ -273,7 +299,7 @@ def test_what_is_deleted_and_what_is_kept(why: str) -> None:
 
 def test_what_the_stream_holds_is_not_deleted() -> None:
     state = live([KEPT[""]], ROLLOUT)
-    [(_, reason)] = unused(state, SET, frozenset({("configmap", "app-old")}), NOW)
+    [(_, reason)] = unused(state, SCOPE, frozenset({("configmap", "app-old")}), NOW)
     assert reason == "it is in the applied stream"
 
 
@@ -353,6 +379,8 @@ def must_own(state: Live, name: str) -> set[str]:
         chain = [one]
         while chain[-1].controller in state.holders:
             chain.append(state.holders[chain[-1].controller])
+        if chain[-1].resource in MADE_BY_OTHERS and chain[-1].controller:
+            continue
         if one.resource == PODS and one.controller:
             chain.pop(0)
         result |= {link.uid for link in chain if not link.is_deleting}
@@ -366,26 +394,28 @@ def test_the_rule_holds_whatever_there_was(state: Live, in_stream: frozenset[str
     assert not changes(now, in_stream), "a second run writes nothing"
     for before, one in zip(state.revisions, now.revisions, strict=True):
         owners = {owner.uid for owner in one.owners}
-        assert must_own(state, one.name) <= owners
+        assert one.owned_by_us <= must_own(state, one.name) or one.is_swept
+        assert must_own(state, one.name) <= owners or not one.is_swept
         for owner in before.owners:
             if owner.uid not in owners:
                 found = state.holders.get(owner.uid)
                 assert owner.uid in before.owned_by_us
-                assert found is None or found.resource in MADE_BY_OTHERS
+                is_gone = found is None or found.resource in MADE_BY_OTHERS
+                assert is_gone or not one.is_swept
         is_named = any(("configmap", one.name) in it.names for it in state.holders.values())
         if is_named or one.name in in_stream:
             assert one.unused_since is None
         elif one.unused_since != before.unused_since:
-            assert one.set_name == SET
+            assert one.set_name
             assert one.is_swept
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
 def test_nothing_that_is_named_is_ever_deleted(state: Live, in_stream: frozenset[str]) -> None:
     names = frozenset(("configmap", one) for one in in_stream)
-    doomed = [one for one, why in unused(state, SET, names, NOW) if not why]
+    doomed = [one for one, why in unused(state, SCOPE, names, NOW) if not why]
     for one in doomed:
-        assert one.set_name == SET
+        assert one.set_name == SET or SCOPE.workloads & {owner.uid for owner in one.owners}
         assert one.name not in in_stream
         assert not any(one.key in it.names for it in state.holders.values())
         assert one.is_swept

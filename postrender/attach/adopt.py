@@ -24,6 +24,9 @@ from postrender.planning.revised import changed_values, keep_annotations
 ADOPTED, CANNOT_BE_PROTECTED = "adopted", "cannot be protected"
 
 
+SHOWN_PODS = 5
+
+
 class Original(NamedTuple):
     """A base name of the rendered output, of which the output holds a revision.
 
@@ -91,17 +94,28 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
             if original.resource != resource:
                 continue
             users = [str(pod) for pod in pods if original.key in pod.names]
-            named = f", named by {', '.join(users)}" if users else ""
             state = _adopt_one(client, original, live.get(original.name), is_dry=is_dry)
-            lines.append(f"{original}: {state}{named}")
+            lines.append(f"{original}: {state}{_named_by(users)}")
+        absent = sum(original.name not in live for original in originals)
+        if absent == len(originals):
+            lines.append("none of them is here: check --namespace and --context")
     return lines
+
+
+def _named_by(users: Sequence[str]) -> str:
+    if len(users) > SHOWN_PODS:
+        return f", named by {len(users)} Pods such as {users[0]}"
+    return f", named by {', '.join(users)}" if users else ""
 
 
 def _adopt_one(client: Client, original: Original, data: Object | None, *, is_dry: bool) -> str:
     if data is None:
         return "is not in the cluster, nothing to do"
     if original.stays:
-        return f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it"
+        return (
+            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it "
+            "(named by a Job or a hook, or --keep-original)"
+        )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)
     if not labels and not annotations:

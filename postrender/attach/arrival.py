@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from postrender.attach.kinds import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.live import Holder, Revision
-from postrender.attach.request import AttachRequest, Name, WantedWorkload
+from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
 from postrender.attach.watched import Watched
 
 
@@ -50,7 +50,7 @@ class Arrival(NamedTuple):
     def reasons(self) -> list[str]:
         """What is still to come, as text."""
         return [
-            *(f"{kind}/{name} does not exist" for kind, name in self.missing),
+            *(f"{title(name)} does not exist" for name in self.missing),
             *(pending.reason for pending in self.pending.values()),
         ]
 
@@ -127,21 +127,13 @@ def _has_revision(
 
 def _not_arrived(source: Holder, wanted: WantedWorkload) -> str:
     if not wanted.render_id:
-        missing = ", ".join(name for name in _names(wanted) if name not in _live_names(source))
+        missing = ", ".join(title(name) for name in wanted.names if name not in source.names)
         return f"the pod template of {source} does not name {missing}"
     there = ", ".join(sorted(source.render_ids)) or "nothing"
     return (
         f"the pod template of {source} carries {there} as postrender/revision instead of "
         f"{wanted.render_id}: the apply has not reached it, or another one came after it"
     )
-
-
-def _names(wanted: WantedWorkload) -> list[str]:
-    return [f"{kind}/{name}" for kind, name in wanted.names]
-
-
-def _live_names(holder: Holder) -> set[str]:
-    return {f"{kind}/{name}" for kind, name in holder.names}
 
 
 def _not_made(workload: Holder, made: Resource) -> str:

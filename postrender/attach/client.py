@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
     from postrender.attach.live import Object
+    from postrender.attach.log import Log
 
 Fact = TypeVar("Fact")
 
@@ -42,6 +43,9 @@ _PASSING = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
 
+# What the refusals of admission policies and of webhooks say (Kubernetes 1.35).
+_ADMISSION = ("denied request", "denied the request")
+
 _REMEDIES = {
     _NO_ANSWER: "check the network and that the API server runs",
     _UNTRUSTED: "check the certificate authority that the kubeconfig names",
@@ -54,23 +58,32 @@ class ApiError(UserError):
     """The API server refused a request, or did not answer. status: of HTTP, less for no answer."""
 
     def __init__(self, status: int, what: str) -> None:
-        super().__init__(what, _REMEDIES.get(status, "see the API server's log for more"))
         self.status = status
+        # A policy refuses with the same code as a Role that lacks a permission.
+        self.is_missing_permission = status == FORBIDDEN and not any(
+            words in what for words in _ADMISSION
+        )
+        by_policy = status == FORBIDDEN and not self.is_missing_permission
+        known = "" if by_policy else _REMEDIES.get(status, "")
+        super().__init__(what, known or "the API server's log may tell more")
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether the API server said so itself."""
+        return self.status > 0
 
 
 class Client:
     """One namespace of a cluster, through an authenticated HTTP session.
 
-    manager: the field manager of what is written; tell: told once of each request that has to be
-    tried again; requests, writes: how many were sent, every try counted.
+    manager: the field manager of what is written; log: told of each request, and warned of each
+    that has to be tried again; requests, writes: how many were sent, every try counted.
     """
 
-    def __init__(
-        self, session: Session, namespace: str, manager: str, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, session: Session, namespace: str, manager: str, log: Log) -> None:
         self._session = session
         self._manager = {"fieldManager": manager}
-        self._tell = tell
+        self._log = log
         self._reached = time.monotonic()
         self.namespace = namespace
         self.requests = 0
@@ -213,6 +226,7 @@ class Client:
         while True:
             self.requests += 1
             self.writes += method != "GET"
+            self._log.debug(f"{method} {url}")
             delay = pause * random.uniform(0.5, 1.5)
             try:
                 answer = self._session.request(
@@ -228,7 +242,7 @@ class Client:
             if time.monotonic() + delay > self._give_up_at(error.status, method, started):
                 raise error
             if pause == _FIRST_PAUSE_SECONDS:
-                self._tell(f"{error.what}: trying again")
+                self._log.warning(f"{error.what}: trying again")
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
@@ -241,7 +255,8 @@ class Client:
 
     def _no_answer(self, problem: Exception, what: str) -> ApiError:
         reason = str(problem) or type(problem).__name__
-        text = f"cannot {what} in namespace {self.namespace}: {reason}"
+        server = self._session.base_url.host
+        text = f"cannot {what} in namespace {self.namespace}: {server}: {reason}"
         return ApiError(_UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER, text)
 
     def _error(self, answer: Response, what: str) -> ApiError:

@@ -13,9 +13,9 @@ import click
 
 from postrender import __version__
 from postrender.attach.adopt import adopt, find_originals
-from postrender.attach.client import Client
+from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect
-from postrender.attach.failures import settle
+from postrender.attach.failures import settle, tell_abort
 from postrender.attach.kinds import ROLLOUTS
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.log import ALIASES, LEVELS, Log
@@ -25,6 +25,7 @@ from postrender.attach.request import (
     merge_workloads,
     parse_names,
     parse_seconds,
+    parse_set,
     parse_workload,
 )
 from postrender.attach.run import attach
@@ -48,16 +49,18 @@ def run_attach(
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
     log = open_log()
+    client = None
     try:
         connection = connect(is_in_cluster())
-        client = Client(
-            connection.session, namespace or connection.namespace, FIELD_MANAGER, log.warning
-        )
+        client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER, log)
         log.info(_start_line(request, client.namespace))
         code = settle(client, attach(client, request, log, arguments), log, fails=fails)
         log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
     except UserError as error:
-        log.error(str(error))
+        if client and isinstance(error, ApiError):
+            tell_abort(client, request, error, log)
+        else:
+            log.error(str(error))
         return 1
     except KeyboardInterrupt:
         log.error("ended before its time: what is attached stays so, the next run does the rest")
@@ -74,7 +77,8 @@ def _start_line(request: AttachRequest, namespace: str) -> str:
     named = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
     start = ", ".join([f"postrender {__version__}", *named])
     count = len(request.given)
-    return f"{start}: attaching {count} revisions to {about} in namespace {namespace}"
+    revisions = "1 revision" if count == 1 else f"{count} revisions"
+    return f"{start}: attaching {revisions} to {about} in namespace {namespace}"
 
 
 def run_adopt(
@@ -91,7 +95,7 @@ def run_adopt(
     lines = []
     for own in dict.fromkeys(original.namespace for original in originals):
         here = own or namespace or connection.namespace
-        client = Client(connection.session, here, ADOPTER, log.warning)
+        client = Client(connection.session, here, ADOPTER, log)
         chosen = [original for original in originals if original.namespace == own]
         lines += [f"namespace {here}: {line}" for line in adopt(client, chosen, is_dry=is_dry)]
     return lines
@@ -99,7 +103,7 @@ def run_adopt(
 
 def open_log() -> Log:
     """Return the log: text on a terminal, JSON lines elsewhere. Raises click.UsageError."""
-    level = os.environ.get("LOG_LEVEL", "").lower() or "info"
+    level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
         raise click.UsageError(f"LOG_LEVEL is {level!r}, which is none of {', '.join(LEVELS)}")
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -117,7 +121,7 @@ def is_in_cluster() -> bool | None:
 
 
 def read_request(
-    set_name: str,
+    set_name: str | None,
     workloads: Sequence[str],
     emitted: Sequence[str],
     rollout: str,
@@ -133,17 +137,20 @@ def read_request(
     try:
         wanted = [parse_workload(text) for text in workloads]
         if rollout:
-            names = tuple(("configmap", name) for name in config_maps.split(",") if name)
+            names = tuple(
+                ("configmap", name.strip()) for name in config_maps.split(",") if name.strip()
+            )
             wanted.append(WantedWorkload(ROLLOUTS, rollout, "", names))
         others = frozenset(name for text in emitted for name in parse_names(text))
         seconds = parse_seconds(timeout)
+        parse_set(set_name or "")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if not wanted:
         raise click.UsageError("say what to attach to: -workload, or -rollout and -configmaps")
     return AttachRequest(
         merge_workloads(wanted),
-        set_name,
+        set_name or "",
         others,
         seconds,
         prunes,

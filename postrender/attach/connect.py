@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from postrender.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from httpx2 import Auth, Request, Response
     from httpx2 import Client as Session
     from lightkube.config.kubeconfig import SingleConfig
 
@@ -38,7 +41,7 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
     except ImportError as error:
         raise UserError(
             f"the cluster client is not installed ({error.name} is missing)",
-            "install it with pip install 'postrender[attach]'",
+            "install postrender with its extra attach: in a checkout, pip install '.[attach]'",
         ) from None
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     try:
@@ -46,15 +49,41 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
         # From 3.13 on Python would refuse the authorities of many clusters (EKS among them),
         # which have no key identifiers; kubectl and everything else in Go takes them.
+        parameters["auth"] = _explained(parameters["auth"])
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
         # lightkube lets through whatever a wrong file raises: KeyError, YAMLError, SSLError ...
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise UserError(
-            f"found no usable cluster configuration: {type(error).__name__}: {error}",
+            f"found no usable cluster configuration: {reason or type(error).__name__}",
             "check KUBECONFIG (or ~/.kube/config), or in a Pod its service account token",
         ) from None
     return Connection(session, config.namespace)
+
+
+def _explained(auth: Auth | None) -> Auth | None:
+    """Return what logs in, with an error that a user can read where it fails.
+
+    lightkube lets through whatever an exec plugin of the kubeconfig makes it raise.
+    """
+    import httpx2
+
+    class Explained(httpx2.Auth):
+        def sync_auth_flow(self, request: Request) -> Generator[Request, Response, None]:
+            assert auth is not None
+            try:
+                yield from auth.sync_auth_flow(request)
+            except (httpx2.HTTPError, GeneratorExit):
+                raise
+            except Exception as error:
+                reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                raise UserError(
+                    f"cannot log in to the cluster: {reason or type(error).__name__}",
+                    "run kubectl with the same kubeconfig to see whether it can",
+                ) from None
+
+    return Explained() if auth else None
 
 
 def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
@@ -69,4 +98,12 @@ def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
     config = found.get(context)
     if config is None:
         raise LookupError("it has no current context")
+    if config.user and config.user.exec:
+        # v1 differs from v1beta1 in nothing that lightkube, which knows only that, reads.
+        version = config.user.exec.apiVersion
+        config.user.exec.apiVersion = (
+            version.replace(".k8s.io/v1", ".k8s.io/v1beta1")
+            if (version.endswith("/v1"))
+            else version
+        )
     return config

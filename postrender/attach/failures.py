@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from postrender.attach.client import ApiError, Client
 from postrender.attach.events import record
 from postrender.attach.log import Log
 from postrender.attach.reconcile import Live
-from postrender.attach.request import Name, WantedWorkload
+from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
 
 # The uid that each workload bears now, "" where it does not exist.
 Uids = Mapping[WantedWorkload, str]
@@ -50,17 +51,24 @@ def gone(missing: Sequence[Name], arrival: Arrival, uids: Uids) -> Iterator[Fail
     yield from _missing(names, arrival, uids, "is gone: apply again")
 
 
-def unreadable(live: Live) -> Iterator[Failure]:
+def unreadable(live: Live, uids: Uids) -> Iterator[Failure]:
     """Yield the kinds that may not be read."""
     if live.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
         reason = f"{kinds} may not be listed: nothing is marked or deleted; check the Role"
-        yield Failure(reason, is_forbidden=True)
+        yield Failure(reason, tuple(uids.items()), is_forbidden=True)
+
+
+def refused(refusals: Sequence[ApiError], uids: Uids) -> Iterator[Failure]:
+    """Yield the writes that the API server refused, by its Roles or by an admission policy."""
+    for refusal in refusals:
+        reason = str(refusal)
+        yield Failure(reason, tuple(uids.items()), is_forbidden=refusal.is_missing_permission)
 
 
 def _missing(names: Sequence[Name], arrival: Arrival, uids: Uids, what: str) -> Iterator[Failure]:
     if names:
-        listed = ", ".join(f"{kind}/{name}" for kind, name in names)
+        listed = ", ".join(map(title, names))
         about = [wanted for wanted in arrival.wanted if set(names) & set(wanted.names)]
         yield Failure(f"{listed} {what}", tuple((wanted, uids[wanted]) for wanted in about))
 
@@ -79,9 +87,22 @@ def _tell(client: Client, failure: Failure, log: Log) -> bool:
     """Tell of a failure, and return whether it could be recorded as an Event."""
     log.error(failure.reason)
     try:
-        for wanted, uid in failure.workloads:
-            record(client, wanted, uid, "Warning", "AttachFailed", failure.reason)
+        _record(client, failure)
     except ApiError as error:
         log.error(str(error))
         return False
     return True
+
+
+def _record(client: Client, failure: Failure) -> None:
+    for wanted, uid in failure.workloads:
+        record(client, wanted, uid, "Warning", "AttachFailed", failure.reason)
+
+
+def tell_abort(client: Client, request: AttachRequest, error: ApiError, log: Log) -> None:
+    """Tell of an error that ended a run, as Events too where the API server still answers."""
+    log.error(str(error))
+    if error.is_answer:
+        failure = Failure(str(error), tuple((wanted, "") for wanted in request.workloads))
+        with contextlib.suppress(ApiError):
+            _record(client, failure)

@@ -185,13 +185,14 @@ def _template_from(data: Object) -> tuple[Resource, str] | None:
 def _trouble(data: Object) -> Iterator[str]:
     """Yield what a status tells: a Rollout's phase and message, and conditions that are bad."""
     status = mapping_at(data, ("status",))
-    phase, message = status.get("phase"), status.get("message")
-    if isinstance(message, str) and message:
+    phase, message = status.get("phase"), str(status.get("message") or "")
+    if message:
         yield f"{phase}: {message}" if phase else message
     for condition in _dicts_at(status, "conditions"):
-        if _is_bad(condition):
-            parts = (condition.get("type"), condition.get("reason"), condition.get("message"))
-            yield " ".join(str(part) for part in parts if part)
+        reason, told = str(condition.get("reason") or ""), str(condition.get("message") or "")
+        if _is_bad(condition) and not (told and told in message):
+            state = f"{condition.get('type')} is {condition.get('status')}"
+            yield ": ".join(part for part in (state, reason, told) if part)
 
 
 def _is_bad(condition: Object) -> bool:

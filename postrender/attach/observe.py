@@ -20,10 +20,13 @@ class Seen(NamedTuple):
     set_name: str
 
 
-def read_revisions(client: Client, request: AttachRequest) -> Seen:
+def read_revisions(
+    client: Client, request: AttachRequest, workloads: frozenset[str] = frozenset()
+) -> Seen:
     """Return the revisions of the request's set, and those given that bear another label or none.
 
-    Without a set, it is the one whose label the given revisions bear. Raises ApiError.
+    Without a set, it is the one whose label the given revisions bear. workloads: uids; revisions of
+    other sets are returned too where an earlier run made one of these an owner. Raises ApiError.
     """
     found: list[Revision] = []
     resources = [item for item in REVISED if item in (CONFIG_MAPS, *request.resources)]
@@ -32,12 +35,18 @@ def read_revisions(client: Client, request: AttachRequest) -> Seen:
     given = set(request.given)
     labels = {item.set_name for item in found if item.key in given} - {""}
     set_name = request.set_name or (labels.pop() if len(labels) == 1 else "")
-    is_ours = [item for item in found if item.key in given or item.set_name == set_name != ""]
-    return Seen(tuple(is_ours), set_name)
+    ours = [
+        item
+        for item in found
+        if item.key in given
+        or item.set_name == set_name != ""
+        or (set_name and item.set_name and item.owned_by_us & workloads)
+    ]
+    return Seen(tuple(ours), set_name)
 
 
 def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    selector = f"{MANAGED_LABEL}={request.set_name}" if request.set_name else ""
+    selector = MANAGED_LABEL if request.set_name else ""
     found, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
     wanted = {name for given_kind, name in request.given if given_kind == kind}

@@ -31,6 +31,25 @@ class Live(NamedTuple):
     unreadable: frozenset[Resource] = frozenset()
 
 
+class Scope(NamedTuple):
+    """What a run looks after: the revisions of a set ("" for none), and the uids of its workloads.
+
+    A set is named after its first workload. Where that changes, revisions under the old name are
+    known by their owners: they belong to a run if all that live are its workloads.
+    """
+
+    set_name: str
+    workloads: frozenset[str] = frozenset()
+
+    def covers(self, revision: Revision, live: Live) -> bool:
+        """Tell whether a run may mark and delete a revision when nothing names it."""
+        if not self.set_name or not revision.set_name:
+            return False
+        owners = {owner.uid for owner in revision.owners if owner.uid in live.holders}
+        is_left_behind = bool(owners) and owners <= (self.workloads & revision.owned_by_us)
+        return revision.set_name == self.set_name or is_left_behind
+
+
 class Patch(NamedTuple):
     """What is to change on one revision.
 
@@ -80,24 +99,26 @@ def pin(
     """
     patches = []
     for revision in revisions:
+        if not revision.is_swept:
+            continue
         wanted = [holder.owner for holder in workloads_of(revision.key)]
         mark = "" if wanted and revision.unused_since is not None else None
         patches.append(Patch(revision, _missing(revision, wanted), mark=mark))
     return [patch for patch in patches if patch.changes_something]
 
 
-def reconcile(live: Live, set_name: str, in_stream: frozenset[Name], now: datetime) -> list[Patch]:
+def reconcile(live: Live, scope: Scope, in_stream: frozenset[Name], now: datetime) -> list[Patch]:
     """Return what is to change so that every revision has the owners of the rule.
 
-    set_name: the only set whose unused revisions are marked, "" for none;
+    Those of the applied stream come first. scope: whose unused revisions are marked;
     in_stream: what the applied stream holds, which is never marked.
     """
     users = _users(live)
     patches = []
-    for revision in live.revisions:
-        wanted = _wanted_owners(live, users[revision.key])
+    for revision in sorted(live.revisions, key=lambda one: one.key not in in_stream):
+        wanted = _wanted_owners(live, users[revision.key]) if revision.is_swept else []
         is_used = bool(users[revision.key]) or revision.key in in_stream
-        may_mark = revision.set_name == set_name != ""
+        may_mark = scope.covers(revision, live)
         patch = Patch(
             revision,
             _missing(revision, wanted),
@@ -109,14 +130,14 @@ def reconcile(live: Live, set_name: str, in_stream: frozenset[Name], now: dateti
 
 
 def unused(
-    live: Live, set_name: str, in_stream: frozenset[Name], now: datetime
+    live: Live, scope: Scope, in_stream: frozenset[Name], now: datetime
 ) -> list[tuple[Revision, str]]:
-    """Return the marked revisions of a set that nothing names, with why each is kept, or ""."""
+    """Return the marked revisions of a scope that nothing names, with why each is kept, or ""."""
     users = _users(live)
     return [
         (revision, _why_kept(live, revision, in_stream, now))
         for revision in live.revisions
-        if revision.set_name == set_name
+        if scope.covers(revision, live)
         and revision.unused_since is not None
         and not users[revision.key]
         and not revision.is_deleting
@@ -148,19 +169,28 @@ def _users(live: Live) -> defaultdict[Name, list[Holder]]:
 
 
 def _wanted_owners(live: Live, users: Iterable[Holder]) -> list[Owner]:
-    """Return the owners by the rule: those that name it, and what they belong to, upward."""
+    """Return the owners by the rule: those that name it, and what they belong to, upward.
+
+    What something that cannot be read has made is no owner: it may go while its maker stays, and
+    would take along what was its own alone.
+    """
     wanted: dict[str, Holder] = {}
     for user in users:
+        chain = _chain(live, user)
+        if chain[-1].resource in MADE_BY_OTHERS and chain[-1].controller:
+            continue
         # A Pod that something controls comes and goes with it, and is no owner itself.
-        holder = live.holders.get(user.controller) if _is_controlled_pod(user) else user
-        while holder and holder.uid not in wanted:
-            wanted[holder.uid] = holder
-            holder = live.holders.get(holder.controller)
+        is_controlled_pod = user.resource == PODS and bool(user.controller)
+        wanted.update((holder.uid, holder) for holder in chain[is_controlled_pod:])
     return [holder.owner for holder in wanted.values() if not holder.is_deleting]
 
 
-def _is_controlled_pod(holder: Holder) -> bool:
-    return holder.resource == PODS and bool(holder.controller)
+def _chain(live: Live, holder: Holder) -> list[Holder]:
+    """Return an object and what controls it, as far up as that can be read."""
+    chain = {holder.uid: holder}
+    while (maker := live.holders.get(holder.controller)) and maker.uid not in chain:
+        chain[maker.uid] = holder = maker
+    return list(chain.values())
 
 
 def _missing(revision: Revision, wanted: Iterable[Owner]) -> tuple[Owner, ...]:
@@ -172,12 +202,15 @@ def _stale(live: Live, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
     """Yield our owner references to what is gone, or is a revision object that names it no more.
 
     A workload stays as long as it lives: the next change may make one of its objects name it.
+    What is named outside of pod templates has no owners at all: it must outlive every workload.
     """
     for owner in revision.owners:
         if owner.uid in wanted or owner.uid not in revision.owned_by_us:
             continue
         holder = live.holders.get(owner.uid)
-        if holder is None:
+        if not revision.is_swept:
+            yield owner
+        elif holder is None:
             if _is_readable(live, owner):
                 yield owner
         elif holder.resource in MADE_BY_OTHERS and holder.controller and not holder.is_deleting:

@@ -14,8 +14,14 @@ Name = tuple[str, str]
 _WORKLOAD = re.compile(
     r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<names>.+)"
 )
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _SECONDS = re.compile(r"(?:(\d+)m)?(?:(\d+)s?)?")
-_REVISED_KINDS = frozenset(resource.kind.lower() for resource in REVISED)
+_REVISED_KINDS = {resource.kind.lower(): resource.kind for resource in REVISED}
+
+
+def title(name: Name) -> str:
+    """Return a revision as messages name it: `ConfigMap/app-h2k4`."""
+    return f"{_REVISED_KINDS[name[0]]}/{name[1]}"
 
 
 class WantedWorkload(NamedTuple):
@@ -74,7 +80,10 @@ def parse_workload(text: str) -> WantedWorkload:
     """
     match = _WORKLOAD.fullmatch(text)
     if not match:
-        raise ValueError(f"{text!r} is not Kind/name@RENDERID=configmap/a,configmap/b")
+        raise ValueError(
+            f"{text!r} is not KIND/NAME@RENDERID=configmap/NAME,… as in "
+            "Rollout/web@8396ba243e=configmap/web-config-m567dfc6df"
+        )
     resource = BY_KIND.get(match["kind"])
     if resource is None:
         raise ValueError(f"{match['kind']} is none of {', '.join(sorted(BY_KIND))}")
@@ -90,6 +99,13 @@ def parse_names(text: str) -> tuple[Name, ...]:
             raise ValueError(f"{part!r} is not configmap/NAME or secret/NAME")
         names.append((kind.lower(), name))
     return tuple(names)
+
+
+def parse_set(text: str) -> str:
+    """Return the name of a set. Raises ValueError for what no label can hold."""
+    if text and not _LABEL_VALUE.fullmatch(text):
+        raise ValueError(f"{text!r} is no value of a label, so no name of a set")
+    return text
 
 
 def parse_seconds(text: str) -> float:

@@ -11,13 +11,21 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from postrender.attach.arrival import Arrival, find_missing
-from postrender.attach.client import Client
+from postrender.attach.client import ApiError, Client
 from postrender.attach.events import record
-from postrender.attach.failures import Failure, Uids, gone, made_anew, not_arrived, unreadable
+from postrender.attach.failures import (
+    Failure,
+    Uids,
+    gone,
+    made_anew,
+    not_arrived,
+    refused,
+    unreadable,
+)
 from postrender.attach.jobs import delete_superseded
 from postrender.attach.log import Log
 from postrender.attach.observe import read_live, read_revisions
-from postrender.attach.reconcile import Live, reconcile
+from postrender.attach.reconcile import Live, Scope, reconcile
 from postrender.attach.request import AttachRequest
 from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
@@ -35,33 +43,34 @@ def attach(
     deadline = time.monotonic() + request.timeout
     while True:
         arrival = wait(client, request, deadline, log)
-        set_name, live = _reconcile(client, request, arrival, log)
+        scope, live, refusals = _reconcile(client, request, arrival, log)
         if arrival.is_complete and not live.unreadable:
             if request.prunes:
-                sweep(client, request, live, set_name, log)
+                refusals += sweep(client, request, live, scope, log)
             else:
-                report_unused(live, request, set_name, log)
+                report_unused(live, request, scope, log)
         uids = _look_again(client, request)
         if not _was_replaced(arrival, uids) or time.monotonic() > deadline:
             break
         log.info("a workload was made anew meanwhile: once more")
     if request.deletes_finished_jobs and arrival.is_complete:
-        delete_superseded(client, set_name, arguments, log)
+        delete_superseded(client, scope.set_name, arguments, log)
     _tell_paused(client, arrival, log)
-    return _failures(client, request, arrival, live, uids, log)
+    return [*_failures(client, request, arrival, live, uids, log), *refused(refusals, uids)]
 
 
 def _reconcile(
     client: Client, request: AttachRequest, arrival: Arrival, log: Log
-) -> tuple[str, Live]:
-    """Send what the rule asks for; return the set's name and what was seen."""
-    seen = read_revisions(client, request)
+) -> tuple[Scope, Live, list[ApiError]]:
+    """Send what the rule asks for; return what is looked after, what was seen, the refusals."""
+    uids = frozenset(holder.uid for holder in arrival.workloads.values())
+    seen = read_revisions(client, request, uids)
     live = read_live(client, seen)
+    scope = Scope(seen.set_name, uids)
     # Where something is still to come, another apply may be under way: nothing is marked.
-    marked_set = seen.set_name if request.prunes and arrival.is_complete else ""
+    marked = scope if request.prunes and arrival.is_complete else Scope("")
     now = datetime.now(timezone.utc)
-    send(client, reconcile(live, marked_set, request.in_stream, now), log)
-    return seen.set_name, live
+    return scope, live, send(client, reconcile(live, marked, request.in_stream, now), log)
 
 
 def _look_again(client: Client, request: AttachRequest) -> Uids:
@@ -97,7 +106,7 @@ def _failures(
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(name not in arrival.missing for name in missing):
         uids = _look_again(client, request)  # the workload that took them along is another by now
-    forbidden = list(unreadable(live))
+    forbidden = list(unreadable(live, uids))
     if request.is_tolerant:
         for failure in forbidden:
             log.warning(failure.reason)

@@ -4,42 +4,54 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from postrender.attach.client import Client
+from postrender.attach.client import ApiError, Client
 from postrender.attach.kinds import CONFIG_MAPS
 from postrender.attach.live import Revision
 from postrender.attach.log import Log
 from postrender.attach.observe import read_live, read_revisions
-from postrender.attach.reconcile import Live, unused
+from postrender.attach.reconcile import Live, Scope, unused
 from postrender.attach.request import AttachRequest
 from postrender.revision import fits_content
 
 
-def sweep(client: Client, request: AttachRequest, live: Live, set_name: str, log: Log) -> None:
-    """Delete what `live` shows to be unused for long enough. Raises ApiError."""
+def sweep(
+    client: Client, request: AttachRequest, live: Live, scope: Scope, log: Log
+) -> list[ApiError]:
+    """Delete what `live` shows to be unused for long enough; return the refusals.
+
+    Raises ApiError where the API server does not answer.
+    """
     doomed = set()
-    for revision, why in _unused(live, request, set_name):
+    for revision, why in _unused(live, request, scope):
         if why:
             log.info(f"{revision} is unused, and kept: {why}")
         else:
             doomed.add(revision.key)
     if not doomed:
-        return
+        return []
     # Everything is read again just before: what was written since the first look took its time.
-    live = read_live(client, read_revisions(client, request))
-    for revision, why in _unused(live, request, set_name):
+    live = read_live(client, read_revisions(client, request, scope.workloads))
+    refusals = []
+    for revision, why in _unused(live, request, scope):
         if revision.key in doomed:
-            log.info(f"{revision} {_delete(client, revision, why)}")
+            try:
+                log.info(f"{revision} {_delete(client, revision, why)}")
+            except ApiError as error:
+                if not error.is_answer:
+                    raise
+                refusals.append(error)
+    return refusals
 
 
-def report_unused(live: Live, request: AttachRequest, set_name: str, log: Log) -> None:
+def report_unused(live: Live, request: AttachRequest, scope: Scope, log: Log) -> None:
     """Tell what a sweep would delete or keep."""
-    for revision, why in _unused(live, request, set_name):
+    for revision, why in _unused(live, request, scope):
         state = f"and kept: {why}" if why else "a run that prunes would delete it"
         log.info(f"{revision} is unused, {state}")
 
 
-def _unused(live: Live, request: AttachRequest, set_name: str) -> list[tuple[Revision, str]]:
-    return unused(live, set_name, request.in_stream, datetime.now(timezone.utc))
+def _unused(live: Live, request: AttachRequest, scope: Scope) -> list[tuple[Revision, str]]:
+    return unused(live, scope, request.in_stream, datetime.now(timezone.utc))
 
 
 def _why_edited(client: Client, revision: Revision) -> str:

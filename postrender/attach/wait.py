@@ -35,6 +35,7 @@ def wait(client: Client, request: AttachRequest, deadline: float, log: Log) -> A
         remaining = deadline - time.monotonic()
         if arrival.is_complete:
             return arrival
+        # What is refused here is refused again, and told, at the end.
         send(client, pin(arrival.revisions, arrival.workloads_of), log)
         if remaining <= 0:
             return arrival

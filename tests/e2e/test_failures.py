@@ -181,7 +181,7 @@ def test_a_config_map_that_is_missing_is_told(api: Api, runner: Runner, render: 
     create_all(api, objects)
     gone = revision_with(api, greeting="you")["metadata"]["name"]
     api.delete("ConfigMap", gone)
-    run = fails(runner, objects, f"configmap/{gone} does not exist: apply again")
+    run = fails(runner, objects, f"ConfigMap/{gone} does not exist: apply again")
     assert_told_on(api, run)
     assert len(owners(revision_with(api, greeting="hello"))) == 2
 

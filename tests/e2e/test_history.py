@@ -235,7 +235,7 @@ def delete_rollout(api: Api) -> None:
 
 def assert_told(api: Api, run: Run) -> None:
     """Fail unless a run told, in its log and as an Event, that a ConfigMap is gone."""
-    found = [text for text in run.errors() if "configmap/app-config-" in text]
+    found = [text for text in run.errors() if "ConfigMap/app-config-" in text]
     assert len(found) == 1, run.log
     assert "gone: apply again" in found[0] or "does not exist: apply again" in found[0]
     assert found[0] in events_on(api, "Rollout", "app")

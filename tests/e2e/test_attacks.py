@@ -1,0 +1,215 @@
+"""What an attacker of the rule once found: each of these lost or left a revision behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import attachers
+from tests.e2e.again import adopt, attach_again, define_widgets, greetings, pass_grace_time
+from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
+from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.looks import apply_attached, owners, revision_with, wait_for_attachers
+from tests.e2e.releases import Release
+from tests.e2e.runs import events_on
+from tests.e2e.test_sharing import WIDGET_PATH, widget
+
+_ADMISSION = "admissionregistration.k8s.io/v1"
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+KINDS[POLICY] = Resource(_ADMISSION, "validatingadmissionpolicies", namespaced=False)
+KINDS[BINDING] = Resource(_ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
+
+
+def deployment(name: str, *config_maps: str, **more: Any) -> Json:
+    return {"name": name, "kind": "Deployment", "envFrom": list(config_maps), **more}
+
+
+def chart(*workloads: Json, greeting: str = "one", **more: Any) -> Json:
+    config_maps = {"app-config": {"greeting": greeting}, "other-config": {"greeting": "other"}}
+    return {"configMaps": config_maps, "workloads": list(workloads), **more}
+
+
+# Named outside of pod templates: owned by nothing, since it may outlive whatever names it too
+
+
+def with_widget(manifests: Release, plane: ControlPlane, *workloads: Json) -> Json:
+    define_widgets(plane)
+    manifests.config["references"] = [{"kind": "Widget", "path": WIDGET_PATH}]
+    others = [deployment("other", "other-config"), *workloads]
+    return chart(*others, extra=[widget("app-config")])
+
+
+def test_a_workload_that_goes_leaves_what_a_custom_kind_names(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    values = with_widget(manifests, plane, deployment("web", "app-config"))
+    apply_attached(api, lambda: manifests.apply(values))
+    one = revision_with(api, greeting="one")
+    assert owners(one) == []
+    api.delete("Deployment", "web", propagation="Foreground")
+    api.wait_for(lambda: not api.list("ReplicaSet", labels="app=web"), "all of it is gone")
+    assert_survives(api, one)
+
+
+def test_a_debugging_pod_takes_nothing_along(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    attacher = apply_attached(api, lambda: manifests.apply(with_widget(manifests, plane)))
+    one = revision_with(api, greeting="one")
+    container = {"name": "sh", "image": "sh:1", "envFrom": [config_map_ref(one)]}
+    api.create({"kind": "Pod", "metadata": {"name": "debug"}, "spec": {"containers": [container]}})
+    assert attach_again(plane, attacher).code == 0
+    api.delete("Pod", "debug")
+    api.wait_for(lambda: api.find("Pod", "debug") is None, "it is gone")
+    assert_survives(api, one)
+
+
+def config_map_ref(one: Json) -> Json:
+    return {"configMapRef": {"name": one["metadata"]["name"]}}
+
+
+def assert_survives(api: Api, one: Json) -> None:
+    """Fail if the garbage collector takes an object, after it has had to do with another."""
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}
+    probe = {"kind": "ConfigMap", "metadata": {"name": "probe", "ownerReferences": [reference]}}
+    api.create(probe)
+    api.wait_for(lambda: api.find("ConfigMap", "probe") is None, "the collector is at work")
+    assert api.find("ConfigMap", one["metadata"]["name"]), api.dump()
+
+
+# A set gets the name of its first workload, and another one with that
+
+
+def test_a_workload_before_the_first_leaves_nothing_behind(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    web = deployment("web", "app-config", revisionHistoryLimit=0)
+    for greeting in ("one", "two"):
+        apply_attached(api, partial(manifests.apply, chart(web, greeting=greeting)))
+    both = chart(deployment("api", "other-config"), web, greeting="three")
+    attacher = apply_attached(api, lambda: manifests.apply(both))
+    assert "api-deployment-attach" in attacher["spec"]["containers"][0]["args"]
+    api.wait_for(lambda: len(api.list("ReplicaSet", labels="app=web")) == 1, "history is pruned")
+    pass_grace_time(plane, api, attacher)
+    assert greetings(api) == ["other", "three"]
+
+
+# A write that is refused concerns one revision, not the run
+
+
+@pytest.fixture
+def refused(manifests: Release, api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Install one configuration, and have a policy refuse every change of its revision."""
+    web = deployment("web", "app-config", revisionHistoryLimit=0)
+    apply_attached(api, lambda: manifests.apply(chart(web)))
+    old = str(revision_with(api, greeting="one")["metadata"]["name"])
+    where = f"request.namespace == '{api.namespace}' && request.name == '{old}'"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE", "DELETE"],
+        "resources": ["configmaps"],
+    }
+    check = {"expression": "false", "message": "no team", "reason": request.param}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "one", "expression": where}],
+        "validations": [check],
+    }
+    name = api.namespace
+    api.create({"kind": POLICY, "metadata": {"name": name}, "spec": spec})
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    api.create({"kind": BINDING, "metadata": {"name": name}, "spec": binding})
+    api.wait_for(lambda: is_refused(api, old), "the policy is in force")
+    yield old
+    api.delete(BINDING, name)
+    api.delete(POLICY, name)
+
+
+def is_refused(api: Api, name: str) -> bool:
+    try:
+        api.patch("ConfigMap", name, {"metadata": {"annotations": {"a": name}}})
+    except ApiError as error:
+        return "no team" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("refused", ["Invalid", "Forbidden"], indirect=True)
+def test_a_policy_that_refuses_one_change_stops_no_other(
+    manifests: Release, api: Api, plane: ControlPlane, refused: str
+) -> None:
+    web = deployment("web", "app-config", "other-config", revisionHistoryLimit=0)
+    manifests.apply(chart(web, greeting="two"))
+    ended = wait_for_attachers(api, count=2)
+    for one in (revision_with(api, greeting="two"), revision_with(api, greeting="other")):
+        assert "Deployment/web" in owners(one)
+    logs = "".join(attachers.log(plane, pod) for pod in ended)
+    assert "no team" in logs
+    assert "check the Role" not in logs
+    assert any(
+        refused in text and "no team" in text for text in events_on(api, "Deployment", "web")
+    )
+
+
+# Kubeconfigs whose plugins do not do what they should
+
+PLUGINS = {
+    "fails": (["-c", "import sys; sys.exit('log in first')"], "log in first"),
+    "prints no JSON": (["-c", "print('hello')"], "cannot log in"),
+    "gives no token": (["-c", "print('{\"status\": {}}')"], "'token' is missing"),
+}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+@pytest.mark.parametrize("what", PLUGINS)
+def test_a_login_that_fails_is_told(plane: ControlPlane, api: Api, what: str, version: str) -> None:
+    arguments, expected = PLUGINS[what]
+    done = adopt(plane, api, RENDERED, access=with_plugin(plane, api, version, arguments))
+    assert done.returncode == 1
+    assert expected in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_login_by_a_plugin(plane: ControlPlane, api: Api, version: str, tmp_path: Path) -> None:
+    credential = {
+        "apiVersion": f"client.authentication.k8s.io/{version}",
+        "kind": "ExecCredential",
+        "status": {"token": plane.token},
+    }
+    file = tmp_path / "credential"
+    file.write_text(json.dumps(credential))
+    arguments = ["-c", f"print(open({str(file)!r}).read())"]
+    done = adopt(plane, api, RENDERED, access=with_plugin(plane, api, version, arguments))
+    assert done.returncode == 0, done.stderr
+
+
+RENDERED = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "app-7f89tk7g74",
+            "labels": {"postrender/managed": "app-rollout-attach"},
+            "annotations": {"postrender/base-name": "app"},
+        },
+    }
+)
+
+
+def with_plugin(plane: ControlPlane, api: Api, version: str, arguments: list[str]) -> str:
+    """Return a kubeconfig whose user logs in by a plugin: Python with these arguments."""
+    config = json.loads(kubeconfig(plane.url, "", plane.ca, api.namespace))
+    plugin = {
+        "apiVersion": f"client.authentication.k8s.io/{version}",
+        "command": "python3",
+        "args": arguments,
+        "interactiveMode": "Never",
+    }
+    config["users"][0]["user"] = {"exec": plugin}
+    return json.dumps(config)
