@@ -12,6 +12,7 @@ from postrender.attach.events import record
 from postrender.attach.log import Log
 from postrender.attach.reconcile import Live
 from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
+from postrender.errors import UserError
 
 # The uid that each workload bears now, "" where it does not exist.
 Uids = Mapping[WantedWorkload, str]
@@ -59,11 +60,11 @@ def unreadable(live: Live, uids: Uids) -> Iterator[Failure]:
         yield Failure(reason, tuple(uids.items()), is_forbidden=True)
 
 
-def refused(refusals: Sequence[ApiError], uids: Uids) -> Iterator[Failure]:
-    """Yield the writes that the API server refused, by its Roles or by an admission policy."""
-    for refusal in refusals:
-        reason = str(refusal)
-        yield Failure(reason, tuple(uids.items()), is_forbidden=refusal.is_missing_permission)
+def gone_wrong(problems: Sequence[UserError], uids: Uids) -> Iterator[Failure]:
+    """Yield what went wrong with single revisions: most often a write that was refused."""
+    for problem in problems:
+        is_forbidden = isinstance(problem, ApiError) and problem.is_missing_permission
+        yield Failure(str(problem), tuple(uids.items()), is_forbidden=is_forbidden)
 
 
 def _missing(names: Sequence[Name], arrival: Arrival, uids: Uids, what: str) -> Iterator[Failure]:

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from postrender.attach.arrival import Arrival, find_missing
-from postrender.attach.client import ApiError, Client
+from postrender.attach.client import Client
 from postrender.attach.events import record
 from postrender.attach.failures import (
     Failure,
     Uids,
     gone,
+    gone_wrong,
     made_anew,
     not_arrived,
-    refused,
     unreadable,
 )
 from postrender.attach.jobs import delete_superseded
@@ -31,6 +31,7 @@ from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
 from postrender.attach.wait import wait
 from postrender.attach.watched import Watched
+from postrender.errors import UserError
 
 
 def attach(
@@ -43,10 +44,10 @@ def attach(
     deadline = time.monotonic() + request.timeout
     while True:
         arrival = wait(client, request, deadline, log)
-        scope, live, refusals = _reconcile(client, request, arrival, log)
+        scope, live, problems = _reconcile(client, request, arrival, log)
         if arrival.is_complete and not live.unreadable:
             if request.prunes:
-                refusals += sweep(client, request, live, scope, log)
+                problems += sweep(client, request, live, scope, log)
             else:
                 report_unused(live, request, scope, log)
         uids = _look_again(client, request)
@@ -56,13 +57,13 @@ def attach(
     if request.deletes_finished_jobs and arrival.is_complete:
         delete_superseded(client, scope.set_name, arguments, log)
     _tell_paused(client, arrival, log)
-    return [*_failures(client, request, arrival, live, uids, log), *refused(refusals, uids)]
+    return [*_failures(client, request, arrival, live, uids, log), *gone_wrong(problems, uids)]
 
 
 def _reconcile(
     client: Client, request: AttachRequest, arrival: Arrival, log: Log
-) -> tuple[Scope, Live, list[ApiError]]:
-    """Send what the rule asks for; return what is looked after, what was seen, the refusals."""
+) -> tuple[Scope, Live, list[UserError]]:
+    """Send what the rule asks for; return what is looked after, what was seen, what went wrong."""
     uids = frozenset(holder.uid for holder in arrival.workloads.values())
     seen = read_revisions(client, request, uids)
     live = read_live(client, seen)

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from postrender.attach.client import ApiError, Client
 from postrender.attach.log import Log
 from postrender.attach.reconcile import Patch
+from postrender.errors import UserError
 
 
-def send(client: Client, patches: Iterable[Patch], log: Log) -> list[ApiError]:
+def send(client: Client, patches: Iterable[Patch], log: Log) -> list[UserError]:
     """Send patches, one a revision; return the refusals, which stop none of the others.
 
     Raises ApiError where the API server does not answer.
     """
-    refusals = []
+    refusals: list[UserError] = []
     for patch in patches:
         refusal = _send(client, patch, log)
         if refusal:

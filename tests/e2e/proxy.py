@@ -80,6 +80,20 @@ class Cut(NamedTuple):
 Fault = Callable[[Request], Answer | Cut | None]
 
 
+def before(what: str, count: int, do: Callable[[], object]) -> Callable[[Request], None]:
+    """Return a fault for the proxy that is none: do something before such a request is sent on."""
+    seen: list[Request] = []
+
+    def fault(request: Request) -> None:
+        path = request.path.partition("?")[0]
+        if not request.is_watch and (path.endswith(f"/{what}") or request.method == what):
+            seen.append(request)
+            if len(seen) == count:
+                do()
+
+    return fault
+
+
 def status(code: int, reason: str = "", retry_after: str = "") -> Answer:
     """Return an error as the API server words it."""
     body = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -14,9 +15,18 @@ from tests.e2e import attachers
 from tests.e2e.again import adopt, attach_again, define_widgets, greetings, pass_grace_time
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
 from tests.e2e.cluster import ControlPlane, kubeconfig
-from tests.e2e.looks import apply_attached, owners, revision_with, wait_for_attachers
+from tests.e2e.looks import (
+    age_marks,
+    apply_attached,
+    owners,
+    revision_with,
+    revisions,
+    wait_for_attachers,
+)
+from tests.e2e.namespaces import hold_attachers
+from tests.e2e.proxy import Proxy, before
 from tests.e2e.releases import Release
-from tests.e2e.runs import events_on
+from tests.e2e.runs import Runner, arguments_of, events_on, parse
 from tests.e2e.test_sharing import WIDGET_PATH, widget
 
 _ADMISSION = "admissionregistration.k8s.io/v1"
@@ -97,6 +107,53 @@ def test_a_workload_before_the_first_leaves_nothing_behind(
     api.wait_for(lambda: len(api.list("ReplicaSet", labels="app=web")) == 1, "history is pruned")
     pass_grace_time(plane, api, attacher)
     assert greetings(api) == ["other", "three"]
+
+
+# Sweeping at the worst moment
+
+
+def test_a_revert_at_the_moment_of_the_delete_is_told(
+    manifests: Release, api: Api, plane: ControlPlane, tmp_path: Path
+) -> None:
+    """Kubectl leaves a ConfigMap that is as it should be alone, so nothing stops the delete."""
+    runner = Runner(plane, api.namespace, tmp_path / "runs")
+    web = {**deployment("web", "app-config"), "kind": "PodTemplate"}
+    one, two = (manifests.render(manifests.template(chart(web, greeting=it))) for it in "12")
+    hold_attachers(api)
+    for text in (one, two):
+        manifests.kubectl("apply", "-f", "-", stdin=text)
+        assert runner.run(arguments_of(parse(text))).code == 0
+    assert age_marks(api)
+
+    def revert() -> None:
+        manifests.kubectl("apply", "-f", "-", stdin=one)
+
+    with Proxy(plane, before("DELETE", 1, revert)) as proxy:
+        run = runner.run(arguments_of(parse(two), on_failure="fail"), proxy.url)
+    assert run.code == 1
+    assert any("was deleted, and PodTemplate/web names it now" in text for text in run.errors())
+
+
+def test_wrapped_base64_is_not_taken_for_an_edit(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    """The API server stores it without the line breaks that the hash of the name covers."""
+
+    def values(number: int) -> Json:
+        text = base64.encodebytes(bytes(range(200)) + bytes([number])).decode()
+        binary = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "binary"},
+            "binaryData": {"icon": text},
+        }
+        web = {**deployment("web", "binary"), "kind": "PodTemplate"}
+        return {"configMaps": {}, "workloads": [web], "extra": [binary]}
+
+    apply_attached(api, lambda: manifests.apply(values(1)))
+    attacher = apply_attached(api, lambda: manifests.apply(values(2)))
+    pass_grace_time(plane, api, attacher)
+    assert len(revisions(api)) == 1
 
 
 # A write that is refused concerns one revision, not the run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -22,7 +21,7 @@ from tests.e2e.looks import (
     wait_for_phase,
 )
 from tests.e2e.losses import NothingIsLost, wait_until_owned
-from tests.e2e.proxy import Proxy, Request
+from tests.e2e.proxy import Proxy, before
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import replica_sets
 from tests.e2e.runs import Run, events_on
@@ -203,20 +202,6 @@ def test_a_workload_made_anew_while_its_attach_runs_is_never_a_success(
         assert run.code == 1
     assert_told(api, run)
     assert_mended(app, api)
-
-
-def before(what: str, count: int, do: Callable[[], object]) -> Callable[[Request], None]:
-    """Return a fault for the proxy that is none: do something before such a request is sent on."""
-    seen: list[Request] = []
-
-    def fault(request: Request) -> None:
-        path = request.path.partition("?")[0]
-        if not request.is_watch and (path.endswith(f"/{what}") or request.method == what):
-            seen.append(request)
-            if len(seen) == count:
-                do()
-
-    return fault
 
 
 def make_anew(api: Api) -> None:
