@@ -31,8 +31,8 @@ LIST_TRIES = 5
 # How long a request is tried again while the API server is away, busy or broken.
 PATIENCE_SECONDS = 60.0
 # A Role that was applied just before a run may not be in force when it starts, and a restarted API
-# server knows no Role at first.
-FORBIDDEN_PATIENCE_SECONDS = 5.0
+# server knows no Role at first. So long in all, and anew after each lost connection.
+UNKNOWN_PATIENCE_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 # Beside the codes of HTTP: what an ApiError bears where there was no answer.
@@ -84,7 +84,7 @@ class Client:
         self._session = session
         self._manager = {"fieldManager": manager}
         self._log = log
-        self._reached = time.monotonic()
+        self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
@@ -238,20 +238,21 @@ class Client:
                 delay = max(delay, _retry_after(answer))
             except _transport_errors() as problem:
                 error = self._no_answer(problem, what)
-                self._reached = time.monotonic()
-            if time.monotonic() + delay > self._give_up_at(error.status, method, started):
+                self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
+            if not self._may_wait(error, method, time.monotonic() - started + delay, delay):
                 raise error
             if pause == _FIRST_PAUSE_SECONDS:
                 self._log.warning(f"{error.what}: trying again")
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
-    def _give_up_at(self, status: int, method: str, started: float) -> float:
-        """Return until when a request, first sent at `started`, is tried again (monotonic)."""
-        if status in _PASSING or (status == _CONFLICT and method == "PATCH"):
-            return started + PATIENCE_SECONDS
-        is_unknown = status in (_UNAUTHORIZED, FORBIDDEN)
-        return self._reached + FORBIDDEN_PATIENCE_SECONDS if is_unknown else 0
+    def _may_wait(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
+        """Tell whether a request is tried again, after a delay with which it takes so long."""
+        if error.status == _UNAUTHORIZED or error.is_missing_permission:
+            self._unknown_seconds -= delay
+            return self._unknown_seconds >= 0
+        is_conflict = error.status == _CONFLICT and method == "PATCH"
+        return seconds <= PATIENCE_SECONDS and (is_conflict or error.status in _PASSING)
 
     def _no_answer(self, problem: Exception, what: str) -> ApiError:
         reason = str(problem) or type(problem).__name__
