@@ -57,12 +57,12 @@ demo: $(READY)
 	@echo 'The whole output is in $(CACHE)/demo.yaml.'
 
 test: $(READY)
-	@$(RUN) pytest -n 4
+	@$(RUN) pytest -n 4 --dist worksteal
 
 # A real Kubernetes, Argo Rollouts and both Helms, built from the Go module proxy. Needs Go.
 e2e: $(READY)
 	@tests/e2e/controlplane/build $(CACHE)/e2e
-	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 tests/e2e
+	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 --dist worksteal tests/e2e
 
 lint: $(READY)
 	@$(RUN) ruff check --quiet

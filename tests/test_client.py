@@ -98,6 +98,7 @@ def test_what_is_gone_is_no_error(waits: Waits) -> None:
     assert not patch(client_of(404))
     assert client_of(404).list_all(CONFIG_MAPS, dict) == ([], "")
     assert client_of(404).read(CONFIG_MAPS, "app") is None
+    assert client_of(404).delete(CONFIG_MAPS, "app", {})
     assert not client_of(409).delete(CONFIG_MAPS, "app", {})
     assert not waits
 

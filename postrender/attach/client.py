@@ -172,12 +172,20 @@ class Client:
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
         """Delete an object if it is still as it was read: preconditions on uid, resourceVersion.
 
-        Return False where it is gone or has changed. Raises ApiError.
+        Return False where it has changed. One that is gone may have been deleted by a try whose
+        answer was lost. Raises ApiError.
         """
-        body: Object = {"preconditions": dict(preconditions), "propagationPolicy": "Background"}
+        body: Object = {
+            "preconditions": dict(preconditions),
+            "propagationPolicy": "Background",
+        }
         what = f"delete {resource.plural}/{name}"
-        url = self._url(resource, name)
-        return self._change("DELETE", url, what, body, _NOT_FOUND, _CONFLICT)
+        try:
+            return self._change("DELETE", self._url(resource, name), what, body, _CONFLICT)
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return True
+            raise
 
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object, unless a try whose answer was lost has made it. Raises ApiError."""

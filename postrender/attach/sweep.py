@@ -99,5 +99,5 @@ def _delete(client: Client, revision: Revision, refusals: list[UserError], log: 
     if is_deleted:
         log.info(f"{revision} is deleted: nothing has named it since {revision.unused_since}")
     else:
-        log.info(f"{revision} is gone or has changed, and left alone")
+        log.info(f"{revision} has changed, and is left alone")
     return is_deleted
