@@ -14,6 +14,7 @@ STRATEGY_ANNOTATION = "postrender/strategy"
 KEEP_ORIGINAL_ANNOTATION = "postrender/keep-original"
 MOUNT_PATH_ANNOTATION = "postrender/mount-path"
 ENV_FROM_ANNOTATION = "postrender/env-from"
+SWEEP_ANNOTATION = "postrender/sweep"
 SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})

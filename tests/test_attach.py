@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from postrender import cli
+from postrender.attach.adopt import Original, adopt
+from postrender.attach.client import Client
 from postrender.attach.jobs import read_job, superseded
 from postrender.attach.kinds import (
     BY_KIND,
@@ -17,8 +19,10 @@ from postrender.attach.kinds import (
     HOLDERS,
     JOBS,
     PODS,
+    REVISED,
     REVISION_KINDS,
     ROLLOUTS,
+    Resource,
 )
 from postrender.attach.live import read_holder, read_revision
 from postrender.attach.log import Log
@@ -284,3 +288,33 @@ def test_the_role_holds_every_kind_that_is_read() -> None:
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
     assert listed == {resource.plural for resource in (*HOLDERS, CONFIG_MAPS)}
+
+
+class Cluster(Client):
+    """Stands for a namespace: what its lists return. The real one is met in tests/e2e."""
+
+    def __init__(self, **objects: list[str]) -> None:
+        self.objects = objects
+
+    def list_all(
+        self,
+        resource: Resource,
+        read: Any,
+        selector: str = "",  # noqa: ARG002
+    ) -> tuple[list[Any], str]:
+        """Return objects that have a name and nothing else."""
+        names = self.objects.get(resource.plural, [])
+        return [read({"metadata": {"name": name}}) for name in names], ""
+
+
+@pytest.mark.parametrize(("secrets", "is_none_here"), [(["b"], False), ([], True)])
+def test_adopt_tells_when_nothing_of_any_kind_is_here(
+    secrets: list[str], is_none_here: bool
+) -> None:
+    originals = [
+        Original(resource, None, name, False, {"postrender/managed": "x"}, {})
+        for resource, name in zip(REVISED, "ab", strict=True)
+    ]
+    lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)
+    assert ("check --namespace" in lines[-1]) == is_none_here
+    assert len(lines) == 2 + is_none_here

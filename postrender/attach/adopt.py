@@ -12,18 +12,16 @@ from typing import NamedTuple
 
 from postrender.attach.client import Client
 from postrender.attach.kinds import PODS, REVISED, Resource
-from postrender.attach.live import SWEEP_ANNOTATION, Object, read_holder
+from postrender.attach.live import Object, read_holder
 from postrender.attach.request import Name
 from postrender.errors import Place, UserError
 from postrender.inventory import Inventory
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION, Item
 from postrender.objects import strings_at
 from postrender.paths import mapping_at
 from postrender.planning.revised import changed_values, keep_annotations
 
 ADOPTED, CANNOT_BE_PROTECTED = "adopted", "cannot be protected"
-
-
 SHOWN_PODS = 5
 
 
@@ -86,19 +84,20 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
 
     is_dry: tell, and write nothing. Raises ApiError.
     """
-    lines = []
     pods, _ = client.list_all(PODS, partial(read_holder, PODS))
-    for resource in dict.fromkeys(original.resource for original in originals):
-        live = {_name(data): data for data in client.list_all(resource, _as_it_is)[0]}
-        for original in originals:
-            if original.resource != resource:
-                continue
-            users = [str(pod) for pod in pods if original.key in pod.names]
-            state = _adopt_one(client, original, live.get(original.name), is_dry=is_dry)
-            lines.append(f"{original}: {state}{_named_by(users)}")
-        absent = sum(original.name not in live for original in originals)
-        if absent == len(originals):
-            lines.append("none of them is here: check --namespace and --context")
+    live = {
+        (resource, _name(data)): data
+        for resource in dict.fromkeys(original.resource for original in originals)
+        for data in client.list_all(resource, _as_it_is)[0]
+    }
+    lines = []
+    for original in originals:
+        users = [str(pod) for pod in pods if original.key in pod.names]
+        data = live.get((original.resource, original.name))
+        state = _adopt_one(client, original, data, is_dry=is_dry)
+        lines.append(f"{original}: {state}{_named_by(users)}")
+    if not any((original.resource, original.name) in live for original in originals):
+        lines.append("none of them is here: check --namespace and --context")
     return lines
 
 

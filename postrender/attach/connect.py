@@ -47,16 +47,15 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
     try:
         config = _config(is_in_cluster, context)
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
+        parameters["auth"] = _explained(parameters["auth"])
         # From 3.13 on Python would refuse the authorities of many clusters (EKS among them),
         # which have no key identifiers; kubectl and everything else in Go takes them.
-        parameters["auth"] = _explained(parameters["auth"])
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
         # lightkube lets through whatever a wrong file raises: KeyError, YAMLError, SSLError ...
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise UserError(
-            f"found no usable cluster configuration: {reason or type(error).__name__}",
+            f"found no usable cluster configuration: {_reason(error)}",
             "check KUBECONFIG (or ~/.kube/config), or in a Pod its service account token",
         ) from None
     return Connection(session, config.namespace)
@@ -77,13 +76,17 @@ def _explained(auth: Auth | None) -> Auth | None:
             except (httpx2.HTTPError, GeneratorExit):
                 raise
             except Exception as error:
-                reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise UserError(
-                    f"cannot log in to the cluster: {reason or type(error).__name__}",
+                    f"cannot log in to the cluster: {_reason(error)}",
                     "run kubectl with the same kubeconfig to see whether it can",
                 ) from None
 
     return Explained() if auth else None
+
+
+def _reason(error: Exception) -> str:
+    text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    return text or type(error).__name__
 
 
 def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
@@ -98,12 +101,8 @@ def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
     config = found.get(context)
     if config is None:
         raise LookupError("it has no current context")
-    if config.user and config.user.exec:
+    plugin = config.user.exec if config.user else None
+    if plugin and plugin.apiVersion == "client.authentication.k8s.io/v1":
         # v1 differs from v1beta1 in nothing that lightkube, which knows only that, reads.
-        version = config.user.exec.apiVersion
-        config.user.exec.apiVersion = (
-            version.replace(".k8s.io/v1", ".k8s.io/v1beta1")
-            if (version.endswith("/v1"))
-            else version
-        )
+        plugin.apiVersion += "beta1"
     return config

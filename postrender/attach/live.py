@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from postrender.attach.kinds import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
 from postrender.attach.request import Name
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION
 from postrender.objects import (
     CONFIG_MAP,
     SECRET,
@@ -26,7 +26,6 @@ from postrender.revision import REVISION_ANNOTATION
 
 Object = dict[str, Data]
 
-SWEEP_ANNOTATION = "postrender/sweep"
 UNUSED_ANNOTATION = "postrender/unused-since"
 FIELD_MANAGER = "postrender-attach"
 

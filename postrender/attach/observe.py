@@ -56,7 +56,7 @@ def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Re
     return found
 
 
-def read_live(client: Client, seen: Seen) -> Live:
+def read_live(client: Client, revisions: tuple[Revision, ...] = ()) -> Live:
     """Return the revisions, which must have been read before, with every holder there is now.
 
     The order matters: an owner that a revision already had and that is not among the holders
@@ -70,7 +70,7 @@ def read_live(client: Client, seen: Seen) -> Live:
             unreadable.add(resource)
         else:
             holders.update((holder.uid, holder) for holder in found)
-    return Live(seen.revisions, holders, frozenset(unreadable))
+    return Live(revisions, holders, frozenset(unreadable))
 
 
 def _read_holders(client: Client, resource: Resource) -> list[Holder] | None:

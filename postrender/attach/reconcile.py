@@ -150,8 +150,9 @@ def _why_kept(live: Live, revision: Revision, in_stream: frozenset[Name], now: d
         return "it is in the applied stream"
     if not revision.is_swept:
         return "something outside of pod templates names it"
-    if _foreign_owners(live, revision):
-        return f"it is owned by {_foreign_owners(live, revision)[0]}, which is not ours"
+    foreign = _foreign_owners(live, revision)
+    if foreign:
+        return f"it is owned by {foreign[0]}, which is not ours"
     if live.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
         return f"{kinds} may not be read, and one might name it"

@@ -66,7 +66,7 @@ def _reconcile(
     """Send what the rule asks for; return what is looked after, what was seen, what went wrong."""
     uids = frozenset(holder.uid for holder in arrival.workloads.values())
     seen = read_revisions(client, request, uids)
-    live = read_live(client, seen)
+    live = read_live(client, seen.revisions)
     scope = Scope(seen.set_name, uids)
     # Where something is still to come, another apply may be under way: nothing is marked.
     marked = scope if request.prunes and arrival.is_complete else Scope("")

@@ -9,7 +9,7 @@ from postrender.attach.client import ApiError, Client
 from postrender.attach.kinds import CONFIG_MAPS
 from postrender.attach.live import Revision
 from postrender.attach.log import Log
-from postrender.attach.observe import Seen, read_live, read_revisions
+from postrender.attach.observe import read_live, read_revisions
 from postrender.attach.reconcile import Live, Scope, unused
 from postrender.attach.request import AttachRequest
 from postrender.errors import UserError
@@ -33,7 +33,7 @@ def sweep(
     if not doomed:
         return []
     # Everything is read again just before: what was written since the first look took its time.
-    live = read_live(client, read_revisions(client, request, scope.workloads))
+    live = read_live(client, read_revisions(client, request, scope.workloads).revisions)
     chosen = [
         revision
         for revision, why in _unused(live, request, scope)
@@ -50,7 +50,7 @@ def _named_after_all(client: Client, deleted: Sequence[Revision]) -> Iterator[Us
     An apply that finds a ConfigMap as it is changes nothing on it, and so nothing stops the delete.
     """
     if deleted:
-        users = read_live(client, Seen((), "")).holders.values()
+        users = read_live(client).holders.values()
         for revision in deleted:
             user = next((one for one in users if revision.key in one.names), None)
             if user:

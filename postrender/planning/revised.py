@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from postrender.editing.edits import AddKeys, Edit, SetScalar
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item
+from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION, Item
 from postrender.paths import Path
 from postrender.planning.decide import Decision
-
-SWEEP_ANNOTATION = "postrender/sweep"
 
 # helm-diff pairs revisions by this (helm-diff 3.10 and later).
 _PAIRING = "helm-diff/base-name"
