@@ -23,7 +23,11 @@ from postrender.revision import hashed_content, render_id, revision_name
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "docs/attach.md")
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for folder in (".", "benchmarks", "docs", "examples")
+    for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
+)
 
 # In a console block: a line of output that stands for any number of lines.
 SKIPPED = "…"
@@ -161,8 +165,11 @@ def test_links(name: str) -> None:
 
 
 def anchors(file: Path) -> set[str]:
-    """Return the anchors of a document's headings."""
+    """Return the anchors of a document's headings, or the names of a test module's tests."""
+    text = file.read_text("utf-8")
+    if file.suffix == ".py":
+        return set(re.findall(r"^def (test_\w+)\(", text, re.M))
     return {
         re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.M)
+        for heading in re.findall(r"^#+ (.*)$", text, re.M)
     }
