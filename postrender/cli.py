@@ -18,7 +18,7 @@ from postrender.inventory import take_inventory
 from postrender.plan import Plan, make_plan
 from postrender.render import render as render_plan
 from postrender.reports import check_log_file, log_error, report_bug, report_error, report_finding
-from postrender.settings import Settings
+from postrender.settings import SEQUENCE, Settings
 from postrender.stream import Stream, has_content, read_stream
 
 DONE, FAULT, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
@@ -98,6 +98,24 @@ def settings_options(command: Command) -> Command:
             "--attacher-image", envvar="POSTRENDER_ATTACHER_IMAGE", help="The attacher's image."
         ),
         click.option(
+            "--previous",
+            metavar="FILE|helm:NAMESPACE/RELEASE",
+            envvar="POSTRENDER_PREVIOUS",
+            help="What was applied before, whose revisions are carried along.",
+        ),
+        click.option(
+            "--kube-context",
+            metavar="CONTEXT",
+            envvar="POSTRENDER_KUBE_CONTEXT",
+            help="Of the helm that --previous asks.",
+        ),
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            envvar="POSTRENDER_KUBECONFIG",
+            help="Of the helm that --previous asks.",
+        ),
+        click.option(
             "--log-file",
             metavar="FILE",
             envvar="POSTRENDER_LOG_FILE",
@@ -128,6 +146,9 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
     "allow_empty": ("allowEmpty",),
     "attacher": ("attacher", "enabled"),
     "attacher_image": ("attacher", "image"),
+    "previous": ("history", "previous"),
+    "kube_context": ("history", "kubeContext"),
+    "kubeconfig": ("history", "kubeconfig"),
     "log_file": ("logFile",),
 }
 
@@ -159,6 +180,11 @@ def _settings(config: str | None, given: dict[str, Any]) -> Settings:
 
     settings = settings_from(*_values(config, given))
     check_log_file(settings.log_file)
+    if settings.naming == SEQUENCE and not settings.history.previous:
+        raise UserError(
+            "naming: sequence needs to know which numbers there were",
+            "say --previous; a file that is empty is a beginning",
+        )
     return settings
 
 
@@ -180,6 +206,7 @@ def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
         plan = _plan(stream, settings)
         _report_findings(plan, settings)
         output = render_plan(plan)
+        _report_size(plan, output, settings)
     except UserError as error:
         if resource_list:
             from postrender.resource_list import with_result
@@ -346,7 +373,15 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
             "check the program that feeds it, or say --allow-empty",
             Place(stream.source),
         )
-    return make_plan(take_inventory(stream, settings), settings)
+    inventory = take_inventory(stream, settings)
+    if not settings.history.previous:
+        return make_plan(inventory, settings)
+    from postrender.previous import read_previous, with_release_namespace
+
+    in_release = with_release_namespace(settings)
+    history, findings = read_previous(inventory, settings)
+    plan = make_plan(inventory, in_release, history)
+    return plan._replace(findings=(*findings, *plan.findings))
 
 
 def _report_findings(plan: Plan, settings: Settings) -> None:
@@ -358,6 +393,16 @@ def _report_findings(plan: Plan, settings: Settings) -> None:
         lines = ", ".join(dict.fromkeys(str(finding.place.line) for finding in failing))
         what = f"{len(failing)} of the findings fail with --strict (line {lines})"
         raise UserError(what, "mend them, or run without --strict", Place(failing[0].place.source))
+
+
+def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
+    """Print a finding where Helm may not be able to store the output with all that it carries."""
+    if settings.history.previous.startswith("helm:"):
+        from postrender.release_size import find_size
+
+        finding = find_size(plan, output)
+        if finding:
+            report_finding(finding, settings.log_file)
 
 
 def _write(parts: Iterable[str]) -> None:

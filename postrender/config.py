@@ -16,7 +16,13 @@ from postrender.errors import Place, UserError
 from postrender.objects import CONFIG_MAP, SECRET
 from postrender.paths import Data, Path, format_path, parse_pattern
 from postrender.references.rule import Rule
-from postrender.settings import AttacherSettings, IgnoredLeftover, Settings, StrategyRule
+from postrender.settings import (
+    AttacherSettings,
+    HistorySettings,
+    IgnoredLeftover,
+    Settings,
+    StrategyRule,
+)
 
 FILE_NAME = "postrender.yaml"
 
@@ -136,6 +142,18 @@ def settings_from(values: Values, source: str = "") -> Settings:
         finds_pod_specs=values.get("embeddedPodSpecs", own.finds_pod_specs),
         ignored_leftovers=tuple(_ignored(values.get("leftovers", {}).get("ignore", ()), source)),
         attacher=_attacher(values.get("attacher", {})),
+        history=_history(values.get("history", {})),
+        naming=values.get("naming", own.naming),
+    )
+
+
+def _history(values: Values) -> HistorySettings:
+    own = HistorySettings()
+    return HistorySettings(
+        previous=values.get("previous", own.previous),
+        keep=values.get("keep", own.keep),
+        context=values.get("kubeContext", own.context),
+        kubeconfig=values.get("kubeconfig", own.kubeconfig),
     )
 
 

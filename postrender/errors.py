@@ -74,5 +74,8 @@ CODES = {
     "empty": "an object without data is revised; programs often fill such a one at run time",
     "stale-revision": "the content of a revision no longer fits its name",
     "attacher-image": "the attacher's image is the default, which no public registry has",
+    "history-keep": "history.keep is below the number of revisions that Helm stores",
+    "history-unchecked": "Helm knows no such release, and may not look into other namespaces",
+    "release-size": "the output is near the size that Helm can store",
     "short-ttl": "the attacher Job may be gone before Helm has seen it end",
 }

@@ -195,6 +195,7 @@ class _Examiner(NamedTuple):
             references=references,
             templates=tuple(Template(path, _encode(template)) for path, template in templates),
             workload_ref=_workload_ref(item.identity, data),
+            history_limit=_history_limit(data),
         )
 
     def references(
@@ -286,6 +287,11 @@ def _workload_ref(identity: Identity, data: dict[str, Data]) -> tuple[GroupKind,
     if not isinstance(kind, str) or not isinstance(name, str):
         return None
     return (group_of(str(ref.get("apiVersion") or "apps/v1")), kind), name
+
+
+def _history_limit(data: dict[str, Data]) -> int | None:
+    limit = value_at(data, ("spec", "revisionHistoryLimit"))
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
 
 
 def _folded(node: Node, path: Path) -> Iterator[tuple[Path, str]]:

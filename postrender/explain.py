@@ -34,10 +34,22 @@ class Entry(NamedTuple):
     users: tuple[User, ...]
 
 
+class Earlier(NamedTuple):
+    """What becomes of one object of earlier outputs, and why; order: 0 for an original."""
+
+    identity: str
+    namespace: str
+    base_name: str
+    order: int
+    what: str
+    reason: str
+
+
 class Explanation(NamedTuple):
     """A whole stream explained. mode: of the attacher Jobs, with the reason; sets: their names."""
 
     entries: tuple[Entry, ...]
+    earlier: tuple[Earlier, ...]
     sets: tuple[str, ...]
     mode: str
     mode_reason: str
@@ -48,7 +60,7 @@ def explain(plan: Plan) -> Explanation:
     """Return what a plan does to each ConfigMap and Secret of the stream."""
     choices = plan.choices
     if choices is None:
-        return Explanation((), (), "", "", plan.findings)
+        return Explanation((), (), (), "", "", plan.findings)
     links = by_target(link for links in choices.links.values() for link in links)
     set_of = {
         (choices.resolver.home_of(each.namespace), name): each.name
@@ -75,7 +87,14 @@ def explain(plan: Plan) -> Explanation:
     is_attached = choices.settings.attacher.is_enabled and bool(plan.sets)
     mode, reason = plan.mode if is_attached else ("", "")
     sets_ = tuple(each.name for each in plan.sets) if is_attached else ()
-    return Explanation(tuple(entries), sets_, mode, reason, plan.findings)
+    earlier = tuple(
+        Earlier(
+            str(past.identity), past.identity.namespace or "", past.base_name, past.order, *why[1:3]
+        )
+        for why in choices.carried
+        if (past := why.past)
+    )
+    return Explanation(tuple(entries), earlier, sets_, mode, reason, plan.findings)
 
 
 def _users(plan: Plan, item: Item, links: list[Link]) -> Iterator[User]:
@@ -97,6 +116,7 @@ def _full(identity: Identity) -> str:
 def to_text(explanation: Explanation) -> str:
     """Return an explanation for a person to read in a terminal."""
     lines = [line for entry in explanation.entries for line in _entry_lines(entry)]
+    lines += [line for earlier in explanation.earlier for line in _earlier_lines(earlier)]
     because = f"{explanation.mode}, because {explanation.mode_reason}"
     lines += [f"attacher {name}: {because}" for name in explanation.sets]
     renamed = sum(1 for entry in explanation.entries if entry.strategy == "rename")
@@ -115,6 +135,13 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
     for user in entry.users:
         verb = "names" if user.follows else "keeps the base name"
         yield f"  {user.identity} {verb} ({user.place})"
+
+
+def _earlier_lines(earlier: Earlier) -> Iterator[str]:
+    namespace = f" in {earlier.namespace}" if earlier.namespace else ""
+    number = f"number {earlier.order}" if earlier.order else "the original"
+    yield f"{earlier.identity}{namespace}, {number} of {earlier.base_name}"
+    yield f"  {earlier.what}: {earlier.reason}"
 
 
 def to_json(explanation: Explanation) -> str:
@@ -136,6 +163,17 @@ def to_json(explanation: Explanation) -> str:
                 ],
             }
             for entry in explanation.entries
+        ],
+        "earlier": [
+            {
+                "object": earlier.identity,
+                "namespace": earlier.namespace,
+                "baseName": earlier.base_name,
+                "order": earlier.order,
+                "what": earlier.what,
+                "reason": earlier.reason,
+            }
+            for earlier in explanation.earlier
         ],
         "attacher": {
             "sets": list(explanation.sets),

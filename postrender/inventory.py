@@ -14,9 +14,7 @@ from postrender.editing.sites import Site, SiteKey
 from postrender.errors import Place, UserError
 from postrender.examine import Examined, examine
 from postrender.items import (
-    BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,
-    MANAGED_LABEL,
     MOUNT_PATH_ANNOTATION,
     Item,
 )
@@ -103,9 +101,7 @@ def _names(items: Iterable[Item], settings: Settings) -> set[str]:
     names = set()
     for item in items:
         if item.identity.group_kind in settings.revisable:
-            names.add(item.identity.name)
-            if MANAGED_LABEL in item.labels and BASE_NAME_ANNOTATION in item.annotations:
-                names.add(item.annotations[BASE_NAME_ANNOTATION])
+            names |= {item.identity.name, item.base_name}
     return names - {""}
 
 

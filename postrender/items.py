@@ -15,6 +15,11 @@ KEEP_ORIGINAL_ANNOTATION = "postrender/keep-original"
 MOUNT_PATH_ANNOTATION = "postrender/mount-path"
 ENV_FROM_ANNOTATION = "postrender/env-from"
 SWEEP_ANNOTATION = "postrender/sweep"
+ORDER_ANNOTATION = "postrender/order"
+# helm-diff pairs revisions by this (helm-diff 3.10 and later).
+PAIRING_ANNOTATION = "helm-diff/base-name"
+# An upgrade of Helm that no longer has a live object with `keep` leaves it alone.
+KEEP_ANNOTATION = "helm.sh/resource-policy"
 SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
@@ -51,7 +56,8 @@ class Item(NamedTuple):
     key: what tells it from every other of the stream; is_hook: whether Helm or Argo CD runs it as
     a hook; is_attacher: whether a run of ours appended it; is_rewritable: whether an upgrade may
     change what it names; content: the whole object for a ConfigMap or Secret, else None;
-    folded: the folded scalars of content; workload_ref: what a Rollout takes its template from.
+    folded: the folded scalars of content; workload_ref: what a Rollout takes its template from;
+    history_limit: its spec.revisionHistoryLimit, None where it has none.
     """
 
     key: ItemKey
@@ -67,6 +73,7 @@ class Item(NamedTuple):
     content: dict[str, Data] | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
+    history_limit: int | None = None
 
     @property
     def document(self) -> int:
@@ -82,6 +89,16 @@ class Item(NamedTuple):
     def has_generated_name(self) -> bool:
         """Whether the API server makes the name: the object has no identity yet."""
         return not self.identity.name
+
+    @property
+    def is_revision(self) -> bool:
+        """Whether the object bears a revision name that a run of ours has given it."""
+        return MANAGED_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
+
+    @property
+    def base_name(self) -> str:
+        """The name that the object has in the chart."""
+        return self.annotations[BASE_NAME_ANNOTATION] if self.is_revision else self.identity.name
 
 
 def new_item(

@@ -7,7 +7,7 @@ names, dependencies first; the edits of every object; the attacher's objects; wh
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.attacher_job import (
@@ -20,19 +20,22 @@ from postrender.attacher_job import (
 from postrender.auto_mount import Mount, check_mounts, find_mounts
 from postrender.editing.edits import Edit, SetScalar
 from postrender.errors import Finding, Place, UserError
+from postrender.history import NO_HISTORY, History
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
 from postrender.objects import GroupKind
 from postrender.paths import Data, value_at
 from postrender.planning.attach_sets import Sets, find_sets
-from postrender.planning.choices import Choices, find_named
+from postrender.planning.carry import find_carried, find_hidden
+from postrender.planning.choices import LAST_TIME, Choices, find_named
 from postrender.planning.decide import decide
 from postrender.planning.duplicates import find_duplicates
+from postrender.planning.lineage import find_lineages
 from postrender.planning.links import Link, by_source, by_target, find_links
 from postrender.planning.naming import name_revisions
 from postrender.planning.resolve import CLUSTER_SCOPED, new_resolver
-from postrender.planning.revised import revision_edits
+from postrender.planning.revised import carried_object, revision_edits
 from postrender.planning.workloads import source_edits
 from postrender.revision import HELM_FILENAME_ANNOTATION
 from postrender.settings import NOTHING, RENAME, Settings
@@ -61,15 +64,15 @@ class Plan(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def make_plan(inventory: Inventory, settings: Settings) -> Plan:
-    """Return what is to be done with a stream.
+def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
+    """Return what is to be done with a stream; history: what was applied before.
 
     Raises UserError where the stream contradicts itself; see the modules of the steps.
     """
-    if not any(item.content is not None for item in inventory.items):
+    if not history.pasts and not any(item.content is not None for item in inventory.items):
         return Plan(inventory)
     repeated, inventory = find_duplicates(inventory, settings)
-    choices, findings = _choose(inventory, settings)
+    choices, findings = _choose(inventory, settings, history)
     edits, render_ids = source_edits(choices)
     sets = find_sets(choices, render_ids)
     _add_revision_edits(choices, sets, edits)
@@ -77,21 +80,23 @@ def make_plan(inventory: Inventory, settings: Settings) -> Plan:
     for key in copies & replaced:
         del edits[key]  # the original stays, and its revision is in the stream already
     mode = decide_mode(inventory, settings.attacher)
-    appended, stale = _attachers(choices, sets, mode[0])
+    attachers, stale = _attachers(choices, sets, mode[0])
     return Plan(
         inventory,
         choices,
         {key: value for key, value in edits.items() if value},
         copies - replaced,
         repeated | (replaced - copies) | stale,
-        appended,
+        (*_carried_objects(choices, sets), *attachers),
         mode,
         sets.sets,
         (*findings, *_attacher_findings(choices, sets, mode[0]), *_leftovers(choices, edits)),
     )
 
 
-def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Finding]]:
+def _choose(
+    inventory: Inventory, settings: Settings, history: History
+) -> tuple[Choices, list[Finding]]:
     resolver = new_resolver(inventory, settings)
     links, findings = find_links(inventory, resolver)
     resolver = resolver._replace(is_one_place=any(_joins(link) for link in links))
@@ -101,13 +106,19 @@ def _choose(inventory: Inventory, settings: Settings) -> tuple[Choices, list[Fin
         mounts[mount.workload.key].append(mount)
         mounted[mount.item.key].append(mount.workload)
     check_mounts(inventory, mounts)
-    decisions, more = decide(inventory, by_target(links), mounted, settings)
+    hidden = find_hidden(inventory.items, history, resolver)
+    decisions, more = decide(inventory, by_target(links), mounted, settings, hidden)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     sources = by_source(links)
-    names = name_revisions(inventory, renamed, sources)
+    lineages = find_lineages(history, resolver, settings.naming)
+    names = name_revisions(inventory, renamed, sources, lineages)
     by_item = {decision.item.key: decision for decision in decisions}
     named = find_named(sources, mounts)
     choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts, named)
+    if history.is_known:
+        orders = {key: lineages.order(by_item[key].item, name) for key, name in names.items()}
+        carried = find_carried(choices, lineages, history)
+        choices = choices._replace(orders=orders, carried=carried)
     return choices, [*findings, *more]
 
 
@@ -133,6 +144,7 @@ def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[
             sets.set_names[key],
             is_attached=choices.settings.attacher.is_enabled,
             is_swept=key not in out_of_sight,
+            order=choices.orders.get(key),
         )
         taken = {edit.path for edit in edits.get(key, ())}
         edits[key] = [*edits.get(key, ()), *(edit for edit in own if edit.path not in taken)]
@@ -169,6 +181,18 @@ def _identity(choices: Choices, item: Item, name: str) -> tuple[GroupKind, str |
     """Return what an object is known by if it bears a name."""
     namespace = choices.resolver.group_of(item.identity.namespace)
     return item.identity.group_kind, namespace, name
+
+
+def _carried_objects(choices: Choices, sets: Sets) -> Iterator[dict[str, Data]]:
+    """Yield the objects that are carried along from earlier outputs."""
+    for carried, set_name in zip(choices.carried, sets.carried_names, strict=True):
+        if carried.is_emitted:
+            yield carried_object(
+                carried.past,
+                set_name,
+                is_attached=choices.settings.attacher.is_enabled,
+                is_last_time=carried.what == LAST_TIME,
+            )
 
 
 def _attachers(

@@ -25,6 +25,7 @@ HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
+_NUMBERED = re.compile(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 _SUFFIX = re.compile(r"-[2456789bcdfghkmt]{10}\Z")
 
 
@@ -69,28 +70,32 @@ def _without_nulls(values: Data) -> Data:
     return {key: "" if value is None else value for key, value in values.items()}
 
 
-def revision_name(base_name: str, content: Data) -> str:
+def revision_name(base_name: str, content: Data, order: int = 0) -> str:
     """Return base name, `-` and the hash of the content, in at most 253 characters.
 
-    A base name that is too long is cut; the hash then covers the whole of it, so that two that
-    are cut alike stay apart.
+    order: a number that is written between the two, as `-v7`, unless it is 0. A base name that is
+    too long is cut; the hash then covers the whole of it, so that two that are cut alike stay
+    apart.
     """
-    longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
+    number = f"-v{order}" if order else ""
+    longest = MAX_NAME_LENGTH - HASH_LENGTH - 1 - len(number)
     if len(base_name) > longest:
         content = {**(content if isinstance(content, dict) else {}), "name": base_name}
         base = base_name[:longest].rstrip("-.")
     else:
         base = base_name
-    return f"{base}-{encode_hash(canonical_json(content))}"
+    return f"{base}{number}-{encode_hash(canonical_json(content))}"
 
 
 def fits_content(
     name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Data]
 ) -> bool:
     """Tell whether a revision's name is that of its content: nobody has edited it since."""
+    numbered = _NUMBERED.search(name)
     return any(
-        revision_name(base_name, hashed_content(group_kind, data, is_immutable)) == name
+        revision_name(base_name, hashed_content(group_kind, data, is_immutable), order) == name
         for is_immutable in (data.get("immutable") is not False, True)
+        for order in (0, *([int(numbered[1])] if numbered else ()))
     )
 
 

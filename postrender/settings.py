@@ -12,6 +12,7 @@ from postrender.references.rule import Rule
 
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
+HASH, SEQUENCE = "hash", "sequence"
 STRATEGIES = (RENAME, CHECKSUM, IGNORE)
 
 
@@ -67,6 +68,18 @@ class AttacherSettings(NamedTuple):
     pod_template: Mapping[str, object] = NOTHING
 
 
+class HistorySettings(NamedTuple):
+    """Where earlier outputs are, and how many revisions of a base name stay (None: by default).
+
+    previous: a file, or helm:NAMESPACE/RELEASE; context and kubeconfig: helm's.
+    """
+
+    previous: str = ""
+    keep: int | None = None
+    context: str = ""
+    kubeconfig: str = ""
+
+
 class Settings(NamedTuple):
     """Everything that a run is told besides its input."""
 
@@ -82,6 +95,8 @@ class Settings(NamedTuple):
     finds_pod_specs: bool = False
     ignored_leftovers: tuple[IgnoredLeftover, ...] = ()
     attacher: AttacherSettings = AttacherSettings()
+    history: HistorySettings = HistorySettings()
+    naming: str = HASH
 
     @property
     def active_references(self) -> tuple[Rule, ...]:

@@ -2,7 +2,8 @@
 
 A case holds `input.yaml` (or `input.json`), `expected.yaml` (the bytes on stdout), and where they
 are needed `stderr.txt`, `options.txt` (arguments on one line), `postrender.yaml` (passed with
---config) and `not-stable.txt` (why a second pass changes the output). A run whose last line on
+--config), `previous.yaml` (passed with --previous) and `not-stable.txt` (why a second pass changes
+the output). A run whose last line on
 stderr begins with `error: ` exits with 1; without `expected.yaml` stdout is empty.
 """
 
@@ -28,7 +29,14 @@ FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
 # What the reference implementation does not look at: limits of size and depth, the cut-off end of
 # a stream, the configuration's own errors, and YAML that the program need not read either.
-NO_REFERENCE_PREFIXES = ("error-cut-off-", "error-configuration-", "error-unknown-configuration-")
+# History has a naive model of its own, in test_history.py.
+NO_REFERENCE_PREFIXES = (
+    "history-",
+    "error-history-",
+    "error-cut-off-",
+    "error-configuration-",
+    "error-unknown-configuration-",
+)
 NO_REFERENCE = {
     "argo-sync-options-that-say-prune": "it adds an option beside the one that contradicts it",
     "attacher-long-workload-names": "each cuts a long name in its own way",
@@ -110,12 +118,11 @@ class Case:
     def options(self) -> list[str]:
         """The arguments of the run."""
         own = shlex.split((self.bytes_of("options.txt") or b"").decode())
-        return [*(["--config", "postrender.yaml"] if self.has_config else []), *own]
-
-    @property
-    def has_config(self) -> bool:
-        """Whether the case brings a configuration."""
-        return (self.folder / "postrender.yaml").is_file()
+        brought = {"--config": "postrender.yaml", "--previous": "previous.yaml"}
+        given = [
+            f"{option}={name}" for option, name in brought.items() if (self.folder / name).is_file()
+        ]
+        return [*given, *own]
 
     @property
     def config(self) -> Obj:
@@ -161,7 +168,11 @@ class Runner:
     def run(self, case: Case, data: bytes) -> Result:
         """Run the program on data as the case says."""
         # A configuration must be the case's own, and messages name it without its folder.
-        self.monkeypatch.chdir(case.folder if case.has_config else self.empty)
+        needs_files = {path.name for path in case.folder.iterdir()} & {
+            "postrender.yaml",
+            "previous.yaml",
+        }
+        self.monkeypatch.chdir(case.folder if needs_files else self.empty)
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()
@@ -285,7 +296,8 @@ def test_agrees_with_the_reference(case: Case) -> None:
 def test_cases_are_complete() -> None:
     for case in cases():
         names = {path.name for path in case.folder.iterdir()}
-        known = {"expected.yaml", "stderr.txt", "options.txt", "postrender.yaml", "not-stable.txt"}
+        known = {"expected.yaml", "stderr.txt", "options.txt", "not-stable.txt"}
+        known |= {"postrender.yaml", "previous.yaml"}
         assert len(names & {"input.yaml", "input.json"}) == 1, case.name
         assert names - known <= {"input.yaml", "input.json"}, case.name
         assert "expected.yaml" in names or case.is_error or not case.input, case.name

@@ -7,7 +7,7 @@ that a second pass, or several outputs in one stream, make the same sets again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.attacher_job import (
@@ -17,18 +17,22 @@ from postrender.attacher_job import (
     set_name_for,
     wave_of,
 )
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
-from postrender.objects import GroupKind, Identity
-from postrender.planning.choices import Choices
+from postrender.items import MANAGED_LABEL, Item, ItemKey
+from postrender.objects import Identity, strings_at
+from postrender.planning.choices import Carried, Choices, find_rollouts
 
 Name = tuple[str, str]
 
 
 class Sets(NamedTuple):
-    """The sets of a stream, and for each object that is renamed the name of its set."""
+    """The sets of a stream; for each object that is renamed, and each of choices.carried, its set.
+
+    A carried revision whose namespace has no set keeps the one that it had.
+    """
 
     sets: tuple[AttachSet, ...]
     set_names: Mapping[ItemKey, str]
+    carried_names: Sequence[str]
 
 
 def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
@@ -44,7 +48,13 @@ def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
         namespace = choices.resolver.group_of(item.identity.namespace)
         place_of[item.key] = namespace, set_of[item.key]
         groups.setdefault(place_of[item.key], []).append(item)
+    carried_names = [_carried_set(choices, each, set_names, defaults) for each in choices.carried]
     emitted = _emitted(choices, attachable, place_of, set_names)
+    for each, name in zip(choices.carried, carried_names, strict=True):
+        if each.is_emitted:
+            identity = each.past.identity
+            namespace = choices.resolver.group_of(identity.namespace)
+            emitted[namespace, name].add((identity.kind.lower(), identity.name))
     sets = tuple(
         AttachSet(
             place[1],
@@ -54,7 +64,20 @@ def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
         )
         for place, items in groups.items()
     )
-    return Sets(sets, set_names)
+    return Sets(sets, set_names, carried_names)
+
+
+def _carried_set(
+    choices: Choices,
+    carried: Carried,
+    set_names: Mapping[ItemKey, str],
+    defaults: Mapping[str | None, str],
+) -> str:
+    if carried.current is not None and carried.current in set_names:
+        return set_names[carried.current]
+    past = carried.past
+    own = strings_at(dict(past.content), "labels").get(MANAGED_LABEL, "")
+    return defaults.get(choices.resolver.group_of(past.identity.namespace), own)
 
 
 def _emitted(
@@ -74,7 +97,7 @@ def _emitted(
         if choices.revision_of(item):
             namespace = choices.resolver.group_of(item.identity.namespace)
             kind, revision = _argument(choices, item)
-            base_name = item.annotations.get(BASE_NAME_ANNOTATION, item.identity.name)
+            base_name = item.base_name
             emitted[namespace, name].add((kind, revision))
             if (kind, namespace, base_name) in originals:
                 emitted[namespace, name].add((kind, base_name))
@@ -154,7 +177,7 @@ def _first_source(choices: Choices, item: Item) -> Identity:
 def _workloads(
     choices: Choices, items: list[Item], render_ids: Mapping[ItemKey, str]
 ) -> tuple[AttachedWorkload, ...]:
-    rollouts = _rollouts(choices)
+    rollouts = find_rollouts(choices)
     workloads = []
     for item in items:
         namespace = choices.resolver.group_of(item.identity.namespace)
@@ -175,13 +198,3 @@ def _names(choices: Choices, item: Item) -> tuple[Name, ...]:
 
 def _argument(choices: Choices, item: Item) -> Name:
     return item.identity.kind.lower(), choices.revision_of(item)
-
-
-def _rollouts(choices: Choices) -> dict[tuple[GroupKind, str, str | None], list[Item]]:
-    """Return the Rollouts that take their pod template from a workload, by that workload."""
-    rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
-    for item in choices.inventory.items:
-        if item.workload_ref and item.is_rewritable:
-            namespace = choices.resolver.group_of(item.identity.namespace)
-            rollouts[(*item.workload_ref, namespace)].append(item)
-    return rollouts

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.auto_mount import Mount
+from postrender.history import Past
 from postrender.inventory import Inventory
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
+from postrender.items import Item, ItemKey
+from postrender.objects import GroupKind
 from postrender.planning.decide import Decision
 from postrender.planning.links import Link
 from postrender.planning.resolve import Resolver
-from postrender.settings import Settings
+from postrender.settings import NOTHING, Settings
+
+# What becomes of an object of earlier outputs.
+CARRY, LAST_TIME, DROP, REPLACED = "carry", "carry for the last time", "drop", "replaced"
+
+
+class Carried(NamedTuple):
+    """What becomes of one object of earlier outputs, and why.
+
+    what: CARRY; LAST_TIME, which is without Helm's `keep`; DROP; or REPLACED, an original whose
+    name the stream has an object for; current: the object of the stream that took its place.
+    """
+
+    past: Past
+    what: str
+    reason: str
+    current: ItemKey | None
+
+    @property
+    def is_emitted(self) -> bool:
+        """Whether it is in the output."""
+        return self.what in (CARRY, LAST_TIME)
 
 
 class Choices(NamedTuple):
@@ -19,7 +43,9 @@ class Choices(NamedTuple):
 
     decisions and names: by object (names only for those that are renamed); links: by the object
     that holds them; mounts: by the workload they go into; named: by workload, the objects that its
-    pod templates name or mount, each once a template (None for all of them).
+    pod templates name or mount, each once a template (None for all of them); orders: the numbers
+    of the objects that are renamed, where there is a history; carried: what becomes of the
+    revisions in it.
     """
 
     inventory: Inventory
@@ -30,6 +56,17 @@ class Choices(NamedTuple):
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
     named: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
+    orders: Mapping[ItemKey, int] = NOTHING
+    carried: Sequence[Carried] = ()
+
+    @property
+    def carried_names(self) -> dict[ItemKey, list[str]]:
+        """The carried revisions of each object that is renamed, newest first."""
+        names: dict[ItemKey, list[str]] = defaultdict(list)
+        for each in self.carried:
+            if each.current and each.is_emitted and not each.past.is_original:
+                names[each.current].append(each.past.identity.name)
+        return names
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return what an object's pod templates (or one of them) name or mount, in order."""
@@ -42,8 +79,7 @@ class Choices(NamedTuple):
         """Return the revision name of an object in the output, or nothing if it has none."""
         if item.key in self.names:
             return self.names[item.key]
-        is_ours = MANAGED_LABEL in item.labels and BASE_NAME_ANNOTATION in item.annotations
-        return item.identity.name if is_ours and not item.is_hook else ""
+        return item.identity.name if item.is_revision and not item.is_hook else ""
 
 
 def find_named(
@@ -63,3 +99,13 @@ def find_named(
         key: [(template, target) for (template, _), target in targets.items()]
         for key, targets in found.items()
     }
+
+
+def find_rollouts(choices: Choices) -> dict[tuple[GroupKind, str, str | None], list[Item]]:
+    """Return the Rollouts that take their pod template from a workload, by that workload."""
+    rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
+    for item in choices.inventory.items:
+        if item.workload_ref and item.is_rewritable:
+            namespace = choices.resolver.group_of(item.identity.namespace)
+            rollouts[(*item.workload_ref, namespace)].append(item)
+    return rollouts

@@ -10,14 +10,20 @@ from postrender.inventory import Inventory
 from postrender.items import (
     BASE_NAME_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
-    MANAGED_LABEL,
     STRATEGY_ANNOTATION,
     Item,
     ItemKey,
 )
 from postrender.planning.links import Link
 from postrender.revision import fits_content, hash_of_name
-from postrender.settings import IGNORE, RENAME, STRATEGIES, Settings, StrategyRule
+from postrender.settings import (
+    IGNORE,
+    NOTHING,
+    RENAME,
+    STRATEGIES,
+    Settings,
+    StrategyRule,
+)
 
 # Secrets that a controller or a tool owns by their name.
 _OWNED_SECRET_TYPES = (
@@ -48,10 +54,12 @@ def decide(
     links: Mapping[ItemKey, Sequence[Link]],
     mounted: Mapping[ItemKey, Sequence[Item]],
     settings: Settings,
+    hidden: Mapping[ItemKey, str] = NOTHING,
 ) -> tuple[list[Decision], list[Finding]]:
     """Return a decision for every ConfigMap (and Secret, where they are revised).
 
-    links: by target; mounted: the workloads that an auto-mounted object goes into.
+    links: by target; mounted: the workloads that an auto-mounted object goes into; hidden: the
+    hook of the release before that names an object, where Helm keeps hooks out of the stream.
     """
     decisions, findings = [], []
     for item in inventory.items:
@@ -60,6 +68,9 @@ def decide(
         to_item = links.get(item.key, ())
         _check_strategy(inventory, item)
         decision = _fixed(item) or _decide(item, to_item, mounted.get(item.key, ()), settings)
+        if decision.strategy == RENAME and not decision.keep_reason and item.key in hidden:
+            reason = f"the hook {hidden[item.key]} of the release before names it"
+            decision = decision._replace(keep_reason=reason)
         decisions.append(decision)
         if decision.is_revision:
             findings += _stale(inventory, decision, to_item)
@@ -89,9 +100,9 @@ def _fixed(item: Item) -> Decision | None:
 
 def is_known_revision(item: Item) -> bool:
     """Tell whether an object has a revision name: ours by its label, anyone's by its hash."""
-    if MANAGED_LABEL in item.labels and BASE_NAME_ANNOTATION in item.annotations:
-        return True
-    return bool(hash_of_name(item.identity.name)) and _fits(item, item.identity.name[:-11])
+    return item.is_revision or (
+        bool(hash_of_name(item.identity.name)) and _fits(item, item.identity.name[:-11])
+    )
 
 
 def _fits(item: Item, base_name: str) -> bool:

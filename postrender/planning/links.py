@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.editing.edits import AddAfter, Edit, SetScalar
@@ -14,6 +14,7 @@ from postrender.objects import WORKLOAD_KINDS
 from postrender.paths import Path
 from postrender.planning.resolve import Resolver
 from postrender.references.rule import OUTSIDE, RBAC
+from postrender.settings import NOTHING
 from postrender.words import replace_words, words_of
 
 
@@ -88,15 +89,25 @@ def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
     return groups
 
 
-def follow_edits(links: Iterable[Link], names: Mapping[ItemKey, str]) -> list[Edit]:
-    """Return the edits that make the links of one object name the revisions in `names`."""
+def follow_edits(
+    links: Iterable[Link],
+    names: Mapping[ItemKey, str],
+    earlier: Mapping[ItemKey, Sequence[str]] = NOTHING,
+) -> list[Edit]:
+    """Return the edits that make the links of one object name the revisions in `names`.
+
+    earlier: carried revisions of the same objects, which a Role goes on granting.
+    """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, Reference] = {}
     for link in links:
         if link.source.is_rewritable and link.target.key in names:
             path = link.reference.path
             references[path] = link.reference
-            renames[path].setdefault(link.name, []).append(names[link.target.key])
+            own = renames[path].setdefault(link.name, [])
+            own.append(names[link.target.key])
+            if link.reference.rule.family == RBAC:
+                own += earlier.get(link.target.key, ())
     return [edit for path in references for edit in _edits(references[path], renames[path], links)]
 
 

@@ -13,11 +13,11 @@ from postrender.editing.edits import apply_edits
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import ItemKey
-from postrender.objects import GroupKind
 from postrender.paths import Data
 from postrender.planning.decide import Decision
+from postrender.planning.lineage import Lineages
 from postrender.planning.links import Link, follow_edits
-from postrender.revision import hashed_content, revision_name
+from postrender.revision import hashed_content
 
 
 class _Names:
@@ -28,8 +28,10 @@ class _Names:
         inventory: Inventory,
         decisions: Mapping[ItemKey, Decision],
         links: Mapping[ItemKey, Sequence[Link]],
+        lineages: Lineages,
     ) -> None:
         self.inventory = inventory
+        self.lineages = lineages
         self.decisions = decisions
         self.links = links
         self.done: dict[ItemKey, str] = {}
@@ -52,9 +54,9 @@ class _Names:
             names = {link.target.key: self.name(link.target.key) for link in links}
             edits = follow_edits(links, names)
             content = apply_edits(copy.deepcopy(content), edits, item.path)
-        return content_name(
-            item.identity.group_kind, item.identity.name, content, decision.is_immutable
-        )
+        data = content if isinstance(content, dict) else {}
+        hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
+        return self.lineages.name(item, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
         cycle = [*self.path[self.path.index(key) :], key]
@@ -66,18 +68,18 @@ class _Names:
         )
 
 
-def content_name(kind: GroupKind, base_name: str, data: Data, is_immutable: bool) -> str:
-    """Return the revision name of an object with this base name and content."""
-    content = data if isinstance(data, dict) else {}
-    return revision_name(base_name, hashed_content(kind, content, is_immutable))
-
-
 def name_revisions(
-    inventory: Inventory, decisions: Sequence[Decision], links: Mapping[ItemKey, Sequence[Link]]
+    inventory: Inventory,
+    decisions: Sequence[Decision],
+    links: Mapping[ItemKey, Sequence[Link]],
+    lineages: Lineages,
 ) -> dict[ItemKey, str]:
-    """Return the revision names of the objects that are to be renamed; links: by source.
+    """Return the revision names of the objects that are to be renamed.
+
+    links: by source; lineages: what was before.
 
     Raises UserError where objects name one another in a circle.
     """
-    names = _Names(inventory, {decision.item.key: decision for decision in decisions}, links)
+    by_item = {decision.item.key: decision for decision in decisions}
+    names = _Names(inventory, by_item, links, lineages)
     return {decision.item.key: names.name(decision.item.key) for decision in decisions}

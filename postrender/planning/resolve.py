@@ -85,12 +85,13 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
     for item in inventory.items:
         if item.content is not None and not item.is_attacher:
             candidates[item.identity.group_kind, item.identity.name].append(item)
-    explicit = set(_explicit_namespaces(inventory.items))
+    explicit = set(explicit_namespaces(inventory.items))
     only = next(iter(explicit)) if len(explicit) == 1 else ""
     return Resolver(settings.namespace, only, dict(candidates))
 
 
-def _explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
+def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
+    """Yield the namespaces that workloads and what is revised write."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
         if item.identity.namespace and (is_workload or item.content is not None):

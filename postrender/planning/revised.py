@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from postrender.editing.edits import AddKeys, Edit, SetScalar
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION, Item
-from postrender.paths import Path
+from postrender.history import Live, Past
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    KEEP_ANNOTATION,
+    MANAGED_LABEL,
+    ORDER_ANNOTATION,
+    PAIRING_ANNOTATION,
+    SWEEP_ANNOTATION,
+    Item,
+)
+from postrender.objects import strings_at
+from postrender.paths import Data, Path, mapping_at
 from postrender.planning.decide import Decision
+from postrender.revision import HELM_FILENAME_ANNOTATION
 
-# helm-diff pairs revisions by this (helm-diff 3.10 and later).
-_PAIRING = "helm-diff/base-name"
 # Helm: not deleted by an upgrade that no longer has it; Argo CD: neither pruned nor OutOfSync for
 # being extra (both are needed); Flux: not pruned.
 _KEEP = {
-    "helm.sh/resource-policy": "keep",
+    KEEP_ANNOTATION: "keep",
     "argocd.argoproj.io/sync-options": "Prune=false",
     "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
     "kustomize.toolkit.fluxcd.io/prune": "disabled",
@@ -32,16 +41,29 @@ def keep_annotations() -> dict[str, str]:
 
 
 def revision_edits(
-    decision: Decision, name: str, set_name: str, *, is_attached: bool, is_swept: bool
+    decision: Decision,
+    name: str,
+    set_name: str,
+    *,
+    is_attached: bool,
+    is_swept: bool,
+    order: int | None = None,
 ) -> list[Edit]:
     """Return the edits that turn an object into the revision `name` of the set `set_name`.
 
     is_attached: whether an attacher looks after it (otherwise the applying tool deletes it);
-    is_swept: whether that attacher may delete it when it sees nothing that names it.
+    is_swept: whether that attacher may delete it when it sees nothing that names it; order: its
+    number in the history, None where there is none.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
-    annotations = {BASE_NAME_ANNOTATION: item.identity.name, _PAIRING: item.identity.name}
+    annotations = {
+        BASE_NAME_ANNOTATION: item.identity.name,
+        PAIRING_ANNOTATION: item.identity.name,
+    }
+    if order is not None:
+        # Later outputs carry it, and drop it when it is old: until then Helm is to keep it.
+        annotations |= {ORDER_ANNOTATION: str(order), KEEP_ANNOTATION: "keep"}
     if is_attached:
         annotations |= _KEEP
         if not is_swept:
@@ -75,6 +97,37 @@ def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterato
     missing = {key: value for key, value in changed.items() if key not in there}
     if missing:
         yield AddKeys(path, missing)
+
+
+def carried_object(
+    past: Past, set_name: str, *, is_attached: bool, is_last_time: bool
+) -> dict[str, Data]:
+    """Return a revision of an earlier output as it is carried: content and name as they were.
+
+    is_last_time: whether the next output is to drop it, and Helm to delete it. An original is as
+    it was.
+    """
+    data = dict(past.content)
+    metadata = dict(mapping_at(data, ("metadata",)))
+    annotations = strings_at(data, "annotations")
+    annotations.pop(HELM_FILENAME_ANNOTATION, None)
+    if not past.is_original:
+        # helm-diff takes one object of a base name: the current one.
+        annotations.pop(PAIRING_ANNOTATION, None)
+        if not is_attached:
+            annotations = {key: value for key, value in annotations.items() if key not in _KEEP}
+        kept = _KEEP if is_attached else {KEEP_ANNOTATION: "keep"}
+        annotations |= changed_values(annotations, {**kept, ORDER_ANNOTATION: str(past.order)})
+        metadata["labels"] = {**strings_at(data, "labels"), MANAGED_LABEL: set_name}
+    if is_last_time:
+        annotations.pop(KEEP_ANNOTATION, None)
+        if past.live == Live.KEPT and not past.is_tracked:
+            # It is adopted, and keeps what nothing overwrites.
+            annotations[KEEP_ANNOTATION] = "delete"
+    metadata["annotations"] = annotations
+    if not annotations:
+        del metadata["annotations"]
+    return {**data, "metadata": metadata}
 
 
 def _with_item(text: str, item: str) -> str:

@@ -13,8 +13,13 @@ from postrender.objects import SECRET, WORKLOAD_KINDS
 from postrender.paths import Data, Path, mapping_at
 from postrender.planning.choices import Choices
 from postrender.planning.links import follow_edits
-from postrender.planning.naming import content_name
-from postrender.revision import HASH_LENGTH, REVISION_ANNOTATION, render_id
+from postrender.revision import (
+    HASH_LENGTH,
+    REVISION_ANNOTATION,
+    hashed_content,
+    render_id,
+    revision_name,
+)
 from postrender.settings import CHECKSUM
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -27,12 +32,13 @@ def source_edits(choices: Choices) -> tuple[dict[ItemKey, list[Edit]], dict[Item
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
+    earlier = choices.carried_names
     for item in choices.inventory.items:
         links = choices.links.get(item.key, ())
         mounts = choices.mounts.get(item.key, ())
         if not (links or mounts) or not item.is_rewritable:
             continue
-        own = follow_edits(links, choices.names)
+        own = follow_edits(links, choices.names, earlier)
         for mount in mounts:
             name = choices.names.get(mount.item.key, mount.item.identity.name)
             own += mount_edits(choices.inventory, mount, name)
@@ -94,7 +100,7 @@ def _checksum(choices: Choices, item: Item, number: int) -> dict[str, str]:
         decision = choices.decisions[target.key]
         if decision.strategy == CHECKSUM:
             kind, name = target.identity.group_kind, target.identity.name
-            revision = content_name(kind, name, target.content, True)
+            revision = revision_name(name, hashed_content(kind, target.content or {}, True))
             prefix = "secret/" if kind == SECRET else ""
             hashes[prefix + name] = revision[-HASH_LENGTH:]
     return {CHECKSUM_ANNOTATION: checksum(hashes)} if hashes else {}

@@ -1,0 +1,213 @@
+"""What was applied before: the revisions of earlier outputs, and the live state they left behind.
+
+Pure functions: postrender.inputs and postrender.helm bring the manifests. A revision is *current*
+in an output that was rendered with its content, and *carried* in later ones, which the annotation
+`helm-diff/base-name` tells apart: only a current one has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from postrender.examine import examine
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    KEEP_ANNOTATION,
+    ORDER_ANNOTATION,
+    PAIRING_ANNOTATION,
+    Item,
+)
+from postrender.objects import GroupKind, Identity
+from postrender.paths import Data
+from postrender.relevance import may_hold
+from postrender.settings import NOTHING, Settings
+from postrender.stream import has_content, read_stream
+
+Name = tuple[GroupKind, str | None, str]
+
+
+class Live(IntEnum):
+    """What may be left of an object in the cluster; the worst case counts."""
+
+    GONE = 0
+    UNKEPT = 1
+    KEPT = 2
+
+
+class Manifest(NamedTuple):
+    """Manifests that were handed to a tool; is_applied: whether it is known to have finished."""
+
+    source: str
+    data: bytes
+    is_applied: bool = True
+
+
+class Previous(NamedTuple):
+    """Everything that was applied before, oldest first, and the hooks that Helm keeps apart.
+
+    stored: how many revisions of a release Helm stores, 0 for a file.
+    """
+
+    manifests: tuple[Manifest, ...] = ()
+    hooks: tuple[Manifest, ...] = ()
+    stored: int = 0
+
+
+class Past(NamedTuple):
+    """One ConfigMap or Secret of earlier outputs: a revision, or an original.
+
+    identity: with its namespace as written; order: by which revisions of a base name count up, 0
+    where it says none; content: the whole object, as it was last; is_original: whether it bears
+    its base name; live: what is left of it; is_tracked: whether the output that was applied last
+    has it; last: in which manifest it was current last, -1 for
+    none of those that are stored.
+    """
+
+    identity: Identity
+    base_name: str
+    order: int
+    content: Mapping[str, Data]
+    is_original: bool
+    live: Live
+    is_tracked: bool
+    last: int
+
+
+class History(NamedTuple):
+    """All that earlier outputs say. is_known: whether there is one at all, even an empty one.
+
+    pasts: what may be carried; hooks: the hook that names each object, where Helm hides it;
+    namespaces: those that the objects write.
+    """
+
+    is_known: bool = False
+    pasts: tuple[Past, ...] = ()
+    hooks: Mapping[Name, str] = NOTHING
+    stored: int = 0
+    namespaces: frozenset[str] = frozenset()
+
+
+NO_HISTORY = History()
+
+
+class _Record:
+    """One object, followed from manifest to manifest; see Past for what the fields mean."""
+
+    __slots__ = ("item", "last", "live")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.live = Live.GONE
+        self.last = -1
+
+
+def read_history(previous: Previous, settings: Settings) -> History:
+    """Return what earlier outputs say.
+
+    Raises UserError for manifests that are no YAML.
+    """
+    records: dict[Name, _Record] = {}
+    namespaces: set[str] = set()
+    applied: set[Name] = set()
+    for index, manifest in enumerate(previous.manifests):
+        items = list(_items(manifest, settings))
+        namespaces |= {item.identity.namespace for item in items if item.identity.namespace}
+        named = {_name(item): item for item in items if item.identity.name}
+        _follow(records, index, manifest.is_applied, named, applied)
+        if manifest.is_applied:
+            applied = set(named)
+    pasts = tuple(_past(record, name in applied) for name, record in records.items() if record.live)
+    hooks = dict(pair for hook in previous.hooks for pair in _hooked(hook, settings))
+    return History(True, pasts, hooks, previous.stored, frozenset(namespaces))
+
+
+def _items(manifest: Manifest, settings: Settings) -> Iterator[Item]:
+    """Yield the objects of manifests that are of the kinds that are revised."""
+    stream = read_stream(manifest.data, manifest.source)
+    kinds = {kind for _, kind in settings.revisable}
+    for index, document in enumerate(stream.documents):
+        if has_content(document.text) and may_hold(document.text, kinds):
+            place = stream.place(document)
+            for item in examine(index, document.text, place, settings, set()).items:
+                if item.content is not None and not (item.is_attacher or item.is_hook):
+                    yield item
+
+
+def _follow(
+    records: dict[Name, _Record],
+    index: int,
+    is_applied: bool,
+    items: Mapping[Name, Item],
+    applied: set[Name],
+) -> None:
+    """Take the next manifest into the records; applied: what the last applied one has.
+
+    Helm deletes what a manifest no longer has, unless the live object is to be kept; of one that
+    failed half-way nobody knows what it changed, so that it can only add to what may be there.
+    """
+    current = {
+        item.annotations.get(BASE_NAME_ANNOTATION)
+        for item in items.values()
+        if PAIRING_ANNOTATION in item.annotations
+    }
+    for name, item in items.items():
+        record = records.setdefault(name, _Record(item))
+        live = _live_after(item, record.live, is_tracked=name in applied)
+        record.live = live if is_applied else max(record.live, live)
+        record.item = item
+        # An original is current as long as no revision has taken its place.
+        is_original = not item.is_revision and item.identity.name not in current
+        if is_original or PAIRING_ANNOTATION in item.annotations:
+            record.last = index
+    if is_applied:
+        for name, record in records.items():
+            if name not in items and record.live == Live.UNKEPT:
+                record.live = Live.GONE
+
+
+def _live_after(item: Item, before: Live, *, is_tracked: bool) -> Live:
+    """Return what an object is in the cluster when Helm has applied it.
+
+    is_tracked: whether the manifests before had it; otherwise it is adopted, and Helm 3 takes no
+    annotation away (3.21, action/upgrade.go: what it merges from is what it merges to).
+    """
+    policy = item.annotations.get(KEEP_ANNOTATION)
+    if policy == "keep":
+        return Live.KEPT
+    return Live.UNKEPT if is_tracked or policy else max(before, Live.UNKEPT)
+
+
+def _name(item: Item) -> Name:
+    return item.identity.group_kind, item.identity.namespace, item.identity.name
+
+
+def _past(record: _Record, is_tracked: bool) -> Past:
+    item = record.item
+    order = item.annotations.get(ORDER_ANNOTATION, "")
+    return Past(
+        item.identity,
+        item.base_name,
+        int(order) if order.isdecimal() and order.isascii() else 0,
+        item.content or {},
+        not item.is_revision,
+        record.live,
+        is_tracked,
+        record.last,
+    )
+
+
+def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]]:
+    """Yield what hooks name, each with the hook."""
+    stream = read_stream(manifest.data, manifest.source)
+    for index, document in enumerate(stream.documents):
+        if not has_content(document.text):
+            continue
+        examined = examine(index, document.text, stream.place(document), settings, None)
+        for item in examined.items:
+            if item.is_attacher:
+                continue
+            for reference in item.references:
+                namespace = reference.namespace or item.identity.namespace
+                yield (reference.rule.target, namespace, reference.name), str(item.identity)

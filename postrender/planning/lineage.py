@@ -1,0 +1,80 @@
+"""The revisions of each base name in their order: what was, and the number of what comes.
+
+Revisions of a base name count up (annotation `postrender/order`), because tools sort manifests
+anew, so that the order of the text tells nothing. A content that comes back is the newest again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from postrender.history import History, Past
+from postrender.items import Item
+from postrender.objects import GroupKind
+from postrender.planning.resolve import Resolver
+from postrender.revision import revision_name
+from postrender.settings import NOTHING, SEQUENCE
+
+Base = tuple[GroupKind, str | None, str]
+
+
+class Lineages(NamedTuple):
+    """What was, by base: newest first, with numbers; naming: `hash` or `sequence`."""
+
+    resolver: Resolver
+    by_base: Mapping[Base, Sequence[Past]] = NOTHING
+    naming: str = ""
+
+    def base_of(self, item: Item) -> Base:
+        """Return the base that an object of the stream is of: its own, or as a revision."""
+        home = self.resolver.home_of(item.identity.namespace)
+        return item.identity.group_kind, home, item.base_name
+
+    def name(self, item: Item, content: object) -> str:
+        """Return the revision name of an object; content: what its hash covers."""
+        base_name = item.identity.name
+        if self.naming != SEQUENCE:
+            return revision_name(base_name, content)
+        newest = self._newest(item)
+        if newest:
+            same = revision_name(base_name, content, newest.order)
+            if same == newest.identity.name:
+                return same
+        return revision_name(base_name, content, newest.order + 1 if newest else 1)
+
+    def order(self, item: Item, name: str) -> int:
+        """Return the number of an object's revision, whose name is known."""
+        newest = self._newest(item)
+        if newest is None:
+            return 1
+        return newest.order if newest.identity.name == name else newest.order + 1
+
+    def _newest(self, item: Item) -> Past | None:
+        pasts = self.by_base.get(self.base_of(item), ())
+        return pasts[0] if pasts and not pasts[0].is_original else None
+
+
+def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages:
+    """Return the revisions of a history by base, newest first, numbered from 1 without a gap back.
+
+    Originals (order 0) come last.
+    """
+    groups: dict[Base, list[Past]] = defaultdict(list)
+    for past in history.pasts:
+        home = resolver.home_of(past.identity.namespace)
+        groups[past.identity.group_kind, home, past.base_name].append(past)
+    by_base = {base: tuple(_numbered(pasts)) for base, pasts in groups.items()}
+    return Lineages(resolver, by_base, naming)
+
+
+def _numbered(pasts: Sequence[Past]) -> list[Past]:
+    """Return the revisions of one base name, newest first, each with a number of its own."""
+    numbered: list[Past] = []
+    order = 0
+    for past in sorted(pasts, key=lambda past: (not past.is_original, past.order, past.last)):
+        if not past.is_original:
+            order = max(past.order, order + 1)
+        numbered.append(past._replace(order=order))
+    return numbered[::-1]
