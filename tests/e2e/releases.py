@@ -33,7 +33,8 @@ class Release:
     """One release of the chart in one namespace, by `helm3` or `helm4`.
 
     `config` is what postrender.yaml says; change it between calls as you like. `arguments` are
-    postrender's. `folder` holds all files, the tools' own included.
+    postrender's. `chart` is the folder of its chart; `folder` holds all files, the tools' own
+    included.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Release:
         self.config: dict[str, Any] = {"attacher": {"image": "postrender:e2e"}}
         self.arguments: list[str] = []
         self.postrender = True
+        self.chart = CHART
         folder.mkdir(parents=True, exist_ok=True)
         self._write_postrenderer()
 
@@ -109,13 +111,18 @@ class Release:
     def _through(self) -> list[str]:
         """Return Helm's options for postrender: Helm 3 takes a program, Helm 4 a plugin's name."""
         what = str(self._script) if self.tool == "helm3" else "postrender"
-        more = [word for one in self.arguments for word in ("--post-renderer-args", one)]
+        # As one word: of two, Helm takes an option that it has itself for its own as well.
+        more = [f"--post-renderer-args={one}" for one in self.arguments]
         return ["--post-renderer", what, *more]
 
     def _chart(self, values: Values) -> list[str]:
         file = self.folder / "values.json"
         file.write_text(json.dumps(values))
-        return [str(CHART), "--values", str(file)]
+        return [str(self.chart), "--values", str(file)]
+
+    @property
+    def _programs(self) -> Path:
+        return self.folder / "bin"
 
     @property
     def _script(self) -> Path:
@@ -132,6 +139,9 @@ class Release:
         ]
         self._script.write_text("\n".join([*lines, ""]))
         self._script.chmod(0o755)
+        # As users have it: `helm` is on PATH, where postrender finds it too.
+        self._programs.mkdir()
+        (self._programs / "helm").symlink_to(program(self.tool))
         plugin = {
             "apiVersion": "v1",
             "type": "postrenderer/v1",
@@ -156,6 +166,7 @@ class Release:
             "KUBECONFIG": str(self.plane.kubeconfig),
             # What kinds the API serves is the same for all, and takes long to ask.
             "KUBECACHEDIR": str(self.plane.folder / "kube-cache"),
+            "PATH": os.pathsep.join([str(self._programs), os.environ["PATH"]]),
             "HELM_CACHE_HOME": str(home / "cache"),
             "HELM_CONFIG_HOME": str(home / "config"),
             "HELM_DATA_HOME": str(home / "data"),
