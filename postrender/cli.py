@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from postrender import __version__
-from postrender.errors import Place, UserError
+from postrender.errors import Finding, Place, UserError
 from postrender.inputs import read_input
 from postrender.inventory import take_inventory
 from postrender.plan import Plan, make_plan
@@ -153,12 +153,17 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _values(config: str | None, given: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the effective values (without defaults) and the file they come from."""
+def _values(
+    config: str | None, given: dict[str, Any], function: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], str]:
+    """Return the effective values (without defaults) and the file they come from.
+
+    function: those of a functionConfig.
+    """
     from postrender.config import find_config, load_config, merge_values
 
     path = config or find_config(_working_directory())
-    values = load_config(path) if path else {}
+    values = merge_values(load_config(path) if path else {}, function or {})
     for option, value in given.items():
         if value is not None:
             over: Any = value
@@ -175,10 +180,12 @@ def _working_directory() -> str:
         return ""
 
 
-def _settings(config: str | None, given: dict[str, Any]) -> Settings:
+def _settings(
+    config: str | None, given: dict[str, Any], function: dict[str, Any] | None = None
+) -> Settings:
     from postrender.config import settings_from
 
-    settings = settings_from(*_values(config, given))
+    settings = settings_from(*_values(config, given, function))
     check_log_file(settings.log_file)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
@@ -186,6 +193,21 @@ def _settings(config: str | None, given: dict[str, Any]) -> Settings:
             "say --previous; a file that is empty is a beginning",
         )
     return settings
+
+
+def _is_function_call(stream: Stream) -> bool:
+    """Tell whether the input is a ResourceList, which kustomize and kpt call a function with."""
+    if not any("ResourceList" in document.text for document in stream.documents):
+        return False
+    from postrender.resource_list import is_resource_list
+
+    return is_resource_list(stream)
+
+
+def _function_settings(stream: Stream, config: str | None, given: dict[str, Any]) -> Settings:
+    from postrender.function_config import function_values
+
+    return _settings(config, given, function_values(stream))
 
 
 @cli.command()
@@ -197,23 +219,29 @@ def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
         click.echo(click.get_current_context().get_help())
         return DONE
     settings = _settings(config, given)
-    resource_list = b""
+    is_function = False
+    findings: tuple[Finding, ...] = ()
     try:
-        data, source = read_input(input)
-        resource_list = data if b"ResourceList" in data else b""
-        stream = read_stream(data, source)
-        del data  # a large stream need not be in memory twice
+        stream = read_stream(*read_input(input))
+        is_function = _is_function_call(stream)
+        if is_function:
+            settings = _function_settings(stream, config, given)
         plan = _plan(stream, settings)
+        findings = plan.findings
         _report_findings(plan, settings)
         output = render_plan(plan)
         _report_size(plan, output, settings)
     except UserError as error:
-        if resource_list:
-            from postrender.resource_list import with_result
+        if is_function:
+            from postrender.resource_list import failed
 
-            _write(with_result(resource_list, error) or [])
+            _write(failed(stream, findings, error, is_strict=settings.is_strict))
         log_error(error, settings.log_file)
         raise
+    if is_function and findings:
+        from postrender.resource_list import with_findings
+
+        output = with_findings(output, stream, findings)
     _write(output)
     return DONE
 
@@ -232,7 +260,10 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
         return DONE
     settings = _settings(config, given)
     try:
-        plan = _plan(read_stream(*read_input(input)), settings)
+        stream = read_stream(*read_input(input))
+        if _is_function_call(stream):
+            settings = _function_settings(stream, config, given)
+        plan = _plan(stream, settings)
         _write([FORMATS[format_](explain_plan(plan))])
         _report_findings(plan, settings)
     except UserError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from postrender.document import Composed, compose, node_at, read
@@ -65,7 +65,7 @@ def load_config(path: str) -> Values:
     values = read(composed)
     if values is None:
         return {}
-    _validate(values, composed)
+    validate(values, composed)
     return values if isinstance(values, dict) else {}
 
 
@@ -76,7 +76,13 @@ def schema_text() -> str:
     return resources.files("postrender").joinpath("config.schema.json").read_text("utf-8")
 
 
-def _validate(values: Data, composed: Composed) -> None:
+def validate(
+    values: Data, composed: Composed, at: Callable[[Path], Path] = lambda path: path
+) -> None:
+    """Raise UserError for values that do not fit the schema.
+
+    at: where in the document that holds them a path of the values stands.
+    """
     # Imported late: it takes longer than most renders.
     import difflib
 
@@ -95,6 +101,7 @@ def _validate(values: Data, composed: Composed) -> None:
         near = difflib.get_close_matches(unknown, known, 1, 0.3)
         what = f"unknown key {unknown!r}"
         remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    path = at(path)
     node = node_at(composed.root, path) or composed.root
     raise UserError(what, remedy, composed.place_of(node, path))
 

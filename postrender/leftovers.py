@@ -18,6 +18,7 @@ from postrender.errors import Finding
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
 from postrender.objects import GroupKind, is_built_in
+from postrender.orchestrators import is_orchestrators
 from postrender.parser import Node
 from postrender.paths import Data, Path, value_at
 from postrender.planning.resolve import Resolver
@@ -126,7 +127,8 @@ class _Search(NamedTuple):
     def is_text(self, path: Path) -> bool:
         """Tell whether a string at this path could be meant to name an object."""
         if path[:2] == ("metadata", "annotations"):
-            return not str(path[-1]).startswith(_OWN_PREFIXES)
+            name = str(path[-1])
+            return not (name.startswith(_OWN_PREFIXES) or is_orchestrators(name))
         if path[0] in ("metadata", "apiVersion", "kind"):
             return False
         identity = self.item.identity

@@ -25,6 +25,7 @@ from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
 from postrender.objects import GroupKind
+from postrender.orchestrators import is_orchestrators, with_current_names
 from postrender.paths import Data, value_at
 from postrender.planning.attach_sets import Sets, find_sets
 from postrender.planning.carry import find_carried, find_hidden
@@ -71,7 +72,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     """
     if not history.pasts and not any(item.content is not None for item in inventory.items):
         return Plan(inventory)
-    repeated, inventory = find_duplicates(inventory, settings)
+    repeated, inventory = find_duplicates(with_current_names(inventory), settings)
     choices, findings = _choose(inventory, settings, history)
     edits, render_ids = source_edits(choices)
     sets = find_sets(choices, render_ids)
@@ -224,12 +225,15 @@ def _attachers(
 
 
 def _plain(item: Item) -> dict[str, Data]:
-    """Return an attacher object of the stream without the annotation that Helm 4 adds."""
+    """Return an attacher object of the stream without the annotations that tools add."""
     data = dict(item.content or {})
     metadata = data.get("metadata")
-    if isinstance(metadata, dict) and HELM_FILENAME_ANNOTATION in item.annotations:
-        annotations = dict(item.annotations)
-        del annotations[HELM_FILENAME_ANNOTATION]
+    annotations = {
+        name: value
+        for name, value in item.annotations.items()
+        if name != HELM_FILENAME_ANNOTATION and not is_orchestrators(name)
+    }
+    if isinstance(metadata, dict) and annotations != item.annotations:
         metadata = {key: value for key, value in metadata.items() if key != "annotations"}
         data["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata
     return data

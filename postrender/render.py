@@ -16,6 +16,7 @@ from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Place
 from postrender.inventory import Inventory
 from postrender.items import Item
+from postrender.orchestrators import outdated_on_original
 from postrender.paths import Path
 from postrender.plan import Plan
 from postrender.stream import has_content, stream_texts
@@ -105,7 +106,10 @@ class _Work(NamedTuple):
         ]
 
     def copies(self) -> list[Edit]:
-        """Return the edits that add, after each List item that stays, its revision."""
+        """Return the edits that add, after each List item that stays, its revision.
+
+        And those that the item which stays needs, too.
+        """
         edits: list[Edit] = []
         for item in self.items:
             if item.key in self.plan.copies:
@@ -113,6 +117,8 @@ class _Work(NamedTuple):
                 data = verbatim(node_at(composed.root, item.path), composed)
                 data = apply_edits(data, self.plan.edits[item.key], item.path)
                 edits.append(AddAfter(item.path, (data,)))
+                annotations = (*item.path, "metadata", "annotations")
+                edits += [Remove((*annotations, name)) for name in outdated_on_original(item)]
         return edits
 
     def compose(self) -> Composed:

@@ -1,40 +1,154 @@
-"""KRM functions: a ResourceList comes back even on an error, with the error in its results."""
+"""A KRM function's results: what a user should know, in the ResourceList that goes back.
+
+KRM Functions Specification v1. Findings are results with severity `warning`, and errors with
+severity `error`; those come with the items as they came in, and with exit code 1.
+"""
 
 from __future__ import annotations
 
-from postrender.document import compose, read
+from collections.abc import Iterator, Sequence
+
+from postrender.document import compose, node_at, read
 from postrender.editing.edits import AddKeys, SetScalar
 from postrender.editing.rewrite import rewrite_object
 from postrender.editing.sites import Site, SiteKey, locate
-from postrender.editing.splice import apply_splices, splice
-from postrender.errors import Place, UserError
-from postrender.paths import Data, value_at
-from postrender.stream import has_content, read_stream, stream_texts
+from postrender.editing.splice import Splice, apply_splices, splice
+from postrender.errors import Finding, Place, UserError
+from postrender.objects import items_of, strings_at
+from postrender.orchestrators import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
+from postrender.paths import Data, Path, value_at
+from postrender.stream import Document, Stream, has_content, read_stream, stream_texts
+
+Result = dict[str, Data]
 
 
-def with_result(data: bytes, error: UserError) -> list[str] | None:
-    """Return a ResourceList with an error among its results, or None for any other input."""
+def is_resource_list(stream: Stream) -> bool:
+    """Tell whether a stream is a ResourceList and nothing else."""
+    full = [document for document in stream.documents if has_content(document.text)]
+    if len(full) != 1:
+        return False
     try:
-        stream = read_stream(data, "")
-        full = [document for document in stream.documents if has_content(document.text)]
-        if len(full) != 1:
-            return None
-        composed = compose(full[0].text, Place(""))
-        if value_at(read(composed), ("kind",)) != "ResourceList":
-            return None
-        there = value_at(read(composed), ("results",))
-        result: Data = {"severity": "error", "message": str(error)}
-        if there is None:
-            edit = AddKeys((), {"results": [result]})
-            sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(composed, edit)}
-            made = splice([edit], [edit], sites, stream.newline, lambda _path: composed.place)
-            splices = made or [rewrite_object(composed, (), [edit], stream.newline)]
-        else:
-            everything = [*there, result] if isinstance(there, list) else [result]
-            edit_all = SetScalar(("results",), everything)  # type: ignore[arg-type]
-            splices = [rewrite_object(composed, (), [edit_all], stream.newline)]
+        data = read(compose(full[0].text, Place("")))
     except UserError:
-        return None
-    text = apply_splices(full[0].text, splices)
-    texts = [text if document is full[0] else document.text for document in stream.documents]
+        return False
+    return value_at(data, ("kind",)) == "ResourceList"
+
+
+def failed(
+    stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
+) -> list[str]:
+    """Return the ResourceList of a stream as it came in, with an error and the findings before it.
+
+    is_strict: whether the findings that `--strict` turns into failures are errors too.
+    """
+    texts = stream_texts(stream, [document.text for document in stream.documents])
+    where = _Objects(stream)
+    results = [where.result_of(finding, is_strict=is_strict) for finding in findings]
+    place = error.place or Place(stream.source)
+    # What is wrong elsewhere, as in a configuration, needs to say where.
+    text = f"{error.what}: {error.remedy}" if place.source == stream.source else str(error)
+    return _with_results(texts, [*results, where.result("error", text, place)])
+
+
+def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
+    """Return the ResourceList of an output, in parts, with the findings about the input."""
+    where = _Objects(stream)
+    results = [where.result_of(finding, is_strict=False) for finding in findings]
+    return _with_results(output, results)
+
+
+def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
+    stream = read_stream("".join(parts).encode(), "")
+    document = _sole_document(stream)
+    composed = compose(document.text, Place(""))
+    there = value_at(read(composed), ("results",))
+    earlier = there if isinstance(there, list) else []
+    more = [result for result in results if result not in earlier]
+    if not more:
+        splices: list[Splice] = []
+    elif there is None:
+        edit = AddKeys((), {"results": more})
+        sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(composed, edit)}
+        made = splice([edit], [edit], sites, stream.newline, lambda _path: composed.place)
+        splices = made or [rewrite_object(composed, (), [edit], stream.newline)]
+    else:
+        edit_all = SetScalar(("results",), [*earlier, *more])  # type: ignore[arg-type]
+        splices = [rewrite_object(composed, (), [edit_all], stream.newline)]
+    text = apply_splices(document.text, splices)
+    texts = [text if each is document else each.text for each in stream.documents]
     return stream_texts(stream, texts)
+
+
+def _sole_document(stream: Stream) -> Document:
+    """Return the document that is the ResourceList."""
+    return next(document for document in stream.documents if has_content(document.text))
+
+
+class _Objects:
+    """The objects of a ResourceList with their places, to be found by those of messages."""
+
+    def __init__(self, stream: Stream) -> None:
+        document = _sole_document(stream)
+        composed = compose(document.text, stream.place(document))
+        self.found: list[tuple[Place, dict[str, Data]]] = []
+        for path, data in _objects(read(composed), ()):
+            # The place of a key inside it names the object.
+            place = composed.place_of(node_at(composed.root, path), (*path, ""))
+            self.found.append((place, data))
+
+    def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
+        severity = "error" if finding.strict and is_strict else "warning"
+        text = f"{finding.what}: {finding.remedy} [{finding.code}]"
+        return self.result(severity, text, finding.place)
+
+    def result(self, severity: str, message: str, place: Place) -> Result:
+        data = self.at(place)
+        if data is None and place.path:
+            message = f"{place.path}: {message}"
+        result: Result = {"message": " ".join(message.split()), "severity": severity}
+        if data is None:
+            return result
+        metadata = data.get("metadata")
+        namespace = value_at(metadata, ("namespace",))
+        result["resourceRef"] = {
+            "apiVersion": data.get("apiVersion"),
+            "kind": data.get("kind"),
+            **({"namespace": namespace} if namespace else {}),
+            "name": value_at(metadata, ("name",)),
+        }
+        file = _file_of(data)
+        return {
+            **result,
+            **({"field": {"path": place.path}} if place.path else {}),
+            **({"file": file} if file else {}),
+        }
+
+    def at(self, place: Place) -> dict[str, Data] | None:
+        """Return the object of a place: the last of its kind and name that begins before it."""
+        return next(
+            (
+                data
+                for there, data in reversed(self.found)
+                if there.subject == place.subject != "" and there.line <= place.line
+            ),
+            None,
+        )
+
+
+def _objects(data: Data, path: Path) -> Iterator[tuple[Path, dict[str, Data]]]:
+    items = items_of(data)
+    if items is None and isinstance(data, dict):
+        yield path, data
+    for number, item in enumerate(items or ()):
+        yield from _objects(item, (*path, "items", number))
+
+
+def _file_of(data: dict[str, Data]) -> Result:
+    """Return the file of an object, and its number there, as its annotations tell."""
+    annotations = strings_at(data, "annotations")
+    paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
+    if not paths:
+        return {}
+    numbers = [annotations[name] for name in INDEX_ANNOTATIONS if name in annotations]
+    index: Result = {"index": int(numbers[0])} if numbers and numbers[0].isdigit() else {}
+    return {"path": paths[0], **index}

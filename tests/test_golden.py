@@ -36,6 +36,9 @@ NO_REFERENCE_PREFIXES = (
     "error-cut-off-",
     "error-configuration-",
     "error-unknown-configuration-",
+    "error-function-config-",
+    "function-config-",
+    "kustomize-",
 )
 NO_REFERENCE = {
     "argo-sync-options-that-say-prune": "it adds an option beside the one that contradicts it",

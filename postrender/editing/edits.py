@@ -41,7 +41,7 @@ class AddAfter(NamedTuple):
 
 
 class Remove(NamedTuple):
-    """Take the item at a path out of its list."""
+    """Take what is at a path out of its list or mapping."""
 
     path: Path
 
@@ -83,6 +83,8 @@ def _apply(data: Data, edit: Edit, path: Path) -> None:
         parent[last + 1 : last + 1] = edit.items
     elif isinstance(edit, Remove) and isinstance(parent, list) and isinstance(last, int):
         del parent[last]
+    elif isinstance(edit, Remove) and isinstance(parent, dict):
+        parent.pop(last, None)
     elif isinstance(edit, SetScalar):
         _set(parent, last, edit.value)
 

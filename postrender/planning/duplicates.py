@@ -5,6 +5,7 @@ from __future__ import annotations
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
+from postrender.orchestrators import is_orchestrators
 from postrender.paths import Data
 from postrender.revision import HELM_FILENAME_ANNOTATION
 from postrender.settings import Settings
@@ -44,7 +45,9 @@ def _comparable(item: Item, namespace: str | None) -> dict[str, Data]:
     metadata = content.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
     annotations = {
-        key: value for key, value in item.annotations.items() if key != HELM_FILENAME_ANNOTATION
+        key: value
+        for key, value in item.annotations.items()
+        if key != HELM_FILENAME_ANNOTATION and not is_orchestrators(key)
     }
     content["metadata"] = {**metadata, "namespace": namespace, "annotations": annotations}
     return content

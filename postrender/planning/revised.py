@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from postrender.editing.edits import AddKeys, Edit, SetScalar
+from postrender.editing.edits import AddKeys, Edit, Remove, SetScalar
 from postrender.history import Live, Past
 from postrender.items import (
     BASE_NAME_ANNOTATION,
@@ -20,6 +20,7 @@ from postrender.items import (
     Item,
 )
 from postrender.objects import strings_at
+from postrender.orchestrators import outdated_annotations
 from postrender.paths import Data, Path, mapping_at
 from postrender.planning.decide import Decision
 from postrender.revision import HELM_FILENAME_ANNOTATION
@@ -57,6 +58,7 @@ def revision_edits(
     """
     item = decision.item
     metadata = (*item.path, "metadata")
+    outdated = outdated_annotations(item, is_copy=bool(decision.keep_reason))
     annotations = {
         BASE_NAME_ANNOTATION: item.identity.name,
         PAIRING_ANNOTATION: item.identity.name,
@@ -73,6 +75,7 @@ def revision_edits(
         SetScalar((*metadata, "name"), name),
         *_merge((*metadata, "labels"), item.labels, {MANAGED_LABEL: set_name}),
         *_merge((*metadata, "annotations"), item.annotations, annotations),
+        *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *_immutable(item, decision.is_immutable),
     ]
 

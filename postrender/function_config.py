@@ -1,0 +1,112 @@
+"""A KRM function's configuration: the `functionConfig` of the ResourceList that it is called with.
+
+Either kind `Postrender`, whose `spec` is what postrender.yaml holds, or a ConfigMap (`kpt fn eval
+… -- strict=true` makes one), each of whose `data` keys is the path of a key that takes one value:
+`attacher.image`. It stands where postrender.yaml does, and over it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from postrender.config import Values, merge_values, schema_text, validate
+from postrender.document import Composed, compose, node_at, read
+from postrender.errors import UserError
+from postrender.paths import Data, Path, value_at
+from postrender.scalars import resolve_plain
+from postrender.stream import Stream, has_content
+
+API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
+
+_FIELD = "functionConfig"
+_KEYS = ("apiVersion", "kind", "metadata", "spec")
+
+
+def function_values(stream: Stream) -> Values:
+    """Return the values that the functionConfig of a ResourceList gives, validated.
+
+    Nothing where it has none. Raises UserError for a functionConfig that is none of ours, or does
+    not fit the schema.
+    """
+    document = next(document for document in stream.documents if has_content(document.text))
+    if _FIELD not in document.text:
+        return {}
+    composed = compose(document.text, stream.place(document))
+    config = value_at(read(composed), (_FIELD,))
+    if config is None:
+        return {}
+    what = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
+    if what == (API_VERSION, KIND):
+        return _from_spec(config, composed)
+    if what == ("v1", "ConfigMap"):
+        return _from_config_map(value_at(config, ("data",)), composed)
+    raise _error(
+        f"a functionConfig of kind {what[1]!r} in {what[0]!r}",
+        f"make it kind {KIND} in {API_VERSION}, or a ConfigMap",
+        composed,
+        (_FIELD, "kind"),
+    )
+
+
+def _from_spec(config: Data, composed: Composed) -> Values:
+    keys = config if isinstance(config, dict) else {}
+    for key in keys:
+        if key not in _KEYS:
+            near = difflib.get_close_matches(key, _KEYS, 1, 0.3)
+            remedy = f"did you mean {near[0]!r}?" if near else "what it configures goes under spec"
+            raise _error(f"unknown key {key!r}", remedy, composed, (_FIELD, key))
+    spec = keys.get("spec")
+    if spec is None:
+        return {}
+    validate(spec, composed, lambda path: (_FIELD, "spec", *path))
+    return spec if isinstance(spec, dict) else {}
+
+
+def _from_config_map(data: Data, composed: Composed) -> Values:
+    schema = json.loads(schema_text())
+    values: Values = {}
+    for key, text in data.items() if isinstance(data, dict) else ():
+        path = (_FIELD, "data", key)
+        value: Any = _value(_part(schema, key, composed, path), str(text), composed, path)
+        for name in reversed(key.split(".")):
+            value = {name: value}
+        validate(value, composed, _always(path))
+        values = merge_values(values, value)
+    return values
+
+
+def _always(path: Path) -> Callable[[Path], Path]:
+    """Return what says of each path inside a value that it stands at this one."""
+    return lambda _inside: path
+
+
+def _part(schema: Mapping[str, Any], key: str, composed: Composed, path: Path) -> Mapping[str, Any]:
+    """Return the schema of the key that a dotted path leads to."""
+    for name in key.split("."):
+        known = schema.get("properties", {})
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.3)
+            remedy = f"did you mean {near[0]!r}?" if near else "see `postrender config schema`"
+            raise _error(f"unknown key {name!r}", remedy, composed, path)
+        schema = known[name]
+    return schema
+
+
+def _value(schema: Mapping[str, Any], text: str, composed: Composed, path: Path) -> Data:
+    """Return the text of a ConfigMap's value as the type that its key takes."""
+    if schema.get("type") in ("object", "array"):
+        raise _error(
+            "this key takes more than one value",
+            f"give it in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
+            composed,
+            path,
+        )
+    return text if schema.get("type") == "string" else resolve_plain(text)
+
+
+def _error(what: str, remedy: str, composed: Composed, path: Path) -> UserError:
+    node = node_at(composed.root, path) or node_at(composed.root, path[:1])
+    return UserError(what, remedy, composed.place_of(node, path))
