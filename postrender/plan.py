@@ -279,8 +279,13 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
         if (item := decision.item) and (base_name := _base_name(choices, item))
         if _identity(choices, item, base_name) not in kept
     ]
+    linked = {(key, link.reference.path) for key, links in choices.links.items() for link in links}
     accounted = Counter(
-        key[0] for key, own in edits.items() for edit in own if isinstance(edit, SetScalar)
+        key[0]
+        for key, own in edits.items()
+        for edit in own
+        if isinstance(edit, SetScalar)
+        and ((key, edit.path) in linked or edit.path == (*key[1], "metadata", "name"))
     )
     settings = choices.settings
     return find_leftovers(
@@ -289,7 +294,7 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
         renamed,
         accounted,
         settings.ignored_leftovers,
-        {(key, link.reference.path) for key, links in choices.links.items() for link in links},
+        linked,
     )
 
 
