@@ -273,6 +273,35 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 
 
 @cli.command()
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
+@settings_options
+def check(files: tuple[str, ...], config: str | None, **given: Any) -> int:
+    """Fail on what render --strict fails on in any FILE (stdin by default), and write nothing.
+
+    For manifests that are kept in git, rendered by postrender already or not yet. Each FILE is a
+    stream of its own.
+    """
+    if not files and _nobody_pipes("-"):
+        click.echo(click.get_current_context().get_help())
+        return DONE
+    settings = _settings(config, given)
+    # A file of comments is no broken pipe, and nothing is appended here.
+    attacher = settings.attacher._replace(is_enabled=False)
+    settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
+    return max([_check(name, settings) for name in files or ("-",)])
+
+
+def _check(name: str, settings: Settings) -> int:
+    try:
+        _report_findings(_plan(read_stream(*read_input(name)), settings), settings)
+    except UserError as error:
+        report_error(error)
+        log_error(error, settings.log_file)
+        return FAULT
+    return DONE
+
+
+@cli.command()
 @_long("set", "set_name", metavar="NAME", help="The label postrender/managed of its revisions.")
 @_long(
     "namespace",
@@ -418,7 +447,8 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
 def _report_findings(plan: Plan, settings: Settings) -> None:
     """Print the findings; raise UserError for those that fail the run."""
     for finding in plan.findings:
-        report_finding(finding, settings.log_file)
+        is_failure = finding.strict and settings.is_strict
+        report_finding(finding, settings.log_file, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
         lines = ", ".join(dict.fromkeys(str(finding.place.line) for finding in failing))

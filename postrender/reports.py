@@ -6,21 +6,29 @@ import contextlib
 import os
 import sys
 
-from postrender import __version__
+from postrender import __version__, github
 from postrender.errors import Finding, Place, UserError
 
 _YELLOW, _RED, _END = "\x1b[33m", "\x1b[31m", "\x1b[0m"
 
 
-def report_finding(finding: Finding, log_file: str) -> None:
-    """Print one finding as a line on stderr, and append it to the log file if there is one."""
-    _log(str(finding), log_file)
-    _print(str(finding), _RED if finding.strict else _YELLOW)
+def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
+    """Print one finding as a line on stderr, and append it to the log file if there is one.
+
+    is_failure: whether the run fails because of it.
+    """
+    text = str(finding)
+    _log(text, log_file)
+    if github.is_job():
+        title, level = f"postrender: {finding.code}", "error" if is_failure else "warning"
+        _print(github.workflow_command(level, title, text, finding.place))
+    else:
+        _print(text, _RED if finding.strict else _YELLOW)
 
 
 def report_error(error: UserError) -> None:
     """Print one error as a line on stderr."""
-    _print(f"error: {error}", _RED)
+    _print_error(str(error), error.place)
 
 
 def log_error(error: UserError, log_file: str) -> None:
@@ -52,10 +60,17 @@ def _log(line: str, log_file: str) -> None:
             log.write(line + "\n")
 
 
-def _print(line: str, colour: str) -> None:
+def _print_error(text: str, place: Place | None = None) -> None:
+    if github.is_job():
+        _print(github.workflow_command("error", "postrender", text, place))
+    else:
+        _print(f"error: {text}", _RED)
+
+
+def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    is_coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    is_coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     text = f"{colour}{line}{_END}" if is_coloured else line
     try:
         print(text, file=sys.stderr, flush=True)
@@ -93,4 +108,4 @@ def report_bug(error: BaseException) -> None:
         frames = traceback.extract_tb(error.__traceback__)
         trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
         where = f"the report could not be written; please file an issue with the input and {trail}"
-    _print(f"error: a bug in postrender ({type(error).__name__}): {where}", _RED)
+    _print_error(f"a bug in postrender ({type(error).__name__}): {where}")

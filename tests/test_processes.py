@@ -722,6 +722,126 @@ def test_completions(words: str, expected: bytes) -> None:
     assert expected in done.out
 
 
+# --- check ---------------------------------------------------------------------------------------
+
+LEFTOVER = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
+
+
+def test_check_reads_every_file_and_fails_for_any(folder: Path) -> None:
+    contents = {"a.yaml": LEFTOVER, "b.yaml": "kind: [", "c.yaml": GOOD, "d.yaml": LEFTOVER}
+    for name, text in contents.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    done = run("", "check", *contents)
+    assert (done.code, done.out) == (1, b"")
+    assert re.findall(r"^(\S+):\d+ .*\[leftover\]$", done.err, re.M) == ["a.yaml", "d.yaml"]
+    assert [line.split(":")[1].strip() for line in done.errors] == ["a.yaml", "b.yaml", "d.yaml"]
+
+
+def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
+    (folder / "good.yaml").write_text(GOOD, encoding="utf-8")
+    (folder / "comment.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert run("", "check", "good.yaml", "comment.yaml") == Run(0, b"", "")
+
+
+def test_check_of_stdin() -> None:
+    done = run(LEFTOVER, "check")
+    assert (done.code, done.out) == (1, b"")
+    assert "[leftover]" in done.err
+
+
+def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
+    rendered = run(GOOD).out.decode()
+    assert run(rendered, "check") == Run(0, b"", "")
+    done = run(rendered.replace("name: main", "name: main\n        args: [--config=app]"), "check")
+    assert done.code == 1
+    assert "'app', the old name of ConfigMap/app" in done.err
+
+
+def test_check_of_a_name_in_prose_reports_it_and_passes() -> None:
+    done = run(GOOD.replace("välue", "see app for more"), "check")
+    assert done.code == 0
+    assert "[leftover]" in done.err
+
+
+# --- GitHub Actions ------------------------------------------------------------------------------
+
+JOB = {"GITHUB_ACTIONS": "true"}
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Return workflow commands as GitHub's runner reads them (actions/runner, ActionCommand.cs)."""
+    found = []
+    for line in text.splitlines():
+        assert line.startswith("::"), line
+        head, data = line[2:].split("::", 1)
+        level, _, given = head.partition(" ")
+        pairs = (each.split("=", 1) for each in given.split(","))
+        properties = {name: unescaped(value, "\r\n:,%") for name, value in pairs}
+        found.append((level, properties, unescaped(data, "\r\n%")))
+    return found
+
+
+def unescaped(text: str, characters: str) -> str:
+    for character in characters:
+        text = text.replace(f"%{ord(character):02X}", character)
+    return text
+
+
+def test_github_shows_a_finding_beside_the_line(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    plain = run("", "render", "app.yaml").err
+    done = run("", "render", "app.yaml", variables=JOB)
+    assert done.code == 0
+    [(level, properties, text)] = commands(done.err)
+    assert level == "warning"
+    assert properties == {"file": "app.yaml", "line": "18", "title": "postrender: leftover"}
+    assert text + "\n" == plain
+
+
+def test_github_shows_what_fails_a_run_as_errors(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    found = commands(run("", "check", "app.yaml", variables=JOB).err)
+    titles = [(level, properties["title"]) for level, properties, _ in found]
+    assert titles == [("error", "postrender: leftover"), ("error", "postrender")]
+
+
+def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> None:
+    name = "50%, or: so.yaml"
+    (folder / "apps").mkdir()
+    (folder / "apps" / name).write_text(f"{CONFIG_MAP}  port: 12%\n  more: 12\n", encoding="utf-8")
+    variables = {**JOB, "GITHUB_WORKSPACE": str(folder)}
+    script = 'cd apps && exec "$@"'
+    done = run("", "check", name, command=("sh", "-c", script, "sh", *COMMAND), variables=variables)
+    [(level, properties, text)] = commands(done.err)
+    assert (level, properties["file"], properties["line"]) == ("error", f"apps/{name}", "8")
+    assert text.startswith(f"{name}:8 ")
+
+
+def test_github_is_told_no_file_beyond_the_repository(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    (folder / "repository").mkdir()
+    variables = {**JOB, "GITHUB_WORKSPACE": str(folder / "repository")}
+    [(_, properties, _)] = commands(run("", "render", "app.yaml", variables=variables).err)
+    assert properties == {"title": "postrender: leftover"}
+
+
+def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path) -> None:
+    stream = f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  port: 12\n"
+    [(_, properties, text)] = commands(run(stream, variables=JOB).err)
+    assert properties == {"title": "postrender"}
+    assert text.startswith("<stdin>:9 (document 1, shop/templates/cm.yaml, ConfigMap/app)")
+    (folder / "shop" / "templates").mkdir(parents=True)
+    (folder / "shop" / "templates" / "cm.yaml").write_text("")
+    [(_, properties, _)] = commands(run(stream, variables=JOB).err)
+    assert properties == {"file": "shop/templates/cm.yaml", "title": "postrender"}
+
+
+def test_github_gets_no_commands_in_the_log_file_or_on_stdout(folder: Path) -> None:
+    done = run(LEFTOVER, "--log-file", "log.txt", variables=JOB)
+    assert "::" not in (folder / "log.txt").read_text(encoding="utf-8")
+    assert done.out == run(LEFTOVER).out
+
+
 # --- the log file --------------------------------------------------------------------------------
 
 

@@ -1,0 +1,52 @@
+"""Messages as workflow commands, which GitHub shows beside the code of a pull request.
+
+GitHub's runner reads them from a step's stderr as from its stdout, and undoes the escapes that are
+made here (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from postrender.errors import Place
+
+
+def is_job() -> bool:
+    """Tell whether stderr goes to the log of a job of GitHub Actions."""
+    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    return in_job and sys.stderr is not None and not sys.stderr.isatty()
+
+
+def workflow_command(level: str, title: str, text: str, place: Place | None) -> str:
+    """Return a message as a command: `::warning file=…,line=…,title=…::…`; level: or error."""
+    file, line = _file_of(place) if place else ("", 0)
+    properties = {"file": file, "line": str(line or ""), "title": title}
+    given = ",".join(
+        f"{name}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in properties.items()
+        if value
+    )
+    return f"::{level} {given}::{_escaped(text)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _file_of(place: Place) -> tuple[str, int]:
+    """Return the file of a place as seen from the repository's root, and the line; "" for none.
+
+    A stream on stdin has no file. The chart's template that Helm names is one where the chart's
+    folder bears the chart's name and stands in the working directory; its lines are others.
+    """
+    file, line = place.source, place.line
+    if file.startswith("<"):
+        file, line = place.template, 0
+    if not os.path.isfile(file):
+        return "", 0
+    try:
+        relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or None)
+    except ValueError:  # another drive
+        return "", 0
+    return ("", 0) if relative.startswith("..") else (relative.replace(os.sep, "/"), line)
