@@ -20,7 +20,7 @@ def present() -> bool:
 
 
 def program(name: str) -> str:
-    """Return the path of `kubernetes`, `rollouts-controller`, `helm3` or `helm4`."""
+    """Return the path of `kubernetes`, `rollouts-controller`, `kustomize`, `helm3` or `helm4`."""
     return str(folder() / "bin" / name)
 
 

@@ -1,6 +1,6 @@
 //go:build packages
 
-// Package packages keeps kustomize's program among the requirements of this module.
-package packages
+// Package kustomize pins what the build script builds from this module.
+package kustomize
 
 import _ "sigs.k8s.io/kustomize/kustomize/v5"
