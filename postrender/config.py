@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from postrender.document import Composed, compose, node_at, read
 from postrender.errors import Place, UserError
 from postrender.objects import CONFIG_MAP, SECRET
-from postrender.paths import Data, Path, format_path, parse_pattern
+from postrender.paths import Data, Path, format_path, parse_pattern, value_at
 from postrender.references.rule import Rule
 from postrender.settings import (
     AttacherSettings,
@@ -25,6 +25,9 @@ from postrender.settings import (
 )
 
 FILE_NAME = "postrender.yaml"
+# The same as a Kubernetes object, for tools that hand over a configuration only as one.
+API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
+_OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
 Values = dict[str, Any]
 
@@ -63,10 +66,42 @@ def load_config(path: str) -> Values:
         ) from None
     composed = compose(text, place)
     values = read(composed)
+    if is_object(values):
+        return object_values(values, composed, ())
     if values is None:
         return {}
     validate(values, composed)
     return values if isinstance(values, dict) else {}
+
+
+def is_object(data: Data) -> bool:
+    """Tell whether data is a configuration as a Kubernetes object."""
+    what = value_at(data, ("apiVersion",)), value_at(data, ("kind",))
+    return what == (API_VERSION, KIND)
+
+
+def object_values(data: Data, composed: Composed, path: Path) -> Values:
+    """Return the values that the object at a path of a document has in its spec, validated."""
+    for key in data if isinstance(data, dict) else ():
+        if key not in _OBJECT_KEYS:
+            _refuse_key(key, _OBJECT_KEYS, composed, (*path, key))
+    spec = value_at(data, ("spec",))
+    if spec is None:
+        return {}
+    validate(spec, composed, lambda inside: (*path, "spec", *inside))
+    return spec if isinstance(spec, dict) else {}
+
+
+def _refuse_key(key: str, known: Sequence[str], composed: Composed, path: Path) -> NoReturn:
+    import difflib
+
+    near = difflib.get_close_matches(key, known, 1, 0.3)
+    remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    raise UserError(f"unknown key {key!r}", remedy, _place(composed, path))
+
+
+def _place(composed: Composed, path: Path) -> Place:
+    return composed.place_of(node_at(composed.root, path) or composed.root, path)
 
 
 def schema_text() -> str:
@@ -84,8 +119,6 @@ def validate(
     at: where in the document that holds them a path of the values stands.
     """
     # Imported late: it takes longer than most renders.
-    import difflib
-
     import jsonschema
 
     validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
@@ -93,17 +126,11 @@ def validate(
     if error is None:
         return
     path: Path = tuple(error.absolute_path)
-    what, remedy = error.message, "see `postrender config schema`"
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = list(error.schema["properties"])
         unknown = next(key for key in error.instance if key not in known)
-        path = (*path, unknown)
-        near = difflib.get_close_matches(unknown, known, 1, 0.3)
-        what = f"unknown key {unknown!r}"
-        remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-    path = at(path)
-    node = node_at(composed.root, path) or composed.root
-    raise UserError(what, remedy, composed.place_of(node, path))
+        _refuse_key(unknown, known, composed, at((*path, unknown)))
+    raise UserError(error.message, "see `postrender config schema`", _place(composed, at(path)))
 
 
 def defaults() -> Values:

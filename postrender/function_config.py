@@ -12,17 +12,23 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from postrender.config import Values, merge_values, schema_text, validate
+from postrender.config import (
+    API_VERSION,
+    KIND,
+    Values,
+    is_object,
+    merge_values,
+    object_values,
+    schema_text,
+    validate,
+)
 from postrender.document import Composed, compose, node_at, read
 from postrender.errors import UserError
 from postrender.paths import Data, Path, value_at
 from postrender.scalars import resolve_plain
 from postrender.stream import Stream, has_content
 
-API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
-
 _FIELD = "functionConfig"
-_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
 
 def function_values(stream: Stream) -> Values:
@@ -38,9 +44,9 @@ def function_values(stream: Stream) -> Values:
     config = value_at(read(composed), (_FIELD,))
     if config is None:
         return {}
+    if is_object(config):
+        return object_values(config, composed, (_FIELD,))
     what = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
-    if what == (API_VERSION, KIND):
-        return _from_spec(config, composed)
     if what == ("v1", "ConfigMap"):
         return _from_config_map(value_at(config, ("data",)), composed)
     raise _error(
@@ -49,20 +55,6 @@ def function_values(stream: Stream) -> Values:
         composed,
         (_FIELD, "kind"),
     )
-
-
-def _from_spec(config: Data, composed: Composed) -> Values:
-    keys = config if isinstance(config, dict) else {}
-    for key in keys:
-        if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, 1, 0.3)
-            remedy = f"did you mean {near[0]!r}?" if near else "what it configures goes under spec"
-            raise _error(f"unknown key {key!r}", remedy, composed, (_FIELD, key))
-    spec = keys.get("spec")
-    if spec is None:
-        return {}
-    validate(spec, composed, lambda path: (_FIELD, "spec", *path))
-    return spec if isinstance(spec, dict) else {}
 
 
 def _from_config_map(data: Data, composed: Composed) -> Values:
