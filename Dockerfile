@@ -45,4 +45,5 @@ LABEL org.opencontainers.image.title="postrender" \
 ENV HOME=/nonexistent PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 ENTRYPOINT ["/opt/postrender/bin/postrender"]
-CMD ["--help"]
+# Without arguments it renders stdin: kustomize and kpt call a function so, and give it none.
+CMD []

@@ -168,6 +168,10 @@ def test_the_pod_only_adds_arguments_to_the_entry_point() -> None:
     assert entry_point() == [f"{VENV}/bin/postrender"]
 
 
+def test_without_arguments_it_renders_as_a_function_has_to() -> None:
+    assert stages()[-1].all("CMD") == ["[]"]
+
+
 def entry_point() -> list[str]:
     (text,) = stages()[-1].all("ENTRYPOINT")
     words = json.loads(text)

@@ -264,9 +264,20 @@ def test_kubectl_can_run_no_program_as_a_function(shell: Shell) -> None:
     assert "--enable-exec" not in shell.run("kubectl kustomize --help").stdout
 
 
+def test_labels_reach_the_attacher_only_from_a_kustomization_above(shell: Shell) -> None:
+    labels = "labels: [{pairs: {team: web}}]\n"
+    kustomization(shell, labels)
+    found = by_kind(shell.build().stdout)
+    assert "team" not in found["Job"][0]["metadata"]["labels"]
+    assert "team" in found["ConfigMap"][0]["metadata"]["labels"]
+    shell.run("mkdir app && mv kustomization.yaml all.yaml function.yaml app")
+    shell.write({"kustomization.yaml": f"resources: [app]\n{labels}"})
+    found = by_kind(shell.build().stdout)
+    assert all("team" in obj["metadata"]["labels"] for each in found.values() for obj in each)
+
+
 def test_a_prefix_above_the_function_is_not_known_to_the_attacher(shell: Shell) -> None:
     kustomization(shell, MADE)
-    shell.write({"over/kustomization.yaml": "resources: [..]\nnamePrefix: prod-\n"})
     shell.run("mkdir app && mv kustomization.yaml all.yaml function.yaml app")
     shell.write({"over/kustomization.yaml": "resources: [../app]\nnamePrefix: prod-\n"})
     found = by_kind(shell.build("over").stdout)
@@ -382,6 +393,16 @@ def in_mid_canary(shell: Shell, api: Api, apply: str) -> set[str]:
 @pytest.fixture
 def applied(plane: ControlPlane, tmp_path: Path) -> Shell:
     return Shell(tmp_path / "shell", plane)
+
+
+@pytest.mark.parametrize("how", ["", " --server-side"], ids=["client", "server"])
+def test_an_apply_keeps_revisions_that_old_pods_still_use(
+    applied: Shell, api: Api, how: str
+) -> None:
+    assert in_mid_canary(applied, api, f"kubectl apply{how}") == {"old", "new"}
+    for revision in revisions(api):
+        assert "Rollout/app" in owners(revision)
+    assert_nothing_is_missing(api)
 
 
 def test_kubectl_prune_deletes_revisions_that_old_pods_still_use(applied: Shell, api: Api) -> None:

@@ -1,0 +1,114 @@
+"""The hook that pre-commit installs from this repository, configured as the documents say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.programs import ROOT
+from tests.e2e.releases import Done, run
+
+GOOD = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-config
+data:
+  greeting: hello
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+        - name: web
+          args: ["--greeting=hello"]
+          envFrom:
+            - configMapRef:
+                name: web-config
+"""
+LEFTOVER = GOOD.replace("--greeting=hello", "--config=web-config")
+# All that the hook is installed from.
+SOURCES = (".pre-commit-hooks.yaml", "LICENSE", "README.md", "postrender", "pyproject.toml")
+
+
+def in_folder(folder: Path, *command: str, check: bool = True) -> Done:
+    """Run git or pre-commit in a folder, by nobody's configuration."""
+    keys = [f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")]
+    environment = {
+        **os.environ,
+        **dict.fromkeys(keys, "tester@example.com"),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        # In the folder that the test has, not in the tester's own.
+        "PRE_COMMIT_HOME": str(folder.parent / "pre-commit"),
+    }
+    environment.pop("PYTHONPATH", None)  # the hook must run what was installed
+    return run(list(command), env=environment, folder=folder, check=check)
+
+
+def git(folder: Path, *arguments: str, check: bool = True) -> Done:
+    return in_folder(folder, "git", *arguments, check=check)
+
+
+@pytest.fixture
+def hook(tmp_path: Path) -> Path:
+    """Give a repository with the hook as this one has it now."""
+    folder = tmp_path / "hook"
+    folder.mkdir()
+    for name in SOURCES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / name)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "As it is")
+    return folder
+
+
+def documented_configuration(hook: Path) -> str:
+    """Return the configuration that docs/ci.md shows, for a repository of the test's."""
+    text = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    [block] = re.findall(r"^```yaml\n# \.pre-commit-config\.yaml\n(.*?)^```$", text, re.M | re.S)
+    revision = git(hook, "rev-parse", "HEAD").stdout.strip()
+    block = re.sub(r"repo: \S+", f"repo: {hook}", block)
+    return re.sub(r"rev: \S+", f"rev: {revision}", block)
+
+
+def test_a_commit_with_a_leftover_is_refused(hook: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("pre_commit") is None:
+        assert os.environ.get("POSTRENDER_E2E_REQUIRED") != "1", "pre-commit is not installed"
+        pytest.skip("pre-commit is not installed")
+    folder = tmp_path / "apps"
+    (folder / "rendered").mkdir(parents=True)
+    (folder / "chart").mkdir()
+    git(folder, "init", "--quiet")
+    files = {
+        ".pre-commit-config.yaml": documented_configuration(hook),
+        "chart/template.yaml": "kind: ConfigMap\nmetadata: {{ .Values.broken }}\n",
+        "rendered/good.yaml": GOOD,
+        "rendered/web.yaml": LEFTOVER,
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    in_folder(folder, sys.executable, "-m", "pre_commit", "install")
+    git(folder, "add", "--all")
+    refused = git(folder, "commit", "--message", "First", check=False)
+    assert refused.returncode == 1, refused.stderr
+    printed = refused.stdout + refused.stderr
+    assert "rendered/web.yaml:17 (document 2, Deployment/web)" in printed
+    assert printed.count("[leftover]") == 1
+    (folder / "rendered" / "web.yaml").write_text(GOOD, "utf-8")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--message", "First")
