@@ -36,8 +36,8 @@ NO_REFERENCE_PREFIXES = (
     "error-cut-off-",
     "error-configuration-",
     "error-unknown-configuration-",
-    "error-function-config-",
-    "function-config-",
+    "error-function-",
+    "function-",
     "kustomize-",
 )
 NO_REFERENCE = {

@@ -806,7 +806,7 @@ def test_github_shows_what_fails_a_run_as_errors(folder: Path) -> None:
 
 
 def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> None:
-    name = "50%, or: so.yaml"
+    name = "50%25, or:: so.yaml"
     (folder / "apps").mkdir()
     (folder / "apps" / name).write_text(f"{CONFIG_MAP}  port: 12%\n  more: 12\n", encoding="utf-8")
     variables = {**JOB, "GITHUB_WORKSPACE": str(folder)}
