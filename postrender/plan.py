@@ -16,6 +16,7 @@ from postrender.attacher_job import (
     attacher_objects,
     decide_mode,
     default_image,
+    with_file,
 )
 from postrender.auto_mount import Mount, check_mounts, find_mounts
 from postrender.editing.edits import Edit, SetScalar
@@ -212,6 +213,9 @@ def _attachers(
     by_name: dict[tuple[str, str | None, str], list[Item]] = defaultdict(list)
     for item in there:
         by_name[item.identity[1:]].append(item)
+    is_of_helm_4 = any(
+        HELM_FILENAME_ANNOTATION in item.annotations for item in choices.inventory.items
+    )
     appended, kept = [], set()
     for attach_set in sets.sets:
         for data in attacher_objects(attach_set, mode, settings.attacher, settings.revisable):
@@ -220,7 +224,7 @@ def _attachers(
             same = [item for item in bearers if _plain(item) == data]
             kept |= {item.key for item in same[:1]}
             if not same:
-                appended.append(data)
+                appended.append(with_file(data) if is_of_helm_4 else data)
     return tuple(appended), frozenset(item.key for item in there if item.key not in kept)
 
 
