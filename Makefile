@@ -13,7 +13,7 @@ NEW := examples/rendered/v2.yaml
 # As whoever has pushed the attacher's image somewhere would call it.
 POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
 
-.PHONY: help venv demo test e2e lint format types docs bench image-requirements clean
+.PHONY: help venv demo test e2e lint format types docs bench plugin image-requirements clean
 
 help:
 	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
@@ -25,6 +25,7 @@ help:
 	@echo 'make types   check types (mypy)'
 	@echo 'make docs    write the generated parts of README.md'
 	@echo 'make bench   measure speed and memory, for two minutes'
+	@echo 'make plugin  pack the Helm 4 plugin into dist'
 	@echo 'make image-requirements  pin what the attacher image installs anew'
 	@echo 'make clean   remove $(VENV) and everything else that was made'
 
@@ -82,6 +83,20 @@ docs: $(READY)
 bench: $(READY)
 	@$(RUN) benchmarks.run
 
+# Helm packs all that is in a folder, hence one that has only what is needed. To sign it, as Helm
+# wants for others to install it: make plugin SIGN='--key NAME --keyring FILE'
+HELM ?= helm
+SIGN ?= --sign=false
+DIST := dist
+PACKED := $(CACHE)/plugin/postrender
+
+plugin:
+	@rm -rf $(PACKED)
+	@mkdir -p $(PACKED)
+	@cp -R LICENSE README.md plugin plugin.yaml postrender pyproject.toml $(PACKED)
+	@find $(PACKED) -name __pycache__ -type d -prune -exec rm -rf {} +
+	@$(HELM) plugin package $(SIGN) --destination $(DIST) $(PACKED)
+
 # uv resolves for the image's platform on any machine. What is written names no package index.
 UV := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.12 \
   --python-platform linux --no-emit-index-url --no-emit-find-links \
@@ -94,5 +109,5 @@ image-requirements:
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 
 clean:
-	@rm -rf $(VENV) $(CACHE) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	@rm -rf $(VENV) $(CACHE) .plugin .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
