@@ -1,0 +1,349 @@
+"""The Helm 4 plugin: installed by Helm itself, where postrender is not, and when it fails."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.plugins import Machine, link_plugin, new_machine, packed, write_script
+from tests.e2e.programs import program
+from tests.e2e.releases import CHART
+
+# Nothing listens there; and pip is not to try it again for half a minute.
+UNREACHABLE = {
+    "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+    "PIP_CONFIG_FILE": os.devnull,
+    "PIP_FIND_LINKS": "",
+    "PIP_NO_CACHE_DIR": "1",
+    "PIP_RETRIES": "0",
+}
+# A Python as some systems have it: recent enough, and without what makes virtual environments.
+BARE = ('[ "$1" = -c ] && exit', "echo no module named venv >&2", "exit 1")
+THROUGH = ("--post-renderer", "postrender")
+FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
+FAULT = "error: nowhere.yaml: cannot read the configuration"
+HELMS_OWN = 'plugin "postrender" exited with error'
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """Give a machine on which nothing is installed, not even Python."""
+    return new_machine(tmp_path / "machine")
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Give the archive that `make plugin` makes."""
+    return packed(tmp_path)[0]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Give a copy of what the plugin needs of this repository."""
+    return packed(tmp_path)[1]
+
+
+@pytest.fixture
+def installed(machine: Machine) -> Machine:
+    """Give a machine with postrender on PATH and with the plugin."""
+    link_plugin(machine.folder / "data")
+    return machine.with_postrender()
+
+
+def test_the_plugin_is_installed_where_nothing_is_and_mended_when_python_has_gone(
+    machine: Machine, archive: Path
+) -> None:
+    """The one true install: it downloads what postrender needs."""
+    machine.with_python()
+    done = machine.helm("plugin", "install", "--verify=false", str(archive))
+    assert "Installed plugin: postrender" in done.stdout, done.stderr
+    assert "postrender/base-name" in template(machine)
+
+    python = machine.plugins / "postrender" / ".plugin" / "venv" / "bin" / "python"
+    python.unlink()
+    python.symlink_to("/nowhere/python3")
+    broken = machine.helm("template", "app", str(CHART), *THROUGH)
+    remedy = re.search(r"does not start: .* is gone: run (\S+)$", broken.stderr, re.M)
+    assert remedy, broken.stderr
+    assert remedy[0] in machine.log.read_text()
+
+    mended = machine.with_postrender().run([remedy[1]])
+    assert mended.returncode == 0, mended.stderr
+    assert "postrender/base-name" in template(machine)
+
+    assert machine.helm("plugin", "uninstall", "postrender").returncode == 0
+    assert list(machine.plugins.iterdir()) == []
+
+
+def template(machine: Machine) -> str:
+    done = machine.helm("template", "app", str(CHART), *THROUGH)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_checkout_is_installed_and_uses_the_postrender_of_path(
+    machine: Machine, checkout: Path
+) -> None:
+    machine.with_postrender()
+    done = machine.helm("plugin", "install", str(checkout))
+    assert "is on PATH: the plugin uses it\n" in done.stdout, done.stderr
+    assert not (checkout / ".plugin").exists()
+    assert "postrender/base-name" in template(machine)
+    assert machine.helm("plugin", "uninstall", "postrender").returncode == 0
+    assert checkout.exists()
+
+
+def test_an_archive_holds_what_is_needed_and_no_more(archive: Path) -> None:
+    with tarfile.open(archive) as packed_files:
+        files = [name for name in packed_files.getnames() if packed_files.getmember(name).isfile()]
+    parts = [Path(name).parts[1:] for name in files]
+    assert {part[0] for part in parts} == {
+        *("LICENSE", "README.md", "plugin", "plugin.yaml", "postrender", "pyproject.toml")
+    }
+    suffixes = {Path(name).suffix for name in files}
+    assert suffixes == {"", ".cmd", ".json", ".md", ".py", ".toml", ".typed", ".yaml"}
+    assert not [part for part in parts if "__pycache__" in part]
+
+
+def test_without_python_the_install_says_what_to_do(machine: Machine, archive: Path) -> None:
+    done = machine.helm("plugin", "install", "--verify=false", str(archive))
+    assert done.returncode == 1
+    assert "error: postrender needs Python 3.10 or later, and PATH has none: " in done.stderr
+    assert f"then run {machine.plugins}/postrender/plugin/install\n" in done.stderr
+
+
+def test_a_python_that_is_too_old_is_passed_over(machine: Machine, checkout: Path) -> None:
+    """As on a system whose `python3` is 3.9, with a later one beside it."""
+    write_script(machine.folder / "bin" / "python3", "exit 1")
+    write_script(machine.folder / "bin" / "python3.12", *BARE)
+    done = machine.helm("plugin", "install", str(checkout))
+    assert "no module named venv" in done.stderr
+    assert "postrender was not installed, for the reason above" in done.stderr
+
+
+def test_without_an_index_the_install_says_what_to_do(machine: Machine, archive: Path) -> None:
+    machine = machine.with_python().given(**UNREACHABLE)
+    done = machine.helm("plugin", "install", "--verify=false", str(archive))
+    assert done.returncode == 1
+    assert "No matching distribution found" in done.stderr
+    assert "need PyPI or a mirror (PIP_INDEX_URL): mend that, or put postrender " in done.stderr
+    assert f"then run {machine.plugins}/postrender/plugin/install\n" in done.stderr
+    assert not (machine.plugins / "postrender" / ".plugin").exists()
+
+
+def test_an_install_that_fails_keeps_the_one_before(machine: Machine, checkout: Path) -> None:
+    write_script(machine.folder / "bin" / "python3", *BARE)
+    before = checkout / ".plugin" / "venv" / "bin" / "postrender"
+    write_script(before, "echo before")
+    assert machine.run([str(checkout / "plugin" / "install")]).returncode == 1
+    assert machine.run([str(before)]).stdout == "before\n"
+    assert [path.name for path in (checkout / ".plugin").iterdir()] == ["venv"]
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not on PATH")
+def test_the_plugin_is_installed_from_a_git_url_and_updated(
+    machine: Machine, checkout: Path
+) -> None:
+    machine.with_postrender()
+    (machine.folder / "bin" / "git").symlink_to(str(shutil.which("git")))
+    with git_server(checkout) as url:
+        done = machine.helm("plugin", "install", "--verify=false", url)
+        assert "Installed plugin: postrender" in done.stdout, done.stderr
+        (checkout / "README.md").write_text("The next release.\n")
+        commit(checkout)
+        done = machine.helm("plugin", "update", "postrender")
+    assert "is on PATH: the plugin uses it\nUpdated plugin: postrender" in done.stdout, done.stderr
+    assert (machine.plugins / "postrender.git" / "README.md").read_text() == "The next release.\n"
+    assert "postrender/base-name" in template(machine)
+
+
+@contextmanager
+def git_server(checkout: Path) -> Iterator[str]:
+    """Serve a folder as a git repository, by the plain files of it; yield its URL."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    git(checkout, "init", "--quiet", "--initial-branch=main")
+    commit(checkout)
+    (checkout.parent / "postrender.git").symlink_to(checkout / ".git")
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(checkout.parent))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/postrender.git"
+        server.shutdown()
+
+
+def commit(checkout: Path) -> None:
+    git(checkout, "add", "--all")
+    who = ("-c", "user.name=test", "-c", "user.email=test@example.com")
+    git(checkout, *who, "commit", "--quiet", "--message", "A release")
+    git(checkout, "update-server-info")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
+
+
+# Failures. Helm itself says only that the plugin exited with an error.
+
+
+def test_a_failure_is_shown_in_a_pipe_and_logged(installed: Machine) -> None:
+    done = installed.helm("template", "app", str(CHART), *FAILING)
+    assert (done.returncode, done.stdout) == (1, "")
+    shown = done.stderr.splitlines()
+    assert shown[0].startswith(FAULT)
+    assert shown[1] == f"(postrender; log: {installed.log})"
+    assert HELMS_OWN in shown[2]
+    head, entry = installed.log.read_text().splitlines()
+    assert re.match(
+        r"== \d{4}-\d\d-\d\dT\S+Z exit 1 in .*: postrender --config=nowhere.yaml$", head
+    )
+    assert entry == shown[0]
+
+
+def test_a_failure_is_shown_on_a_terminal(installed: Machine) -> None:
+    ours, its = pty.openpty()
+    command = [program("helm4"), "template", "app", str(CHART), *FAILING]
+    process = subprocess.Popen(
+        command, env=dict(installed.variables), stdout=subprocess.DEVNULL, stderr=its
+    )
+    assert process.wait(timeout=60) == 1
+    os.close(its)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert shown.count(FAULT) == 1
+    assert shown.index(FAULT) < shown.index(HELMS_OWN)
+
+
+def test_a_failure_with_stderr_in_a_file_spoils_nothing(installed: Machine) -> None:
+    """Whoever else writes to a file that Helm has open is overwritten by Helm, or overwrites."""
+    file = installed.folder / "stderr"
+    command = [program("helm4"), "template", "app", str(CHART), *FAILING]
+    with file.open("w") as stderr:
+        subprocess.run(
+            command, env=dict(installed.variables), stderr=stderr, check=False, timeout=60
+        )
+    assert file.read_text().startswith("Error: ")
+    assert FAULT in installed.log.read_text()
+
+
+def test_a_failure_by_hand_is_shown_once(installed: Machine) -> None:
+    run = installed.plugins / "postrender" / "plugin" / "run"
+    done = installed.run(["/bin/sh", "-c", f"{run} --config=nowhere.yaml; exit $?"])
+    assert done.returncode == 1
+    assert done.stderr.count(FAULT) == 1
+
+
+def test_findings_of_a_release_that_went_well_are_in_the_log(installed: Machine) -> None:
+    done = installed.helm("template", "app", str(CHART), *THROUGH)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[attacher-image]" in installed.log.read_text()
+
+
+def test_a_run_without_findings_writes_no_log(installed: Machine) -> None:
+    template(installed.given(POSTRENDER_ATTACHER_IMAGE="postrender:e2e"))
+    assert not installed.log.exists()
+
+
+def test_the_log_does_not_grow_without_end(installed: Machine) -> None:
+    installed.log.parent.mkdir()
+    installed.log.write_text("x" * 1_000_001)
+    template(installed)
+    assert installed.log.stat().st_size < 10_000
+    assert installed.log.with_suffix(".log.old").stat().st_size == 1_000_001
+
+
+def test_a_log_that_cannot_be_written_is_no_failure(installed: Machine) -> None:
+    installed.log.mkdir(parents=True)
+    template(installed)
+
+
+@pytest.mark.parametrize("home", ["HELM_CACHE_HOME", "XDG_CACHE_HOME", "HOME"])
+def test_the_log_is_where_helm_says_its_cache_is(
+    installed: Machine, home: str, tmp_path: Path
+) -> None:
+    variables = {
+        name: text for name, text in installed.variables.items() if name != "HELM_CACHE_HOME"
+    }
+    elsewhere = installed._replace(variables={**variables, home: str(tmp_path / "elsewhere")})
+    template(elsewhere)
+    folder = elsewhere.helm("env", "HELM_CACHE_HOME").stdout.strip()
+    assert folder.startswith(str(tmp_path / "elsewhere"))
+    assert "[attacher-image]" in Path(folder, "postrender.log").read_text()
+
+
+def test_what_the_user_sets_reaches_postrender(installed: Machine) -> None:
+    own = installed.folder / "own.log"
+    machine = installed.given(POSTRENDER_LOG_FILE=str(own), POSTRENDER_ATTACHER="false")
+    output = template(machine)
+    assert "postrender/base-name" in output
+    assert "kind: Job" not in output
+    failing = machine.helm(
+        "template", "app", str(CHART), *THROUGH, "--post-renderer-args=--strict=1"
+    )
+    assert "--strict" in failing.stderr
+    template(machine.given(POSTRENDER_ATTACHER="true"))
+    assert "[attacher-image]" in own.read_text()
+
+
+# Where each object is from.
+
+HOOK = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "migrate", "annotations": {"helm.sh/hook": "pre-upgrade"}},
+    "spec": {
+        "template": {
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "app", "image": "app:1"}]}
+        }
+    },
+}
+
+
+def test_every_source_line_is_true(installed: Machine) -> None:
+    chart = ("template", "app", str(CHART), "--set-json", f"extra={[HOOK]}".replace("'", '"'))
+    plain = sources(installed.helm(*chart).stdout)
+    assert plain["Job", "migrate"] != plain["Rollout", "app"]
+    done = installed.helm(*chart, *THROUGH)
+    rendered = sources(done.stdout)
+    ours = {key: file for key, file in rendered.items() if key[1].startswith("app-rollout-attach")}
+    assert sorted(kind for kind, _ in ours) == ["Job", "Role", "RoleBinding", "ServiceAccount"]
+    assert set(ours.values()) == {"postrender/attacher.yaml"}
+    theirs = {key: file for key, file in rendered.items() if key not in ours}
+    assert {(kind, without_hash(name)): file for (kind, name), file in theirs.items()} == plain
+    assert "postrender-filename" not in done.stdout
+
+
+def sources(output: str) -> dict[tuple[str, str], str]:
+    """Return the file that each object is said to be from, by kind and name."""
+    found = {}
+    for text in re.split(r"^---\n", output, flags=re.M):
+        if text.strip():
+            file = re.search(r"^# Source: (.+)$", text, re.M)
+            kind = re.search(r"^kind: (.+)$", text, re.M)
+            name = re.search(r"^  name: (.+)$", text, re.M)
+            assert file, text
+            assert kind, text
+            assert name, text
+            found[kind[1], name[1]] = file[1]
+    return found
+
+
+def without_hash(name: str) -> str:
+    return re.sub(r"-[0-9a-z]{10}$", "", name)
