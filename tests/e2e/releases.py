@@ -6,13 +6,13 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.programs import HERE, ROOT, program
+from tests.e2e.plugins import link_plugin, write_postrender
+from tests.e2e.programs import HERE, program
 
 CHART = HERE / "chart"
 TIMEOUT = 180
@@ -47,7 +47,11 @@ class Release:
         self.postrender = True
         self.chart = CHART
         folder.mkdir(parents=True, exist_ok=True)
-        self._write_postrenderer()
+        write_postrender(self._script, POSTRENDER_CONFIG=str(folder / "postrender.yaml"))
+        # As users have it: `helm` is on PATH, where postrender finds it too.
+        (self._script.parent / "helm").symlink_to(program(tool))
+        if tool == "helm4":
+            link_plugin(folder / "helm" / "data")
 
     # Releases
 
@@ -109,11 +113,10 @@ class Release:
         return self.helm(verb, self.name, *self._chart(values), *through, *options, check=check)
 
     def _through(self) -> list[str]:
-        """Return Helm's options for postrender: Helm 3 takes a program, Helm 4 a plugin's name."""
-        what = str(self._script) if self.tool == "helm3" else "postrender"
+        """Return Helm's options for postrender: a program to Helm 3, a plugin's name to Helm 4."""
         # As one word: of two, Helm takes an option that it has itself for its own as well.
         more = [f"--post-renderer-args={one}" for one in self.arguments]
-        return ["--post-renderer", what, *more]
+        return ["--post-renderer", "postrender", *more]
 
     def _chart(self, values: Values) -> list[str]:
         file = self.folder / "values.json"
@@ -121,36 +124,8 @@ class Release:
         return [str(self.chart), "--values", str(file)]
 
     @property
-    def _programs(self) -> Path:
-        return self.folder / "bin"
-
-    @property
     def _script(self) -> Path:
-        return self.folder / "helm" / "data" / "plugins" / "postrender" / "run"
-
-    def _write_postrenderer(self) -> None:
-        """Write the program that Helm 3 runs, in the folder of the plugin that Helm 4 runs."""
-        self._script.parent.mkdir(parents=True)
-        lines = [
-            "#!/bin/sh",
-            f"export PYTHONPATH={shlex.quote(str(ROOT))}",
-            f"export POSTRENDER_CONFIG={shlex.quote(str(self.folder / 'postrender.yaml'))}",
-            f'exec {shlex.quote(sys.executable)} -m postrender "$@"',
-        ]
-        self._script.write_text("\n".join([*lines, ""]))
-        self._script.chmod(0o755)
-        # As users have it: `helm` is on PATH, where postrender finds it too.
-        self._programs.mkdir()
-        (self._programs / "helm").symlink_to(program(self.tool))
-        plugin = {
-            "apiVersion": "v1",
-            "type": "postrenderer/v1",
-            "name": "postrender",
-            "version": "0.0.1",
-            "runtime": "subprocess",
-            "runtimeConfig": {"platformCommand": [{"command": "${HELM_PLUGIN_DIR}/run"}]},
-        }
-        (self._script.parent / "plugin.yaml").write_text(json.dumps(plugin))
+        return self.folder / "bin" / "postrender"
 
     def _write_config(self) -> None:
         (self.folder / "postrender.yaml").write_text(json.dumps(self.config))
@@ -166,10 +141,10 @@ class Release:
             "KUBECONFIG": str(self.plane.kubeconfig),
             # What kinds the API serves is the same for all, and takes long to ask.
             "KUBECACHEDIR": str(self.plane.folder / "kube-cache"),
-            "PATH": os.pathsep.join([str(self._programs), os.environ["PATH"]]),
             "HELM_CACHE_HOME": str(home / "cache"),
             "HELM_CONFIG_HOME": str(home / "config"),
             "HELM_DATA_HOME": str(home / "data"),
+            "PATH": os.pathsep.join([str(self._script.parent), os.environ["PATH"]]),
         }
 
 
