@@ -3,8 +3,8 @@
 One Ready Node; every Pod is bound to it. A Pod's containers run, and the Pod is Ready, once every
 ConfigMap and Secret that it needs exists; until then it waits with CreateContainerConfigError. What
 its ConfigMaps held at that time is recorded on the Pod, as annotation `stand-in/content`: a JSON
-object of a name to its data. Containers that should end (those of a Job) do so at once, with exit
-code 0, except
+object of a name to its data. Containers that should end (those of a Job, or of a Pod that says so)
+do so at once, with exit code 0, except
 
 - those whose args begin with `attach`: they are run (attachers.py says how a test controls that);
 - those of a Pod with the annotation `stand-in/hold: "true"`, for as long as it has that.
@@ -221,7 +221,9 @@ class StandIn:
         if pods.is_attacher(pod) and not (self._attachers.has(uid) or self._attachers.start(pod)):
             return True
         content = tick.content(spec, namespace)
-        self._report(pod, pods.ended(pod, 0) if _ends_now(pod) else pods.running(pod, content))
+        self._report(pod, pods.running(pod, content))
+        if _ends_now(pod):
+            self._report(pod, pods.ended(pod, 0))
         self._started.add(uid)
         return False
 

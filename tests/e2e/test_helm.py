@@ -1,0 +1,278 @@
+"""What people do with Helm 3 and Helm 4 through postrender; their history is in test_history.py."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.api import Api, Json
+from tests.e2e.apps import AT_ONCE
+from tests.e2e.kubelet import content
+from tests.e2e.looks import (
+    apply_attached,
+    attachers,
+    owners,
+    revision_with,
+    revisions,
+    wait_for_attachers,
+    wait_for_phase,
+)
+from tests.e2e.losses import NothingIsLost, wait_until_owned
+from tests.e2e.releases import Release
+
+helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
+helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
+# Helm 4 says `legacy` for what Helm 3 does by `--wait`.
+WAIT = {"helm3": "--wait", "helm4": "--wait=legacy"}
+# Long enough for all that ends by itself.
+PATIENT = ("--timeout", "120s")
+
+
+def greeting(text: str, **values: object) -> Json:
+    return {"configMaps": {"app-config": {"greeting": text}}, **values}
+
+
+def status(release: Release) -> str:
+    """Return what Helm says of the last revision of a release."""
+    found = json.loads(release.helm("status", release.name, "--output", "json").stdout)
+    return str(found["info"]["status"])
+
+
+# A chart with everything that Kubernetes or Helm runs once: a hook, a plain Job, a test.
+
+
+def once(name: str, kind: str, hook: str) -> Json:
+    """Return a hook that mounts the ConfigMap `once`, which the Rollout names too."""
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "app", "image": "app:1"}],
+        "volumes": [{"name": "once", "configMap": {"name": "once"}}],
+    }
+    template = {"metadata": {"labels": {"app": name}}, "spec": spec}
+    return {
+        "apiVersion": "v1" if kind == "Pod" else "batch/v1",
+        "kind": kind,
+        "metadata": {"name": name, "labels": {"app": name}, "annotations": {"helm.sh/hook": hook}},
+        "spec": spec if kind == "Pod" else {"backoffLimit": 0, "template": template},
+    }
+
+
+def with_hooks(text: str) -> Json:
+    return {
+        "configMaps": {"app-config": {"greeting": text}, "once": {"greeting": text}},
+        "workloads": [
+            {"name": "app", "kind": "Rollout", "volume": ["app-config", "once"]},
+            {"name": "report", "kind": "Job", "volume": ["app-config"]},
+        ],
+        "extra": [once("migrate", "Job", "pre-upgrade"), once("ask", "Pod", "test")],
+        "steps": AT_ONCE,
+    }
+
+
+def read_by(api: Api, name: str) -> list[str]:
+    """Return what the Pods of a name that have succeeded read as greeting."""
+    pods = api.list("Pod", labels=f"app={name}")
+    assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}, api.dump()
+    return [data["greeting"] for pod in pods for data in content(pod).values()]
+
+
+def test_a_chart_with_hooks_a_job_and_a_test_is_upgraded_twice(release: Release, api: Api) -> None:
+    """Each names an original; that of the hooks stays on Helm 3 because it is told to."""
+    release.arguments = ["--keep-original"] if release.tool == "helm3" else []
+    with NothingIsLost(api):
+        apply_attached(api, lambda: release.install(with_hooks("one"), *PATIENT))
+        for text, before in (("two", "one"), ("three", "two")):
+            wait_for_phase(api, "Healthy")
+            apply_attached(api, lambda: release.upgrade(with_hooks(text), *PATIENT))  # noqa: B023
+            assert status(release) == "deployed"
+            # It runs before the upgrade writes anything, here as without postrender.
+            assert read_by(api, "migrate") == [before]
+            release.helm("test", release.name, *PATIENT)
+            assert read_by(api, "ask") == [text]
+        # A plain Job whose template stays the same is not run again.
+        assert read_by(api, "report") == ["one"]
+        wait_for_phase(api, "Healthy")
+        wait_until_owned(api)
+
+
+@helm_3
+def test_a_hook_that_helm_3_hides_waits_for_an_original_that_is_not_kept(
+    release: Release, api: Api
+) -> None:
+    release.install(with_hooks("one"))
+    done = release.upgrade(with_hooks("two"), "--timeout", "5s", check=False)
+    assert "pre-upgrade hooks failed" in done.stderr
+    [pod] = api.list("Pod", labels="app=migrate")
+    waiting = pod["status"]["containerStatuses"][0]["state"]["waiting"]
+    assert waiting["message"] == 'configmap "once" not found'
+
+
+# Waiting.
+
+
+def test_a_release_that_waits_for_jobs_has_attached_when_it_is_done(
+    release: Release, api: Api
+) -> None:
+    options = (WAIT[release.tool], "--wait-for-jobs", *PATIENT)
+    release.install({}, *options)
+    release.upgrade(greeting("bye"), *options)
+    assert status(release) == "deployed"
+    assert {pod["status"]["phase"] for pod in attachers(api)} == {"Succeeded"}
+    assert "Rollout/app" in owners(revision_with(api, greeting="bye"))
+
+
+@helm_4
+@pytest.mark.parametrize("strategy", ["hookOnly", "legacy"])
+def test_helm_4_runs_the_attacher_while_a_canary_is_paused(
+    release: Release, api: Api, strategy: str
+) -> None:
+    option = f"--wait={strategy}"
+    release.install({}, option, *PATIENT)
+    wait_for_phase(api, "Healthy")
+    apply_attached(api, lambda: release.upgrade(greeting("bye"), option, *PATIENT))
+    wait_for_phase(api, "Paused")
+    assert status(release) == "deployed"
+    wait_until_owned(api)
+
+
+@helm_4
+def test_helm_4_waits_in_vain_for_a_canary_that_is_paused(release: Release, api: Api) -> None:
+    """What `--wait` alone means since Helm 4; nothing is lost, the next release attaches."""
+    release.install()
+    wait_for_phase(api, "Healthy")
+    wait_for_attachers(api)
+    with NothingIsLost(api):
+        done = release.upgrade(greeting("bye"), "--wait=watcher", "--timeout", "10s", check=False)
+        assert re.search(r"Rollout/\S+ not ready\. status: Unknown", done.stderr)
+        assert status(release) == "failed"
+        assert len(attachers(api)) == 1
+        apply_attached(api, lambda: release.upgrade(greeting("bye")))
+        wait_until_owned(api)
+
+
+@helm_4
+def test_helm_4_waits_for_a_deployment(release: Release, api: Api) -> None:
+    values = {"workloads": [{"name": "app", "kind": "Deployment", "volume": ["app-config"]}]}
+    options = ("--wait=watcher", "--wait-for-jobs", *PATIENT)
+    release.install(values, *options)
+    release.upgrade({**values, **greeting("bye")}, *options)
+    assert status(release) == "deployed"
+    assert "Deployment/app" in owners(revision_with(api, greeting="bye"))
+
+
+def test_an_atomic_upgrade_that_goes_well(release: Release, api: Api) -> None:
+    option = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}[release.tool]
+    options = (option, WAIT[release.tool], *PATIENT)
+    release.install({}, *options)
+    wait_for_phase(api, "Healthy")
+    apply_attached(api, lambda: release.upgrade(greeting("bye"), *options))
+    wait_for_phase(api, "Paused")
+    assert status(release) == "deployed"
+    wait_until_owned(api)
+
+
+# Looking without touching.
+
+
+@pytest.mark.parametrize("where", ["client", "server"])
+def test_a_dry_run_shows_the_revisions_and_writes_nothing(
+    release: Release, api: Api, where: str
+) -> None:
+    done = release.install({}, f"--dry-run={where}")
+    [name] = revision_names(done.stdout)
+    assert api.names("ConfigMap") == ["kube-root-ca.crt"]
+    release.install()
+    assert [one["metadata"]["name"] for one in revisions(api)] == [name]
+    done = release.upgrade(greeting("bye"), f"--dry-run={where}")
+    assert revision_names(done.stdout) not in ([], [name])
+    assert [one["metadata"]["name"] for one in revisions(api)] == [name]
+
+
+def revision_names(output: str) -> list[str]:
+    """Return the names of the revisions in a manifest, each once."""
+    return sorted(set(re.findall(r"^  name: (app-config-\w{10})$", output, re.M)))
+
+
+@helm_4
+def test_both_helms_and_the_pipe_make_the_same_names(release: Release, manifests: Release) -> None:
+    """Those of ConfigMaps and the render ids: else a change of the tool would roll everything."""
+    helm_4 = identities(release.post_rendered())
+    assert len(helm_4) == 2
+    assert helm_4 == identities(manifests.post_rendered())
+    assert helm_4 == identities(manifests.render(manifests.template()))
+
+
+def identities(output: str) -> list[str]:
+    ids = re.findall(r"^ +postrender/revision: \"?(\w{10})\"?$", output, re.M)
+    return [*revision_names(output), *ids]
+
+
+def test_a_release_goes_from_one_helm_to_the_other(
+    release: Release, api: Api, tmp_path: Path
+) -> None:
+    """Nothing rolls. To Helm 3 the hook that Helm 4 ran is an object that belongs to nobody."""
+    other = "helm4" if release.tool == "helm3" else "helm3"
+    later = Release(other, release.plane, release.namespace, tmp_path / other)
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        before = wait_for_phase(api, "Healthy")
+        if other == "helm3":
+            refused = later.upgrade(check=False)
+            assert 'Job "app-rollout-attach-' in refused.stderr
+            assert "cannot be imported into the current release" in refused.stderr
+            later.upgrade({}, "--take-ownership")
+        else:
+            apply_attached(api, later.upgrade)
+        after = api.get("Rollout", "app")
+        assert after["metadata"]["generation"] == before["metadata"]["generation"]
+        apply_attached(api, lambda: later.upgrade(greeting("bye")))
+        wait_until_owned(api)
+
+
+@helm_3
+def test_a_reinstall_within_the_hour_is_attached_by_the_next_release(
+    release: Release, api: Api
+) -> None:
+    """The Job has the annotations of a hook: Helm 3 runs it as an object, and leaves it behind."""
+    apply_attached(api, release.install)
+    release.uninstall()
+    api.wait_for(lambda: not revisions(api), "the uninstall has taken the revision")
+    with NothingIsLost(api):
+        release.install()
+        wait_for_phase(api, "Healthy")
+        [revision] = revisions(api)
+        assert owners(revision) == []
+        apply_attached(api, lambda: release.upgrade({"image": "app:2"}))
+        wait_until_owned(api)
+
+
+# Force, and what another release has left.
+
+
+def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
+    """Replacing objects takes their owners away; the attacher of that upgrade puts them back."""
+    force = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        wait_for_phase(api, "Healthy")
+        options = force[release.tool]
+        apply_attached(api, lambda: release.upgrade({"image": "app:2"}, *options))
+        wait_until_owned(api)
+
+
+def test_a_release_takes_over_what_another_has_left(release: Release, api: Api) -> None:
+    """The revisions of a release that was uninstalled before its attacher ran have no owner."""
+    release.config["attacher"]["mode"] = "job"
+    apply_attached(api, release.install)
+    [revision] = revisions(api)
+    name = revision["metadata"]["name"]
+    api.patch("ConfigMap", name, {"metadata": {"ownerReferences": None}})
+    release.uninstall()
+    other = Release(release.tool, release.plane, release.namespace, release.folder / "o", "other")
+    done = other.install({}, check=False)
+    assert "cannot be imported into the current release" in done.stderr
+    apply_attached(api, lambda: other.install({}, "--take-ownership"))
+    wait_until_owned(api)
