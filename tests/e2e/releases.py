@@ -81,11 +81,9 @@ class Release:
         """Return what `helm template` makes of the chart."""
         return self.helm("template", self.name, *self._chart(values)).stdout
 
-    def post_rendered(self, values: Values = {}) -> str:  # noqa: B006
-        """Return what `helm template` makes of the chart through postrender."""
-        self._write_config()
-        command = ("template", self.name, *self._chart(values), *self._through())
-        return self.helm(*command).stdout
+    def template_through(self, values: Values = {}, *options: str) -> str:  # noqa: B006
+        """Return what `helm template` makes of the chart, through postrender."""
+        return self._deploy("template", values, options, check=True).stdout
 
     def render(self, text: str) -> str:
         """Return what postrender makes of manifests."""

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.api import Api, Json
 from tests.e2e.apps import AT_ONCE
+from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
 from tests.e2e.looks import (
     apply_attached,
@@ -21,12 +22,16 @@ from tests.e2e.looks import (
     wait_for_phase,
 )
 from tests.e2e.losses import NothingIsLost, wait_until_owned
+from tests.e2e.plugins import link_plugin, new_machine, write_script
+from tests.e2e.programs import ROOT, program
 from tests.e2e.releases import Release
 
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 # Helm 4 says `legacy` for what Helm 3 does by `--wait`.
 WAIT = {"helm3": "--wait", "helm4": "--wait=legacy"}
+# Helm 4 replaces nothing where the server applies.
+FORCE = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
 # Long enough for all that ends by itself.
 PATIENT = ("--timeout", "120s")
 
@@ -39,6 +44,26 @@ def status(release: Release) -> str:
     """Return what Helm says of the last revision of a release."""
     found = json.loads(release.helm("status", release.name, "--output", "json").stdout)
     return str(found["info"]["status"])
+
+
+@pytest.mark.parametrize("tool", ["helm3", "helm4"])
+def test_the_page_leads_from_an_empty_folder_to_a_release(
+    tool: str, plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    """Runs what docs/helm.md tells, all but the installation."""
+    page = (ROOT / "docs" / "helm.md").read_text().split("\n## ")[1]
+    told = "".join(re.findall(r"^    (.*\n)", page, re.M)).replace("prod", api.namespace)
+    script = re.sub(r"^(pipx|helm plugin) install .*\n", "", told, flags=re.M)
+    assert script.count("helm upgrade") == 2
+    machine = new_machine(tmp_path / "machine").with_postrender()
+    link_plugin(machine.folder / "data")
+    write_script(machine.folder / "bin" / "helm", f'exec {program(tool)} "$@"')
+    write_script(machine.folder / "bin" / "kubectl", f'exec {program("kubernetes")} kubectl "$@"')
+    done = machine.given(KUBECONFIG=str(plane.kubeconfig)).run(["sh", "-e", "-c", script])
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"^web-config-\w{10} ", done.stdout, re.M)) == 1
+    [name] = {name for name in api.names("ConfigMap") if name.startswith("web-config-")}
+    assert api.get("ConfigMap", name)["data"] == {"greeting": "bye"}
 
 
 # A chart with everything that Kubernetes or Helm runs once: a hook, a plain Job, a test.
@@ -199,9 +224,9 @@ def revision_names(output: str) -> list[str]:
 @helm_4
 def test_both_helms_and_the_pipe_make_the_same_names(release: Release, manifests: Release) -> None:
     """Those of ConfigMaps and the render ids: else a change of the tool would roll everything."""
-    helm_4 = identities(release.post_rendered())
+    helm_4 = identities(release.template_through())
     assert len(helm_4) == 2
-    assert helm_4 == identities(manifests.post_rendered())
+    assert helm_4 == identities(manifests.template_through())
     assert helm_4 == identities(manifests.render(manifests.template()))
 
 
@@ -249,18 +274,70 @@ def test_a_reinstall_within_the_hour_is_attached_by_the_next_release(
         wait_until_owned(api)
 
 
+@helm_4
+def test_objects_keep_the_files_that_they_are_from(release: Release, tmp_path: Path) -> None:
+    """What Helm 4 writes and shows by file, of the chart and of what postrender adds."""
+    release.template_through({}, "--output-dir", str(tmp_path / "out"))
+    files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.yaml")}
+    assert files == {
+        "postrender/attacher.yaml",
+        "scenario/templates/configmaps.yaml",
+        "scenario/templates/workloads.yaml",
+    }
+    shown = release.template_through({}, "--show-only", "templates/configmaps.yaml")
+    assert len(revision_names(shown)) == 1
+    assert set(re.findall(r"^kind: (\w+)$", shown, re.M)) == {"ConfigMap"}
+
+
 # Force, and what another release has left.
 
 
 def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
     """Replacing objects takes their owners away; the attacher of that upgrade puts them back."""
-    force = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
-        options = force[release.tool]
-        apply_attached(api, lambda: release.upgrade({"image": "app:2"}, *options))
+        apply_attached(api, lambda: release.upgrade({"image": "app:2"}, *FORCE[release.tool]))
         wait_until_owned(api)
+
+
+def test_an_unchanged_release_is_forced(release: Release, api: Api) -> None:
+    """To Helm 3 the attacher is a plain Job, which it would replace, for the hour that it stays."""
+    with NothingIsLost(api):
+        apply_attached(api, release.install)
+        wait_for_phase(api, "Healthy")
+        if release.tool == "helm3":
+            done = release.upgrade({}, *FORCE["helm3"], check=False)
+            assert "field is immutable" in done.stderr
+            [job] = api.names("Job")
+            api.delete("Job", job)
+            api.wait_for(lambda: not attachers(api), "the Job and its Pod are gone")
+        apply_attached(api, lambda: release.upgrade({}, *FORCE[release.tool]))
+        wait_until_owned(api)
+
+
+def test_a_plain_job_that_stays_the_same_cannot_be_forced(release: Release, api: Api) -> None:
+    release.arguments = ["--keep-original"]
+    release.install(with_hooks("one"))
+    wait_for_phase(api, "Healthy")
+    done = release.upgrade(with_hooks("one"), *FORCE[release.tool], check=False)
+    assert "field is immutable" in done.stderr
+
+
+@helm_4
+@pytest.mark.parametrize("is_server_side", ["true", "false"])
+def test_helm_4_applies_by_the_server_or_by_itself(
+    release: Release, api: Api, is_server_side: str
+) -> None:
+    """The owners that the attacher has added are no conflict, and stay."""
+    option = f"--server-side={is_server_side}"
+    apply_attached(api, lambda: release.install({}, option))
+    wait_for_phase(api, "Healthy")
+    before = owners(revisions(api)[0])
+    release.upgrade({}, option)
+    assert owners(revision_with(api, greeting="hello")) == before
+    apply_attached(api, lambda: release.upgrade(greeting("bye"), option))
+    wait_until_owned(api)
 
 
 def test_a_release_takes_over_what_another_has_left(release: Release, api: Api) -> None:
