@@ -220,10 +220,8 @@ class StandIn:
             return True
         if pods.is_attacher(pod) and not (self._attachers.has(uid) or self._attachers.start(pod)):
             return True
-        content = tick.content(spec, namespace)
-        self._report(pod, pods.running(pod, content))
-        if _ends_now(pod):
-            self._report(pod, pods.ended(pod, 0))
+        # One that should end does so when the watch tells that it runs.
+        self._report(pod, pods.running(pod, tick.content(spec, namespace)))
         self._started.add(uid)
         return False
 
