@@ -76,6 +76,13 @@ def release(
 
 
 @pytest.fixture
+def helm(release: Release) -> Release:
+    """Give a release without postrender: what the Helms do by themselves."""
+    release.postrender = False
+    return release
+
+
+@pytest.fixture
 def manifests(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
     """Give the chart for `apply`, in tests that need no release: Helm 3 renders it."""
     return Release("helm3", plane, namespace, tmp_path / "release")

@@ -1,0 +1,566 @@
+"""What both Helms do with revisioned ConfigMaps; no postrender. See docs/behaviour.md."""
+
+from __future__ import annotations
+
+import json
+import secrets
+
+import pytest
+
+from tests.e2e.api import Api, Json
+from tests.e2e.looks import contents, named_by, owners, wait_for_phase
+from tests.e2e.plain import (
+    KEEP,
+    PAUSED,
+    chart_of,
+    config,
+    config_maps,
+    failing_job,
+    job,
+    list_of,
+    named,
+    reference,
+    template,
+    workload,
+)
+from tests.e2e.releases import Done, Release
+
+# For what fails by it: nothing that succeeds has to be so quick.
+SOON = ("--timeout", "2s")
+ATOMIC = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}
+FORCE = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
+NOT_FOUND = 'no ConfigMap with the name "config-1" found'
+helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
+helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
+
+
+def fails(done: Done) -> str:
+    """Return what a command said on stderr, which has to have failed."""
+    assert done.returncode, done.stdout
+    return done.stderr
+
+
+def install(helm: Release, *objects: Json, options: tuple[str, ...] = ()) -> None:
+    helm.install(chart_of(*objects), *options)
+
+
+def upgrade(helm: Release, *objects: Json, options: tuple[str, ...] = ()) -> Done:
+    return helm.upgrade(chart_of(*objects), *options)
+
+
+def try_upgrade(helm: Release, *objects: Json, options: tuple[str, ...] = ()) -> Done:
+    return helm.upgrade(chart_of(*objects), *options, check=False)
+
+
+def status(helm: Release) -> str:
+    """Return the status of the last revision of the release."""
+    found = json.loads(helm.helm("history", helm.name, "--output", "json").stdout)
+    return str(found[-1]["status"])
+
+
+# Upgrade
+
+
+def test_an_upgrade_deletes_what_the_new_chart_lacks(helm: Release, api: Api) -> None:
+    install(helm, config(1), workload("Rollout", 1))
+    wait_for_phase(api, "Healthy")
+    upgrade(helm, config(2), workload("Rollout", 2, strategy={"canary": {"steps": PAUSED}}))
+    assert config_maps(api) == ["config-2"]
+    assert {"config-1"} in [named_by(one) for one in api.list("ReplicaSet")]
+
+
+def test_the_annotation_in_the_cluster_is_what_keeps(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), config(2), config(3, keep=True))
+    annotate(api, 2, KEEP)
+    annotate(api, 3, dict.fromkeys(KEEP))
+    upgrade(helm, config(4))
+    assert config_maps(api) == ["config-1", "config-2", "config-4"]
+
+
+def annotate(api: Api, number: int, annotations: dict[str, str] | dict[str, None]) -> None:
+    api.patch("ConfigMap", f"config-{number}", {"metadata": {"annotations": annotations}})
+
+
+def test_an_upgrade_deletes_before_it_waits(helm: Release, api: Api) -> None:
+    install(helm, config(1), workload("Deployment", 1))
+    api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")
+    new = [config(2), workload("Deployment", 404)]
+    fails(try_upgrade(helm, *new, options=("--wait", *SOON)))
+    assert config_maps(api) == ["config-2"]
+    assert contents(api) == ["1"]
+
+
+def test_an_upgrade_that_is_refused_deletes_nothing(helm: Release, api: Api) -> None:
+    install(helm, config(1))
+    fails(try_upgrade(helm, config(2), invalid()))
+    assert config_maps(api) == ["config-1", "config-2"]
+    assert status(helm) == "failed"
+    assert "config-2" in helm.manifest()
+
+
+def invalid() -> Json:
+    """Return a workload that the API server refuses: its selector is not its Pods'."""
+    return workload("Deployment", 1, selector={"matchLabels": {"app": "other"}})
+
+
+def test_keep_counts_on_an_item_and_not_on_the_list(helm: Release, api: Api) -> None:
+    install(helm, list_of(config(1, keep=True), config(2)), list_of(config(3), annotations=KEEP))
+    upgrade(helm, config(4))
+    assert config_maps(api) == ["config-1", "config-4"]
+
+
+def test_an_upgrade_back_takes_a_kept_one_up_again(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True))
+    before = api.get("ConfigMap", "config-1")["metadata"]["uid"]
+    owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
+    own(api, "config-1", owner)
+    upgrade(helm, config(2, keep=True))
+    upgrade(helm, config(1, keep=True))
+    after = api.get("ConfigMap", "config-1")
+    assert after["metadata"]["uid"] == before
+    assert owners(after) == ["Secret/owner"]
+    assert "config-2" not in helm.manifest()
+    assert config_maps(api) == ["config-1", "config-2"]
+
+
+def own(api: Api, name: str, owner: Json) -> Json:
+    owner = {"apiVersion": "v1", "kind": "Secret", **owner}
+    change = {"metadata": {"ownerReferences": [reference(owner)]}}
+    return api.patch("ConfigMap", name, change)
+
+
+def test_what_others_made_is_not_taken_up(helm: Release, api: Api) -> None:
+    api.create(config(1))
+    said = fails(helm.install(chart_of(config(1)), check=False))
+    assert 'ConfigMap "config-1" in namespace' in said
+    assert "exists and cannot be imported into the current release: invalid ownership" in said
+    upgrade(helm, config(1), options=("--take-ownership",))
+
+
+def test_an_immutable_one_with_other_content_is_refused(helm: Release) -> None:
+    install(helm, config(1, immutable=True))
+    other = config(1, immutable=True, data={"greeting": "other"})
+    assert "field is immutable when `immutable` is set" in fails(try_upgrade(helm, other))
+    assert "field is immutable when `immutable` is set" in fails(
+        try_upgrade(helm, other, options=FORCE[helm.tool])
+    )
+
+
+def test_an_upgrade_that_changes_nothing_writes_nothing(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True))
+    owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
+    before = own(api, "config-1", owner)
+    upgrade(helm, config(1, keep=True))
+    assert api.get("ConfigMap", "config-1")["metadata"] == before["metadata"]
+
+
+def test_force_drops_owners(helm: Release, api: Api) -> None:
+    install(helm, config(1))
+    before = own(api, "config-1", api.create({"kind": "Secret", "metadata": {"name": "owner"}}))
+    upgrade(helm, config(1), options=FORCE[helm.tool])
+    after = api.get("ConfigMap", "config-1")
+    assert owners(before) == ["Secret/owner"]
+    assert owners(after) == []
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+def test_a_release_is_not_told_of_what_its_history_has_forgotten(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True))
+    for number in (2, 3):
+        upgrade(helm, config(number, keep=True), options=("--history-max", "2"))
+    said = fails(helm.rollback(1, check=False))
+    assert "release has no 1 version" in said
+    assert config_maps(api) == ["config-1", "config-2", "config-3"]
+
+
+# Rollback
+
+
+def test_a_rollback_makes_anew_what_was_deleted(helm: Release, api: Api) -> None:
+    install(helm, config(1))
+    upgrade(helm, config(2))
+    helm.rollback(1)
+    assert config_maps(api) == ["config-1"]
+
+
+def test_a_rollback_to_what_was_kept(helm: Release, api: Api) -> None:
+    keep_one_and_move_on(helm, api)
+    done = helm.rollback(1, check=False)
+    if helm.tool == "helm3":
+        assert NOT_FOUND in fails(done)
+        assert named(api, "Rollout") == "config-2"
+        assert status(helm) == "failed"
+    else:
+        assert done.returncode == 0
+        assert "resource exists on cluster but not in original release" in done.stderr
+        assert named(api, "Rollout") == "config-1"
+
+
+def keep_one_and_move_on(helm: Release, api: Api, kind: str = "Rollout") -> None:
+    install(helm, config(1, keep=True), workload(kind, 1))
+    upgrade(helm, config(2, keep=True), workload(kind, 2))
+    assert config_maps(api) == ["config-1", "config-2"]
+    assert named(api, kind) == "config-2"
+
+
+@helm_3
+@pytest.mark.parametrize("kind", ["Rollout", "Deployment"])
+def test_after_a_failed_rollback_helm_3_takes_a_rollout_for_rolled_back(
+    helm: Release, api: Api, kind: str
+) -> None:
+    keep_one_and_move_on(helm, api, kind)
+    fails(helm.rollback(1, check=False))
+    helm.rollback(1)
+    assert status(helm) == "deployed"
+    left = "config-2" if kind == "Rollout" else "config-1"
+    assert named(api, kind) == left
+    upgrade(helm, config(1, keep=True), workload(kind, 1))
+    assert status(helm) == "deployed"
+    assert named(api, kind) == left
+    upgrade(helm, config(1, keep=True), workload(kind, 1), options=("--force",))
+    assert named(api, kind) == "config-1"
+
+
+@helm_3
+def test_after_a_failed_rollback_an_upgrade_to_the_live_values_and_back_mends_it(
+    helm: Release, api: Api
+) -> None:
+    keep_one_and_move_on(helm, api)
+    fails(helm.rollback(1, check=False))
+    upgrade(helm, config(2, keep=True), workload("Rollout", 2))
+    upgrade(helm, config(1, keep=True), workload("Rollout", 1))
+    assert named(api, "Rollout") == "config-1"
+
+
+def test_an_upgrade_to_the_old_content_is_no_rollback(helm: Release, api: Api) -> None:
+    keep_one_and_move_on(helm, api)
+    upgrade(helm, config(1, keep=True), workload("Rollout", 1))
+    assert named(api, "Rollout") == "config-1"
+
+
+def test_a_rollback_to_what_the_current_manifest_has_too(helm: Release, api: Api) -> None:
+    """And then forward again, to what that one lacks."""
+    install(helm, config(1, keep=True), workload("Rollout", 1))
+    both = [config(1, keep=True), config(2, keep=True), workload("Rollout", 2)]
+    upgrade(helm, *both)
+    helm.rollback(1)
+    assert named(api, "Rollout") == "config-1"
+    done = helm.rollback(2, check=False)
+    if helm.tool == "helm3":
+        assert 'no ConfigMap with the name "config-2" found' in fails(done)
+    else:
+        assert done.returncode == 0
+
+
+def test_forward_by_an_upgrade_after_a_rollback(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), workload("Rollout", 1))
+    both = [config(1, keep=True), config(2, keep=True), workload("Rollout", 2)]
+    upgrade(helm, *both)
+    helm.rollback(1)
+    upgrade(helm, *both)
+    assert named(api, "Rollout") == "config-2"
+
+
+# Atomic
+
+
+def failing(number: int) -> list[Json]:
+    """Return a release whose check after the upgrade fails."""
+    return [config(number, keep=True), workload("Deployment", number), check("post-upgrade")]
+
+
+def check(hook: str) -> Json:
+    """Return a hook that the API server refuses, so that nobody has to wait for its failure."""
+    found = job(1, "check", hook)
+    found["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    return found
+
+
+def test_a_failed_atomic_upgrade_from_what_is_kept(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), workload("Deployment", 1))
+    said = fails(try_upgrade(helm, *failing(2), options=(ATOMIC[helm.tool],)))
+    if helm.tool == "helm3":
+        assert NOT_FOUND in said
+        assert named(api, "Deployment") == "config-2"
+        assert status(helm) == "failed"
+    else:
+        assert named(api, "Deployment") == "config-1"
+        assert status(helm) == "deployed"
+    assert config_maps(api) == ["config-1", "config-2"]
+
+
+def test_a_failed_atomic_upgrade_from_what_is_carried(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), workload("Deployment", 1))
+    carried = [config(1, keep=True), *failing(2)]
+    fails(try_upgrade(helm, *carried, options=(ATOMIC[helm.tool],)))
+    assert named(api, "Deployment") == "config-1"
+    assert status(helm) == "deployed"
+
+
+def test_a_failed_atomic_upgrade_from_what_is_deleted(helm: Release, api: Api) -> None:
+    install(helm, config(1), workload("Deployment", 1))
+    uid = api.get("ConfigMap", "config-1")["metadata"]["uid"]
+    new = [config(2), workload("Deployment", 2), check("post-upgrade")]
+    fails(try_upgrade(helm, *new, options=(ATOMIC[helm.tool],)))
+    assert named(api, "Deployment") == "config-1"
+    assert config_maps(api) == ["config-1"]
+    assert api.get("ConfigMap", "config-1")["metadata"]["uid"] != uid
+
+
+# Waiting
+
+
+def paused(number: int) -> list[Json]:
+    return [config(number), workload("Rollout", number, strategy={"canary": {"steps": PAUSED}})]
+
+
+def test_wait_and_a_paused_rollout(helm: Release, api: Api) -> None:
+    install(helm, *paused(1))
+    wait_for_phase(api, "Healthy")
+    hook = job(2, "after", "post-upgrade")
+    if helm.tool == "helm3":
+        upgrade(helm, *paused(2), hook, options=("--wait",))
+        assert api.find("Job", "after")
+    else:
+        said = fails(try_upgrade(helm, *paused(2), hook, options=("--wait", *SOON)))
+        assert f"resource Rollout/{helm.namespace}/app not ready. status: Unknown" in said
+        assert not api.find("Job", "after")
+
+
+@helm_4
+def test_wait_never_takes_a_rollout_for_ready(helm: Release, api: Api) -> None:
+    install(helm, config(1), workload("Rollout", 1))
+    wait_for_phase(api, "Healthy")
+    same = [config(1), workload("Rollout", 1)]
+    assert "not ready. status: Unknown" in fails(
+        try_upgrade(helm, *same, options=("--wait", *SOON))
+    )
+
+
+@helm_4
+@pytest.mark.parametrize("wait", ["legacy", "hookOnly"])
+def test_other_ways_to_wait_pass_over_a_rollout(helm: Release, api: Api, wait: str) -> None:
+    install(helm, *paused(1))
+    wait_for_phase(api, "Healthy")
+    hook = job(2, "after", "post-upgrade")
+    upgrade(helm, *paused(2), hook, options=(f"--wait={wait}",))
+    assert api.find("Job", "after")
+    wait_for_phase(api, "Paused")
+
+
+@helm_4
+@pytest.mark.parametrize("wait", ["--wait", "--wait=hookOnly", "--wait=legacy"])
+def test_rollback_on_failure_waits_for_a_rollout_too(helm: Release, api: Api, wait: str) -> None:
+    install(helm, *paused(1))
+    wait_for_phase(api, "Healthy")
+    options = ("--rollback-on-failure", wait)
+    if wait == "--wait=legacy":
+        upgrade(helm, *paused(2), options=options)
+    else:
+        assert "Unknown" in fails(try_upgrade(helm, *paused(2), options=(*options, *SOON)))
+        assert status(helm) == "failed"
+
+
+def test_a_job_that_fails_is_a_success(helm: Release, api: Api) -> None:
+    """Unless one waits for it; and the same upgrade once more does not run it again."""
+    install(helm, failing_job())
+    api.wait_for(lambda: "Failed" in str(api.get("Job", "fails")["status"]), "it has failed")
+    uid = api.get("Job", "fails")["metadata"]["uid"]
+    upgrade(helm, failing_job())
+    assert status(helm) == "deployed"
+    assert api.get("Job", "fails")["metadata"]["uid"] == uid
+    waited = try_upgrade(helm, failing_job(), options=("--wait",))
+    if helm.tool == "helm3":
+        assert waited.returncode == 0
+    else:
+        assert "status: Failed" in fails(waited)
+    fails(try_upgrade(helm, failing_job(), options=("--wait", "--wait-for-jobs", *SOON)))
+
+
+def test_the_template_of_a_job_cannot_change(helm: Release, api: Api) -> None:
+    install(helm, config(1), job(1))
+    said = fails(try_upgrade(helm, config(2), job(2)))
+    assert "field is immutable" in said
+    upgrade(helm, config(2), job(2, "once-more"))
+    assert api.names("Job") == ["once-more"]
+
+
+@helm_4
+def test_force_replace_alone_is_refused(helm: Release) -> None:
+    install(helm, config(1))
+    said = fails(try_upgrade(helm, config(2), options=("--force-replace",)))
+    assert "cannot use server-side apply and force replace together" in said
+
+
+def test_force_and_a_job_that_did_not_change(helm: Release) -> None:
+    install(helm, job(1))
+    assert "field is immutable" in fails(try_upgrade(helm, job(1), options=FORCE[helm.tool]))
+
+
+# Hooks
+
+
+def test_a_hook_before_the_upgrade_does_not_find_the_new_config_map(
+    helm: Release, api: Api
+) -> None:
+    install(helm, config(1), workload("Deployment", 1))
+    early = job(2, "before", "pre-upgrade", activeDeadlineSeconds=1)
+    said = fails(try_upgrade(helm, config(2), workload("Deployment", 2), early))
+    assert "pre-upgrade hooks failed" in said
+    assert config_maps(api) == ["config-1"]
+    assert named(api, "Deployment") == "config-1"
+
+
+def test_a_hook_after_the_upgrade_runs_each_time_and_outlives_the_release(
+    helm: Release, api: Api
+) -> None:
+    install(helm, config(1), job(1, "after", "post-install,post-upgrade"))
+    uid = api.get("Job", "after")["metadata"]["uid"]
+    upgrade(helm, config(1), job(1, "after", "post-install,post-upgrade"))
+    assert api.get("Job", "after")["metadata"]["uid"] != uid
+    helm.uninstall()
+    assert api.names("Job") == ["after"]
+    assert config_maps(api) == []
+
+
+def test_a_hook_that_fails_fails_the_release(helm: Release, api: Api) -> None:
+    install(helm, config(1))
+    fails(try_upgrade(helm, config(2), failing_job("after", "post-upgrade")))
+    assert status(helm) == "failed"
+    assert config_maps(api) == ["config-2"]
+
+
+def test_a_config_map_that_is_a_hook_is_not_part_of_the_release(helm: Release, api: Api) -> None:
+    hook = config(1)
+    hook["metadata"]["annotations"] = {"helm.sh/hook": "pre-install,pre-upgrade"}
+    install(helm, hook)
+    assert "config-1" not in helm.manifest()
+    upgrade(helm, config(2))
+    helm.uninstall()
+    assert config_maps(api) == ["config-1"]
+
+
+# Uninstall
+
+
+def test_an_uninstall_leaves_what_is_kept(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), config(2))
+    assert "[ConfigMap] config-1" in helm.uninstall().stdout
+    assert config_maps(api) == ["config-1"]
+
+
+def test_what_is_kept_goes_with_its_owner_all_the_same(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True), workload("Rollout", 1))
+    change = {"metadata": {"ownerReferences": [reference(api.get("Rollout", "app"))]}}
+    api.patch("ConfigMap", "config-1", change)
+    helm.uninstall()
+    api.wait_for(lambda: config_maps(api) == [], "it goes with the Rollout")
+
+
+def test_keep_in_a_list_and_an_uninstall(helm: Release, api: Api) -> None:
+    install(helm, list_of(config(1, keep=True), config(2)), list_of(config(3), annotations=KEEP))
+    helm.uninstall()
+    assert config_maps(api) == ["config-3"]
+
+
+def test_a_new_install_takes_up_what_its_namesake_left(helm: Release) -> None:
+    install(helm, config(1, keep=True))
+    helm.uninstall()
+    install(helm, config(1, keep=True))
+    helm.uninstall()
+    other = Release(helm.tool, helm.plane, helm.namespace, helm.folder / "other", "other")
+    other.postrender = False
+    said = fails(other.install(chart_of(config(1, keep=True)), check=False))
+    assert "cannot be imported into the current release" in said
+
+
+# Changes by others
+
+
+def edit(helm: Release, kind: str, change: Json) -> None:
+    """Do what `kubectl edit` does, and thereby become the manager of those fields."""
+    name = "config-1" if kind == "configmap" else "app"
+    helm.kubectl("patch", kind, name, "--type", "merge", "--patch", json.dumps(change))
+
+
+OTHER: Json = {"spec": {"template": template(404)}}
+EDITS: dict[str, Json] = {
+    "configmap": {"data": {"greeting": "edited"}},
+    "deployment": OTHER,
+    "rollout": OTHER,
+}
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_what_somebody_edited_and_the_chart_did_not_change(
+    helm: Release, api: Api, kind: str
+) -> None:
+    objects = [config(1), workload("Deployment", 1), workload("Rollout", 1)]
+    install(helm, *objects)
+    edit(helm, kind, EDITS[kind])
+    before = state(api)
+    done = try_upgrade(helm, *objects)
+    if helm.tool == "helm4":
+        assert 'conflict with "kubectl-patch"' in fails(done)
+        assert state(api) == before
+        upgrade(helm, *objects, options=("--force-conflicts",))
+        assert state(api) == ["1", "config-1", "config-1"]
+    else:
+        assert done.returncode == 0
+        rollout = "config-404" if kind == "rollout" else "config-1"
+        assert state(api) == ["1", "config-1", rollout]
+
+
+def state(api: Api) -> list[str]:
+    """Return the live content, and what the Deployment and the Rollout name."""
+    found = [api.get("ConfigMap", "config-1")["data"]["greeting"]]
+    return [*found, named(api, "Deployment"), named(api, "Rollout")]
+
+
+def test_what_somebody_added(helm: Release, api: Api) -> None:
+    install(helm, config(1, keep=True))
+    owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
+    own(api, "config-1", owner)
+    annotate(api, 1, {"foreign": "annotation"})
+    # The same value as Helm's is no conflict.
+    annotate(api, 1, KEEP)
+    upgrade(helm, config(1, keep=True, data={"greeting": "other"}))
+    found = api.get("ConfigMap", "config-1")
+    assert found["data"] == {"greeting": "other"}
+    assert owners(found) == ["Secret/owner"]
+    assert found["metadata"]["annotations"]["foreign"] == "annotation"
+
+
+def test_a_refused_edit_leaves_the_rest_of_the_upgrade_done(helm: Release, api: Api) -> None:
+    install(helm, config(1), workload("Deployment", 1))
+    edit(helm, "deployment", EDITS["deployment"])
+    new = [config(1, data={"greeting": "2"}), workload("Deployment", 2)]
+    done = try_upgrade(helm, *new)
+    assert api.get("ConfigMap", "config-1")["data"] == {"greeting": "2"}
+    if helm.tool == "helm4":
+        assert 'conflict with "kubectl-patch"' in fails(done)
+        assert named(api, "Deployment") == "config-404"
+    else:
+        assert named(api, "Deployment") == "config-2"
+
+
+# Records
+
+
+def test_the_records_of_a_release(helm: Release) -> None:
+    install(helm, config(1))
+    fails(try_upgrade(helm, config(2), invalid()))
+    assert "config-2" in helm.manifest()
+    assert "config-1" in helm.helm("get", "manifest", "app", "--revision", "1").stdout
+    missing = helm.helm("history", "other", check=False)
+    assert missing.returncode == 1
+    assert missing.stderr.endswith("Error: release: not found\n")
+    other = {"helm3": "helm4", "helm4": "helm3"}[helm.tool]
+    reader = Release(other, helm.plane, helm.namespace, helm.folder / "reader")
+    assert reader.manifest() == helm.manifest()
+
+
+def test_the_record_of_a_release_is_limited(helm: Release) -> None:
+    large = [config(number, data={"a": secrets.token_hex(200_000)}) for number in (1, 2)]
+    install(helm, large[0])
+    assert "Too long" in fails(try_upgrade(helm, *large))

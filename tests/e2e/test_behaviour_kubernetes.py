@@ -1,0 +1,350 @@
+"""What Kubernetes does with revisioned ConfigMaps; no postrender. See docs/behaviour.md."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e.accounts import account_kubeconfig
+from tests.e2e.api import MERGE, STRATEGIC, Api, ApiError, Json
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.looks import contents, owners
+from tests.e2e.namespaces import make_namespace
+from tests.e2e.plain import config, config_maps, job, reference, template, workload
+from tests.e2e.releases import Release
+
+NO_SUCH_UID = "00000000-0000-0000-0000-000000000000"
+
+
+def own(api: Api, name: str, *references: Json) -> Json:
+    """Give a ConfigMap these owners, in place of all that it had."""
+    return api.patch("ConfigMap", name, {"metadata": {"ownerReferences": list(references)}})
+
+
+def wait_until_gone(api: Api, *names: str) -> None:
+    api.wait_for(lambda: not {*names} & {*config_maps(api)}, f"{names} are gone")
+
+
+def refused(api: Api, name: str, change: Json, how: str = MERGE) -> str:
+    """Return what the API server says to a change of a ConfigMap that it refuses."""
+    with pytest.raises(ApiError) as error:
+        api.patch("ConfigMap", name, change, how)
+    return str(error.value)
+
+
+# Garbage collection
+
+
+def test_an_owned_config_map_goes_with_the_last_of_its_owners(api: Api) -> None:
+    one, two = api.create(config(1)), api.create(config(2))
+    api.create(config(3))
+    own(api, "config-3", reference(one), reference(two))
+    api.delete("ConfigMap", "config-1")
+    api.wait_for(lambda: owners(api.get("ConfigMap", "config-3")) == ["ConfigMap/config-2"])
+    api.delete("ConfigMap", "config-2")
+    wait_until_gone(api, "config-3")
+
+
+@pytest.mark.parametrize("wrong", ["uid", "name", "kind"])
+def test_an_owner_that_does_not_exist_means_deletion(api: Api, wrong: str) -> None:
+    owner = api.create(config(1))
+    changed = {"uid": NO_SUCH_UID, "name": "other", "kind": "Secret"}
+    api.create(config(2))
+    own(api, "config-2", reference(owner, **{wrong: changed[wrong]}))
+    wait_until_gone(api, "config-2")
+
+
+def test_an_owner_in_another_namespace_means_deletion(api: Api, plane: ControlPlane) -> None:
+    elsewhere = make_namespace(plane.api(), "elsewhere")
+    owner = api.create(config(1), elsewhere)
+    api.create(config(2))
+    own(api, "config-2", reference(owner))
+    wait_until_gone(api, "config-2")
+    api.delete("Namespace", elsewhere)
+
+
+@pytest.mark.parametrize("version", ["no.such.group/v1", "apps/v9"])
+def test_an_owner_of_an_unknown_group_or_version_keeps_it_for_ever(api: Api, version: str) -> None:
+    owner = api.create(config(1))
+    api.create(config(2))
+    kind = "Deployment"
+    own(api, "config-2", reference(owner, apiVersion=version, kind=kind, uid=NO_SUCH_UID))
+    see_the_collector_pass(api)
+    assert config_maps(api) == ["config-1", "config-2"]
+
+
+def test_without_its_last_reference_it_is_never_collected(api: Api) -> None:
+    owner = api.create(config(1))
+    api.create(config(2))
+    own(api, "config-2", reference(owner))
+    own(api, "config-2")
+    api.delete("ConfigMap", "config-1")
+    see_the_collector_pass(api)
+    assert config_maps(api) == ["config-2"]
+
+
+def test_an_owner_that_is_deleted_as_an_orphan_leaves_it(api: Api) -> None:
+    owner = api.create(config(1))
+    api.create(config(2))
+    own(api, "config-2", reference(owner))
+    api.delete("ConfigMap", "config-1", "Orphan")
+    api.wait_for(lambda: owners(api.get("ConfigMap", "config-2")) == [], "it has no owner")
+    see_the_collector_pass(api)
+    assert config_maps(api) == ["config-2"]
+
+
+def see_the_collector_pass(api: Api) -> None:
+    """Wait until the collector has dealt with something that came after all the rest."""
+    api.create(config(99))
+    owner = api.get("ConfigMap", "config-99")
+    own(api, "config-99", reference(owner, uid=NO_SUCH_UID))
+    wait_until_gone(api, "config-99")
+
+
+def test_a_cluster_wide_owner_is_one_as_well(api: Api) -> None:
+    owner = api.create({"kind": "ClusterRole", "metadata": {"name": api.namespace}, "rules": []})
+    api.create(config(1))
+    own(api, "config-1", reference(owner))
+    see_the_collector_pass(api)
+    assert config_maps(api) == ["config-1"]
+    api.delete("ClusterRole", api.namespace)
+    wait_until_gone(api, "config-1")
+
+
+# Owner references
+
+
+def test_a_strategic_merge_adds_an_owner_and_a_json_merge_replaces_all(api: Api) -> None:
+    one, two = (reference(api.create(config(number))) for number in (1, 2))
+    api.create(config(3))
+    add(api, one)
+    add(api, two)
+    assert owners(add(api, two)) == ["ConfigMap/config-1", "ConfigMap/config-2"]
+    assert owners(add(api, {"uid": two["uid"], "$patch": "delete"})) == ["ConfigMap/config-1"]
+    assert owners(own(api, "config-3", two)) == ["ConfigMap/config-2"]
+
+
+def add(api: Api, owner: Json) -> Json:
+    change = {"metadata": {"ownerReferences": [owner]}}
+    return api.patch("ConfigMap", "config-3", change, STRATEGIC)
+
+
+def test_a_server_side_apply_adds_and_removes_its_own_owners_only(api: Api) -> None:
+    one, two = (reference(api.create(config(number))) for number in (1, 2))
+    api.create(config(3))
+    own(api, "config-3", one)
+    applied = server_side(api, "config-3", {"ownerReferences": [two]})
+    assert owners(applied) == ["ConfigMap/config-1", "ConfigMap/config-2"]
+    assert owners(server_side(api, "config-3", {})) == ["ConfigMap/config-1"]
+
+
+def server_side(api: Api, name: str, metadata: Json) -> Json:
+    path = f"{api.path('ConfigMap', name)}?fieldManager=another"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+    return api.request("PATCH", path, body, "application/apply-patch+yaml")
+
+
+def test_there_is_one_controller_at_most(api: Api) -> None:
+    one, two = (reference(api.create(config(n)), controller=True) for n in (1, 2))
+    api.create(config(3))
+    own(api, "config-3", one)
+    assert "Only one reference can have Controller set to true" in refused(
+        api, "config-3", {"metadata": {"ownerReferences": [one, two]}}
+    )
+
+
+APPLIES = {
+    "apply": (["apply"], True),
+    "apply --server-side": (["apply", "--server-side", "--force-conflicts"], True),
+    "replace": (["replace"], False),
+}
+
+
+@pytest.mark.parametrize(("command", "kept"), APPLIES.values(), ids=list(APPLIES))
+def test_apply_keeps_owners_and_replace_drops_them(
+    manifests: Release, api: Api, command: list[str], kept: bool
+) -> None:
+    owner = api.create(config(1))
+    kubectl(manifests, *command[:1] if command[0] == "apply" else ["create"], obj=config(2))
+    own(api, "config-2", reference(owner))
+    kubectl(manifests, *command, obj=config(2, data={"greeting": "other"}))
+    found = api.get("ConfigMap", "config-2")
+    assert found["data"] == {"greeting": "other"}
+    assert owners(found) == (["ConfigMap/config-1"] if kept else [])
+
+
+def kubectl(manifests: Release, *command: str, obj: Json, check: bool = True) -> str:
+    """Run kubectl with one manifest; return what it says on stderr."""
+    return manifests.kubectl(*command, "-f", "-", stdin=json.dumps(obj), check=check).stderr
+
+
+def test_to_change_owners_is_to_be_allowed_to_delete(api: Api, plane: ControlPlane) -> None:
+    owner = api.create(workload("Deployment", 1))
+    api.create(config(1))
+    assert "cannot set an ownerRef on a resource you can't delete" in refused(
+        account(api, plane, "patch"),
+        "config-1",
+        {"metadata": {"ownerReferences": [reference(owner)]}},
+    )
+    allowed = account(api, plane, "patch", "delete")
+    own(allowed, "config-1", reference(owner))
+    assert "cannot set blockOwnerDeletion" in refused(
+        allowed,
+        "config-1",
+        {"metadata": {"ownerReferences": [reference(owner, blockOwnerDeletion=True)]}},
+    )
+
+
+def account(api: Api, plane: ControlPlane, *verbs: str) -> Api:
+    """Return the client of a fresh ServiceAccount that may do this with ConfigMaps."""
+    name = "-".join(verbs)
+    api.create({"kind": "ServiceAccount", "metadata": {"name": name}})
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*verbs]}
+    api.create({"kind": "Role", "metadata": {"name": name}, "rules": [rule]})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
+    subject = {"kind": "ServiceAccount", "name": name}
+    api.create(
+        {"kind": "RoleBinding", "metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+    )
+    found = json.loads(account_kubeconfig(plane, api, name))
+    return Api(api.url, found["users"][0]["user"]["token"], api.ca, api.namespace)
+
+
+# Content
+
+
+def test_an_immutable_config_map_takes_metadata_and_nothing_else(api: Api) -> None:
+    api.create(config(1, immutable=True))
+    assert "field is immutable" in refused(api, "config-1", {"data": {"greeting": "other"}})
+    assert "field is immutable" in refused(api, "config-1", {"immutable": False})
+    owner = reference(api.create(config(2)))
+    metadata = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "ownerReferences": [owner]}
+    assert owners(api.patch("ConfigMap", "config-1", {"metadata": metadata}))
+    api.delete("ConfigMap", "config-1")
+    api.create(config(1, data={"greeting": "other"}))
+
+
+def test_a_config_map_in_use_is_deleted_all_the_same(api: Api) -> None:
+    api.create(config(1))
+    api.create(workload("Deployment", 1))
+    api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")
+    api.delete("ConfigMap", "config-1")
+    assert config_maps(api) == []
+    assert contents(api) == ["1"]
+    [pod] = api.names("Pod")
+    api.delete("Pod", pod)
+    api.wait_for(lambda: waiting(api) == ["CreateContainerConfigError"], "its successor waits")
+
+
+def waiting(api: Api) -> list[str]:
+    """Return the reasons for which containers wait."""
+    states = [one["state"] for pod in api.list("Pod") for one in pod["status"]["containerStatuses"]]
+    return [state["waiting"]["reason"] for state in states if "waiting" in state]
+
+
+def test_other_content_under_the_same_name_rolls_nothing_and_reaches_whichever_pod_starts(
+    api: Api,
+) -> None:
+    api.create(config(1))
+    api.create(workload("Deployment", 1))
+    api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")
+    api.patch("ConfigMap", "config-1", {"data": {"greeting": "other"}})
+    api.patch("Deployment", "app", {"spec": {"replicas": 2}})
+    api.wait_for(lambda: contents(api) == ["1", "other"], "two Pods run, with two contents")
+    assert len(api.list("ReplicaSet")) == 1
+
+
+def test_a_delete_with_preconditions_spares_what_has_changed(api: Api) -> None:
+    before = api.create(config(1))["metadata"]
+    api.patch("ConfigMap", "config-1", {"metadata": {"labels": {"used": "again"}}})
+    conditions = {key: before[key] for key in ("uid", "resourceVersion")}
+    path = api.path("ConfigMap", "config-1")
+    with pytest.raises(ApiError, match="409"):
+        api.request("DELETE", path, {"preconditions": conditions})
+    assert config_maps(api) == ["config-1"]
+
+
+LIMITS: dict[str, tuple[Json, str]] = {
+    "a name of 254 characters": ({"metadata": {"name": "a" * 254}}, "no more than 253"),
+    "an upper-case name": ({"metadata": {"name": "Config"}}, "lowercase RFC 1123"),
+    "a label of 64": ({"metadata": {"name": "a", "labels": {"a": "b" * 64}}}, "no more than 63"),
+    "over a MiB of data": (
+        {"data": {"a": "b" * (1 << 20), "c": "d"}},
+        "may not be more than 1048576 bytes",
+    ),
+    "a number": ({"data": {"a": 1}}, "cannot unmarshal number"),
+}
+
+
+@pytest.mark.parametrize(("fields", "said"), LIMITS.values(), ids=list(LIMITS))
+def test_what_a_config_map_cannot_be(api: Api, fields: Json, said: str) -> None:
+    with pytest.raises(ApiError, match=said):
+        api.create({**config(1), **fields})
+
+
+# Workloads
+
+
+def test_a_deployment_keeps_its_history_and_goes_back_to_the_same_replica_set(api: Api) -> None:
+    api.create(workload("Deployment", 1, revisionHistoryLimit=1))
+    first = change(api, "Deployment", 1)
+    second = change(api, "Deployment", 2)
+    assert change(api, "Deployment", 1) == first
+    third = change(api, "Deployment", 3)
+    api.wait_for(lambda: {*made(api, "ReplicaSet")} == {first, third}, "the history is pruned")
+    assert second not in made(api, "ReplicaSet")
+
+
+def test_a_stateful_set_goes_back_to_the_same_controller_revision(api: Api) -> None:
+    api.create(workload("StatefulSet", 1))
+    first = change(api, "StatefulSet", 1)
+    assert change(api, "StatefulSet", 2) != first
+    assert change(api, "StatefulSet", 1) == first
+    [kept, _] = api.list("ControllerRevision")
+    assert "spec" not in kept
+    assert "containers" in kept["data"]["spec"]["template"]["spec"]
+
+
+REVISIONS = {"Deployment": "ReplicaSet", "StatefulSet": "ControllerRevision"}
+
+
+def change(api: Api, kind: str, number: int) -> str:
+    """Have a workload name a ConfigMap; return the uid of what its controller then goes by."""
+    for one in range(1, number + 1):
+        if not api.find("ConfigMap", f"config-{one}"):
+            api.create(config(one))
+    api.patch(kind, "app", {"spec": {"template": template(number)}})
+
+    def found() -> str:
+        status = api.get(kind, "app")
+        is_current = status["status"]["observedGeneration"] == status["metadata"]["generation"]
+        if not is_current or contents(api) != [str(number)] or len(api.list("Pod")) > 1:
+            return ""
+        objects = api.list(REVISIONS[kind])
+        [uid] = [one["metadata"]["uid"] for one in objects if f"config-{number}" in str(one)]
+        return str(uid)
+
+    return api.wait_for(found, f"it runs with {number}")
+
+
+def made(api: Api, kind: str) -> list[str]:
+    """Return the uids of the objects of a kind."""
+    return [one["metadata"]["uid"] for one in api.list(kind)]
+
+
+def test_the_template_of_a_job_and_of_a_pod_cannot_change(api: Api) -> None:
+    pod = template(1)
+    created: dict[str, Any] = {
+        "Job": job(1),
+        "Pod": {"kind": "Pod", "metadata": {"name": "once"}, "spec": pod["spec"]},
+    }
+    changes: dict[str, Any] = {
+        "Job": {"spec": job(2)["spec"]},
+        "Pod": {"spec": template(2)["spec"]},
+    }
+    for kind, obj in created.items():
+        api.create(obj)
+        with pytest.raises(ApiError, match=r"field is immutable|Forbidden: pod updates may not"):
+            api.patch(kind, "once", changes[kind])
