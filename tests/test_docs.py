@@ -164,6 +164,15 @@ def test_links(name: str) -> None:
             assert not heading or heading in anchors(there), link
 
 
+def test_every_line_about_the_tools_is_shown() -> None:
+    text = (ROOT / "docs" / "behaviour.md").read_text("utf-8")
+    told = [line for line in text.splitlines() if re.match(r"\| [^-|]", line)]
+    shown = ("](../tests/", "source: ")
+    assert [line for line in told if not any(how in line.split(" | ")[-1] for how in shown)] == []
+    tests = ROOT.glob("tests/e2e/test_behaviour_*.py")
+    assert {name for file in tests for name in anchors(file) if f"#{name})" not in text} == set()
+
+
 def anchors(file: Path) -> set[str]:
     """Return the anchors of a document's headings, or the names of a test module's tests."""
     text = file.read_text("utf-8")

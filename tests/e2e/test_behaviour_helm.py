@@ -289,6 +289,18 @@ def test_a_failed_atomic_upgrade_from_what_is_kept(helm: Release, api: Api) -> N
     assert config_maps(api) == ["config-1", "config-2"]
 
 
+@helm_3
+def test_after_a_failed_atomic_upgrade_helm_3_takes_a_rollout_for_rolled_back(
+    helm: Release, api: Api
+) -> None:
+    install(helm, config(1, keep=True), workload("Rollout", 1))
+    new = [config(2, keep=True), workload("Rollout", 2), check("post-upgrade")]
+    assert NOT_FOUND in fails(try_upgrade(helm, *new, options=("--atomic",)))
+    helm.rollback(1)
+    assert status(helm) == "deployed"
+    assert named(api, "Rollout") == "config-2"
+
+
 def test_a_failed_atomic_upgrade_from_what_is_carried(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Deployment", 1))
     carried = [config(1, keep=True), *failing(2)]
@@ -357,8 +369,12 @@ def test_rollback_on_failure_waits_for_a_rollout_too(helm: Release, api: Api, wa
     if wait == "--wait=legacy":
         upgrade(helm, *paused(2), options=options)
     else:
-        assert "Unknown" in fails(try_upgrade(helm, *paused(2), options=(*options, *SOON)))
+        said = fails(try_upgrade(helm, *paused(2), options=(*options, *SOON)))
+        assert "an error occurred while rolling back the release" in said
+        assert "status: Unknown" in said
         assert status(helm) == "failed"
+        assert named(api, "Rollout") == "config-1"
+        assert config_maps(api) == ["config-1"]
 
 
 def test_a_job_that_fails_is_a_success(helm: Release, api: Api) -> None:
@@ -542,6 +558,16 @@ def test_a_refused_edit_leaves_the_rest_of_the_upgrade_done(helm: Release, api: 
         assert named(api, "Deployment") == "config-404"
     else:
         assert named(api, "Deployment") == "config-2"
+
+
+@helm_3
+def test_helm_4_goes_on_with_a_release_of_helm_3_as_that_did(helm: Release, api: Api) -> None:
+    install(helm, config(1))
+    edit(helm, "configmap", EDITS["configmap"])
+    newer = Release("helm4", helm.plane, helm.namespace, helm.folder / "newer")
+    newer.postrender = False
+    upgrade(newer, config(1))
+    assert api.get("ConfigMap", "config-1")["data"] == {"greeting": "1"}
 
 
 # Records
