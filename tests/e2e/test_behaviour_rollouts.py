@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -63,44 +62,21 @@ def test_right_after_a_change_the_status_tells_of_the_old_template(api: Api) -> 
 
 
 def test_the_new_replica_set_is_there_before_the_status_tells_of_it(api: Api) -> None:
-    before = start(api)
-    seen = Watched(api, before["metadata"]["resourceVersion"])
+    since = start(api)["metadata"]["resourceVersion"]
     change(api, 2)
-    after = wait_for_phase(api, "Healthy")
-    new = naming(api, 2)
-    hashed = new["metadata"]["labels"][HASH]
-    assert after["status"]["currentPodHash"] == hashed
-    told = seen.until(lambda it: it["status"].get("currentPodHash") == hashed)
-    made = seen.versions_of(new["metadata"]["uid"])[0]
-    assert made < int(told["metadata"]["resourceVersion"])
+    new = api.wait_for(lambda: naming(api, 2), "the new ReplicaSet")
+    name, hashed = new["metadata"]["name"], new["metadata"]["labels"][HASH]
+    made = first(api, "ReplicaSet", since, lambda it: it["metadata"]["name"] == name)
+    told = first(api, "Rollout", since, lambda it: it["status"]["currentPodHash"] == hashed)
+    assert made < told
 
 
-class Watched:
-    """All versions of the Rollout and of the ReplicaSets of a namespace, from a version on."""
-
-    def __init__(self, api: Api, version: str) -> None:
-        self._api, self._found = api, list[Json]()
-        for kind in ("Rollout", "ReplicaSet"):
-            path = api.path(kind)
-            threading.Thread(target=self._follow, args=(path, version), daemon=True).start()
-
-    def _follow(self, path: str, version: str) -> None:
-        for event in self._api.watch(path, version, seconds=30):
-            self._found.append(event["object"])
-
-    def until(self, is_so: Callable[[Json], bool]) -> Json:
-        """Return the first version of the Rollout of which something is so."""
-
-        def found() -> Json | None:
-            mine = [one for one in self._found if one["kind"] == "Rollout"]
-            return next((one for one in mine if is_so(one)), None)
-
-        return self._api.wait_for(found, "the watch tells of it")
-
-    def versions_of(self, uid: str) -> list[int]:
-        """Return the resource versions of an object, in order."""
-        mine = [one["metadata"] for one in self._found if one["metadata"]["uid"] == uid]
-        return sorted(int(one["resourceVersion"]) for one in mine)
+def first(api: Api, kind: str, since: str, is_so: Callable[[Json], bool]) -> int:
+    """Return the first resource version, of those after one, of which something is so."""
+    for event in api.watch(api.path(kind), since, seconds=30):
+        if is_so(event["object"]):
+            return int(event["object"]["metadata"]["resourceVersion"])
+    raise AssertionError(api.dump())
 
 
 def test_an_invalid_spec_is_observed_and_makes_no_replica_set(api: Api) -> None:
