@@ -1,0 +1,83 @@
+"""The recipes of docs/coming-from.md, run as they stand there.
+
+A recipe is a folder `coming/NAME` with what one has `before` and `after`: a chart, or manifests.
+The commands are the blocks of the page whose first line is `# TITLE`; names of the page's own are
+replaced by those of the test (`prod` by its namespace), and `helm` is one of the two.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.programs import HERE, ROOT, program
+from tests.e2e.releases import Done, Release, run
+
+PAGE = ROOT / "docs" / "coming-from.md"
+RECIPES = HERE / "coming"
+
+
+class Recipe(Release):
+    """One recipe in a namespace: what is to be applied is in the folder `chart`, as on the page.
+
+    `names` are the words of the page that a command is to have others for.
+    """
+
+    def __init__(
+        self, title: str, tool: str, plane: ControlPlane, namespace: str, folder: Path
+    ) -> None:
+        super().__init__(tool, plane, namespace, folder)
+        self.title = title
+        self.names = {"prod": namespace}
+        self._write_config()
+        self._write_programs()
+        shutil.copytree(RECIPES / title / "before", folder / "chart-before")
+        shutil.copytree(RECIPES / title / "before", folder / "chart")
+
+    def use_after(self) -> None:
+        """Make the folder `chart` what the recipe makes of it."""
+        shutil.rmtree(self.folder / "chart")
+        shutil.copytree(RECIPES / self.title / "after", self.folder / "chart")
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        """Change one text in a file of the folder `chart`."""
+        path = self.folder / "chart" / file
+        text = path.read_text()
+        assert text.count(old) == 1, text
+        path.write_text(text.replace(old, new))
+
+    def run(self, title: str, check: bool = True) -> Done:
+        """Run the commands of the page that stand under a title."""
+        text = commands(title)
+        for word, other in self.names.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", other, text)
+        command = ["bash", "-euo", "pipefail", "-c", text]
+        path = f"{self.folder / 'bin'}:{os.environ.get('PATH', os.defpath)}"
+        env = self._env() | {"PATH": path}
+        return run(command, env=env, folder=self.folder, check=check)
+
+    def _write_programs(self) -> None:
+        """Write what the page calls by its name."""
+        programs = {
+            "helm": [program(self.tool)],
+            "kubectl": [program("kubernetes"), "kubectl"],
+            "postrender": [str(self._script)],
+        }
+        folder = self.folder / "bin"
+        folder.mkdir()
+        for name, command in programs.items():
+            script = folder / name
+            script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+            script.chmod(0o755)
+
+
+def commands(title: str) -> str:
+    """Return the block of the page with a title."""
+    blocks: list[str] = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    found = [block for block in blocks if block.startswith(f"# {title}\n")]
+    assert len(found) == 1, f"{len(found)} blocks of {PAGE.name} begin with `# {title}`"
+    return found[0]

@@ -1,0 +1,227 @@
+"""Coming from elsewhere: each recipe of docs/coming-from.md, with the commands that stand there.
+
+What one comes from need not run: its live state is made as it would make it, and each test says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.again import greetings, pass_grace_time, replace_pod
+from tests.e2e.api import Api
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.kubelet import content
+from tests.e2e.looks import (
+    apply_attached,
+    contents,
+    owners,
+    revision_with,
+    wait_for_phase,
+)
+from tests.e2e.losses import NothingIsLost
+from tests.e2e.pods import ROOT_CA
+from tests.e2e.recipes import Recipe
+from tests.e2e.rollouts import promote, replica_sets
+
+HELMS = ("helm3", "helm4")
+# The charts of the recipes for Helm, and what they call the ConfigMap before.
+ORIGINALS = {
+    "base-app": "app-config-1275135780",
+    "checksum": "app-config",
+    "reloader": "app-config",
+    "version": "app-config-v3",
+}
+RELOADER_VARIABLE = "STAKATER_APP_CONFIG_CONFIGMAP"
+
+
+@pytest.fixture(params=HELMS)
+def tool(request: pytest.FixtureRequest) -> str:
+    """Give the name of each Helm."""
+    return str(request.param)
+
+
+def make(title: str, tool: str, plane: ControlPlane, api: Api, folder: Path) -> Recipe:
+    """Return a recipe whose release is installed by Helm alone, as before there was postrender."""
+    recipe = Recipe(title, tool, plane, api.namespace, folder / "recipe")
+    recipe.names["app-config"] = ORIGINALS[title]
+    recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+    recipe.helm("install", "app", "./chart")
+    wait_for_phase(api, "Healthy")
+    stand_in_for(title, api)
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    return recipe
+
+
+def stand_in_for(title: str, api: Api) -> None:
+    """Do to the live objects what the program does that one comes from."""
+    if title == "base-app":
+        attach_as_the_original(api, ORIGINALS[title])
+    if title == "reloader":
+        reload_as_reloader(api)
+
+
+def reload_as_reloader(api: Api) -> None:
+    """Write what Reloader 1.4.21 writes when a ConfigMap changed, and end the canary that this is.
+
+    It updates the whole Rollout as field manager Reloader (callbacks/rolling_upgrade.go,
+    UpdateRollout), with a variable in the first container that mounts it (handler/upgrade.go,
+    updateContainerEnvVars).
+    """
+    [before] = api.names("ReplicaSet")
+    rollout = api.get("Rollout", "app")
+    sha = hashlib.sha1(b"greeting=hello").hexdigest()
+    variable = {"name": RELOADER_VARIABLE, "value": sha}
+    rollout["spec"]["template"]["spec"]["containers"][0]["env"] = [variable]
+    api.request("PUT", f"{api.path('Rollout', 'app')}?fieldManager=Reloader", rollout)
+    wait_for_phase(api, "Paused")
+    promote(api)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: before not in api.names("ReplicaSet"), "the first ReplicaSet is pruned")
+
+
+def attach_as_the_original(api: Api, name: str) -> None:
+    """Write the owner that configmap-attacher 1.0.1 writes (kubernetes/client.go, PatchConfigmap).
+
+    It replaces all others: the ReplicaSet of `status.currentPodHash`, as a controller.
+    """
+    [replica_set] = api.list("ReplicaSet")
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": replica_set["metadata"]["name"],
+        "uid": replica_set["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    api.patch("ConfigMap", name, {"metadata": {"ownerReferences": [owner]}})
+
+
+def restart_old_pods(api: Api, greeting: str = "hello") -> None:
+    """Delete the Pods that were started with a greeting, as when their node goes away."""
+    old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
+    assert old
+    for pod in old:
+        replace_pod(api, pod["metadata"]["name"])
+
+
+def config_maps(api: Api) -> list[str]:
+    """Return the names of the ConfigMaps that somebody made."""
+    return [name for name in api.names("ConfigMap") if name != ROOT_CA]
+
+
+def change(recipe: Recipe, old: str = "hello", new: str = "bye") -> None:
+    """Change the configuration in the recipe's chart."""
+    recipe.edit("values.yaml", f"greeting: {old}", f"greeting: {new}")
+
+
+def use_after(recipe: Recipe) -> None:
+    """Have the chart that the recipe makes, with another configuration and no history to keep."""
+    recipe.use_after()
+    recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+    change(recipe)
+
+
+@pytest.mark.parametrize("title", ORIGINALS)
+def test_a_chart_comes_over_in_the_middle_of_a_config_change(
+    title: str, tool: str, plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    """Old pods keep the old content through the first canary, and nothing is left of it after.
+
+    base-app: the Job's Pod ends at once (the stand-in runs only postrender); the test writes the
+    owner that its program writes.
+    """
+    recipe = make(title, tool, plane, api, tmp_path)
+    with NothingIsLost(api):
+        kept = recipe.run("keep what is live")
+        assert f"ConfigMap/{ORIGINALS[title]}: adopted, named by Pod/" in kept.stdout
+        use_after(recipe)
+        attacher = apply_attached(api, lambda: recipe.run("release"))
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        assert_owners_are_shown(recipe, api, ORIGINALS[title])
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
+        pass_grace_time(plane, api, attacher)
+    assert greetings(api) == ["bye"]
+    assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
+    assert_nothing_of_the_attacher_is_left(api)
+    recipe.helm("uninstall", "app")
+    api.wait_for(lambda: not config_maps(api), "the revisions go with the workload")
+
+
+def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
+    """Fail unless the command of the page shows both ConfigMaps, owned by who names them."""
+    old, new = (one["metadata"]["name"] for one in replica_sets(api))
+    revision = revision_with(api, greeting="bye")["metadata"]["name"]
+    found = api.get("ConfigMap", original)
+    assert owners(found) == [f"ReplicaSet/{old}", "Rollout/app"]
+    lines = {line.split()[0]: line.split()[1] for line in recipe.run("look").stdout.splitlines()}
+    assert set(lines) == {"NAME", original, revision}
+    assert set(lines[original].split(",")) == {"app", old}
+    assert set(lines[revision].split(",")) == {"app", new}
+
+
+def assert_nothing_of_the_attacher_is_left(api: Api) -> None:
+    """Fail if the chart's own attacher, outside of the namespace, is still there."""
+    for kind in ("Job", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
+        found = api.list(kind, namespace="kube-system")
+        assert not [it for it in found if api.namespace[-20:] in it["metadata"]["name"]]
+
+
+@pytest.mark.parametrize("title", ORIGINALS)
+def test_going_back_in_the_middle_of_the_first_canary(
+    title: str, tool: str, plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    recipe = make(title, tool, plane, api, tmp_path)
+    with NothingIsLost(api):
+        recipe.run("keep what is live")
+        use_after(recipe)
+        apply_attached(api, lambda: recipe.run("release"))
+        wait_for_phase(api, "Paused")
+        recipe.run("go back")
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
+    # The ReplicaSet of the canary is still in the history, at no replicas.
+    recipe.run("clean up")
+    restart_old_pods(api)
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
+    assert config_maps(api) == [ORIGINALS[title]]
+    assert not set(api.get("ConfigMap", ORIGINALS[title])["metadata"]["annotations"]) & KEEPS
+
+
+KEEPS = {
+    "helm.sh/resource-policy",
+    "argocd.argoproj.io/sync-options",
+    "argocd.argoproj.io/compare-options",
+    "kustomize.toolkit.fluxcd.io/prune",
+}
+
+
+def test_reloaders_variable_stays_until_it_is_taken_out(
+    tool: str, plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    """Helm leaves alone what it did not write; taking it out is a canary of its own."""
+    recipe = make("reloader", tool, plane, api, tmp_path)
+    with NothingIsLost(api):
+        recipe.run("keep what is live")
+        use_after(recipe)
+        apply_attached(api, lambda: recipe.run("release"))
+        wait_for_phase(api, "Paused")
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        assert RELOADER_VARIABLE in str(api.get("Rollout", "app")["spec"])
+        recipe.run("take the variable out")
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api, "bye")
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: contents(api) == ["bye", "bye"], "the new pods run")
+    template = api.get("Rollout", "app")["spec"]["template"]
+    assert RELOADER_VARIABLE not in str(template)
