@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 from tests.e2e.cluster import ControlPlane
@@ -36,12 +37,19 @@ class Recipe(Release):
         self._write_config()
         self._write_programs()
         shutil.copytree(RECIPES / title / "before", folder / "chart-before")
-        shutil.copytree(RECIPES / title / "before", folder / "chart")
+        self._use("before")
 
     def use_after(self) -> None:
         """Make the folder `chart` what the recipe makes of it."""
-        shutil.rmtree(self.folder / "chart")
-        shutil.copytree(RECIPES / self.title / "after", self.folder / "chart")
+        self._use("after")
+
+    def go_back(self) -> None:
+        """Make the folder `chart` again what it was."""
+        self._use("before")
+
+    def _use(self, state: str) -> None:
+        shutil.rmtree(self.folder / "chart", ignore_errors=True)
+        shutil.copytree(RECIPES / self.title / state, self.folder / "chart")
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Change one text in a file of the folder `chart`."""
@@ -52,7 +60,10 @@ class Recipe(Release):
 
     def run(self, title: str, check: bool = True) -> Done:
         """Run the commands of the page that stand under a title."""
-        text = commands(title)
+        return self.run_text(commands(title), check)
+
+    def run_text(self, text: str, check: bool = True) -> Done:
+        """Run commands as the page has them."""
         for word, other in self.names.items():
             text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", other, text)
         command = ["bash", "-euo", "pipefail", "-c", text]
@@ -66,6 +77,7 @@ class Recipe(Release):
             "helm": [program(self.tool)],
             "kubectl": [program("kubernetes"), "kubectl"],
             "postrender": [str(self._script)],
+            "kapp": _kapp(),
         }
         folder = self.folder / "bin"
         folder.mkdir()
@@ -73,6 +85,13 @@ class Recipe(Release):
             script = folder / name
             script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
             script.chmod(0o755)
+
+
+def _kapp() -> list[str]:
+    """Return the stand-in for kapp, or the real one where there is one."""
+    found = os.environ.get("POSTRENDER_E2E_KAPP")
+    stand_in = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.e2e.kapp"]
+    return [found] if found else stand_in
 
 
 def commands(title: str) -> str:

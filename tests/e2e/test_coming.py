@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.again import greetings, pass_grace_time, replace_pod
-from tests.e2e.api import Api
+from tests.e2e.api import Api, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
 from tests.e2e.looks import (
@@ -21,7 +21,7 @@ from tests.e2e.looks import (
     revision_with,
     wait_for_phase,
 )
-from tests.e2e.losses import NothingIsLost
+from tests.e2e.losses import NothingIsLost, wait_until_owned
 from tests.e2e.pods import ROOT_CA
 from tests.e2e.recipes import Recipe
 from tests.e2e.rollouts import promote, replica_sets
@@ -225,3 +225,160 @@ def test_reloaders_variable_stays_until_it_is_taken_out(
         api.wait_for(lambda: contents(api) == ["bye", "bye"], "the new pods run")
     template = api.get("Rollout", "app")["spec"]["template"]
     assert RELOADER_VARIABLE not in str(template)
+
+
+# Without Helm
+
+
+@pytest.fixture
+def kustomize(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
+    """Give a kustomization that has been applied twice, with two configurations."""
+    recipe = Recipe("kustomize", "helm3", plane, api.namespace, tmp_path / "recipe")
+    recipe.edit("kustomization.yaml", "hello", "hi")
+    apply_plainly(recipe)
+    wait_for_phase(api, "Healthy")
+    recipe.edit("kustomization.yaml", "hi", "hello")
+    apply_plainly(recipe)
+    wait_for_phase(api, "Paused")
+    promote(api)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    return recipe
+
+
+def apply_plainly(recipe: Recipe) -> None:
+    """Apply what kustomize makes of the recipe's folder."""
+    made = recipe.kubectl("kustomize", str(recipe.folder / "chart")).stdout
+    recipe.kubectl("apply", "-f", "-", stdin=made)
+
+
+def test_kustomizes_generated_config_maps_become_revisions(
+    kustomize: Recipe, plane: ControlPlane, api: Api
+) -> None:
+    recipe, before = kustomize, config_maps(api)
+    with NothingIsLost(api):
+        recipe.run("hand over what kustomize made")
+        recipe.use_after()
+        apply_attached(api, lambda: recipe.run("release with kustomize"))
+        wait_for_phase(api, "Paused")
+        # The same names, each with all that name it as its owners.
+        assert config_maps(api) == before
+        wait_until_owned(api)
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        recipe.edit("kustomization.yaml", "hello", "bye")
+        recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+        attacher = apply_attached(api, lambda: recipe.run("release with kustomize"))
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        pass_grace_time(plane, api, attacher)
+    assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
+
+
+def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None:
+    recipe, before = kustomize, config_maps(api)
+    with NothingIsLost(api):
+        recipe.run("hand over what kustomize made")
+        recipe.use_after()
+        apply_attached(api, lambda: recipe.run("release with kustomize"))
+        wait_for_phase(api, "Paused")
+        recipe.go_back()
+        refused = recipe.kubectl("apply", "-k", str(recipe.folder / "chart"), check=False)
+        assert "field is immutable when `immutable` is set" in refused.stderr
+        with (recipe.folder / "chart" / "kustomization.yaml").open("a") as file:
+            file.write("generatorOptions:\n  immutable: true\n")
+        apply_plainly(recipe)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
+    assert config_maps(api) == before
+    assert not KEEPS & set(config_map_with(api, "hello")["metadata"]["annotations"])
+
+
+def config_map_with(api: Api, greeting: str) -> Json:
+    """Return the one ConfigMap with a greeting."""
+    [found] = [one for one in api.list("ConfigMap") if one.get("data") == {"greeting": greeting}]
+    return found
+
+
+@pytest.fixture
+def kapp(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
+    """Give manifests that kapp has deployed twice, with two configurations."""
+    recipe = Recipe("kapp", "helm3", plane, api.namespace, tmp_path / "recipe")
+    recipe.edit("app.yaml", "greeting: hello", "greeting: hi")
+    recipe.run_text(KAPP_AS_BEFORE)
+    wait_for_phase(api, "Healthy")
+    recipe.edit("app.yaml", "greeting: hi", "greeting: hello")
+    recipe.run_text(KAPP_AS_BEFORE)
+    wait_for_phase(api, "Paused")
+    promote(api)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    assert kapp_made(api) == ["app-config-ver-1", "app-config-ver-2"]
+    return recipe
+
+
+KAPP_AS_BEFORE = (
+    "kapp deploy --app app --namespace prod --file chart/kapp.yaml --file chart/app.yaml --yes"
+)
+
+
+def kapp_made(api: Api) -> list[str]:
+    """Return the versions that kapp has made and not deleted."""
+    return [name for name in config_maps(api) if "-ver-" in name]
+
+
+def test_kapps_versions_are_kept_and_then_collected(
+    kapp: Recipe, plane: ControlPlane, api: Api
+) -> None:
+    """By a stand-in for kapp (tests/e2e/kapp.py); a real one does the same where it is given."""
+    recipe = kapp
+    with NothingIsLost(api):
+        kept = recipe.run("keep what kapp made")
+        assert "ConfigMap/app-config-ver-1: adopted" in kept.stdout
+        assert "ConfigMap/app-config-ver-2: adopted, named by Pod/" in kept.stdout
+        recipe.use_after()
+        recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
+        apply_attached(api, lambda: recipe.run("release with kapp"))
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        wait_until_owned(api)
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        # Once more: now kapp finds a revision that its new manifests lack.
+        recipe.edit("app.yaml", "greeting: bye", "greeting: ciao")
+        recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+        attacher = apply_attached(api, lambda: recipe.run("release with kapp"))
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api, "bye")
+        api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        pass_grace_time(plane, api, attacher)
+    assert greetings(api) == ["ciao"]
+    assert not kapp_made(api)
+
+
+def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
+    recipe = kapp
+    with NothingIsLost(api):
+        recipe.run("keep what kapp made")
+        recipe.use_after()
+        recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
+        apply_attached(api, lambda: recipe.run("release with kapp"))
+        wait_for_phase(api, "Paused")
+        recipe.go_back()
+        recipe.run_text(KAPP_AS_BEFORE)
+        wait_for_phase(api, "Paused")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "old content everywhere")
+        restart_old_pods(api)
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
