@@ -2,11 +2,11 @@
 
     python -m tests.e2e.kapp deploy --app app --namespace prod --file app.yaml --file - --yes
 
-It gives what is annotated `kapp.k14s.io/versioned` a name that ends in `-ver-N`, with N one more than
-the last if the data changed, labels all that it applies, keeps the last five versions, and deletes
-what else bears its label, or with `kapp.k14s.io/delete-strategy: orphan` only takes the label off
-(in kapp's source: pkg/kapp/diff/change_set_with_versioned_rs.go, clusterapply/delete_change.go). With
-POSTRENDER_E2E_KAPP set to the path of a real kapp the tests run that.
+It gives what is annotated `kapp.k14s.io/versioned` a name that ends in `-ver-N`, with N one more
+than the last if the data changed, labels all that it applies, keeps the last five versions, and
+deletes what else bears its label, or with `kapp.k14s.io/delete-strategy: orphan` only takes the
+label off (kapp's pkg/kapp/diff/change_set_with_versioned_rs.go, clusterapply/delete_change.go).
+With POSTRENDER_E2E_KAPP set to the path of a real kapp the tests run that.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _read(file: str) -> str:
 
 def _is_applied(obj: Json) -> bool:
     """Tell whether an object is for the cluster, and no configuration of kapp's."""
-    return obj["apiVersion"] != "kapp.k14s.io/v1alpha1"
+    return bool(obj["apiVersion"] != "kapp.k14s.io/v1alpha1")
 
 
 def deploy(namespace: str, label: str, objects: list[Json]) -> None:

@@ -34,7 +34,7 @@ class Recipe(Release):
         super().__init__(tool, plane, namespace, folder)
         self.title = title
         self.names = {"prod": namespace}
-        self._write_config()
+        self.write_config()
         self._write_programs()
         shutil.copytree(RECIPES / title / "before", folder / "chart-before")
         self._use("before")
@@ -57,6 +57,10 @@ class Recipe(Release):
         text = path.read_text()
         assert text.count(old) == 1, text
         path.write_text(text.replace(old, new))
+
+    def write_config(self) -> None:
+        """Write `config` for the commands that are run next."""
+        self._write_config()
 
     def run(self, title: str, check: bool = True) -> Done:
         """Run the commands of the page that stand under a title."""

@@ -6,12 +6,13 @@ What one comes from need not run: its live state is made as it would make it, an
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.again import greetings, pass_grace_time, replace_pod
-from tests.e2e.api import Api, Json
+from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
 from tests.e2e.looks import (
@@ -24,7 +25,9 @@ from tests.e2e.looks import (
 from tests.e2e.losses import NothingIsLost, wait_until_owned
 from tests.e2e.pods import ROOT_CA
 from tests.e2e.recipes import Recipe
+from tests.e2e.releases import Done
 from tests.e2e.rollouts import promote, replica_sets
+from tests.e2e.runs import parse
 
 HELMS = ("helm3", "helm4")
 # The charts of the recipes for Helm, and what they call the ConfigMap before.
@@ -328,6 +331,13 @@ KAPP_AS_BEFORE = (
 )
 
 
+def keep_with_kapp(recipe: Recipe) -> Done:
+    """Take the first step of the recipe for kapp."""
+    kept = recipe.run("keep what the cluster has")
+    recipe.run("tell kapp to keep it")
+    return kept
+
+
 def kapp_made(api: Api) -> list[str]:
     """Return the versions that kapp has made and not deleted."""
     return [name for name in config_maps(api) if "-ver-" in name]
@@ -339,7 +349,7 @@ def test_kapps_versions_are_kept_and_then_collected(
     """By a stand-in for kapp (tests/e2e/kapp.py); a real one does the same where it is given."""
     recipe = kapp
     with NothingIsLost(api):
-        kept = recipe.run("keep what kapp made")
+        kept = keep_with_kapp(recipe)
         assert "ConfigMap/app-config-ver-1: adopted" in kept.stdout
         assert "ConfigMap/app-config-ver-2: adopted, named by Pod/" in kept.stdout
         recipe.use_after()
@@ -369,7 +379,7 @@ def test_kapps_versions_are_kept_and_then_collected(
 def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
     recipe = kapp
     with NothingIsLost(api):
-        recipe.run("keep what kapp made")
+        keep_with_kapp(recipe)
         recipe.use_after()
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         apply_attached(api, lambda: recipe.run("release with kapp"))
@@ -382,3 +392,117 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+
+
+# Pulumi: what its provider for Kubernetes sends. Each resource has a field manager of its own.
+PULUMI, PULUMI_PATCH, PULUMI_CHART = (f"pulumi-kubernetes-{it}" for it in ("1a2b", "3c4d", "5e6f"))
+RANDOM_NAME = "app-config-3f9a61c2"
+
+
+def apply_with_pulumi(api: Api, obj: Json, manager: str, *, force: bool = False) -> None:
+    """Apply an object as Pulumi does (pulumi-kubernetes 4.32.0, provider/pkg/await/await.go).
+
+    force: the annotation pulumi.com/patchForce, or enablePatchForce.
+    """
+    path = api.path(obj["kind"], obj["metadata"]["name"])
+    query = f"fieldManager={manager}&force={str(force).lower()}"
+    api.request("PATCH", f"{path}?{query}", json.dumps(obj), "application/apply-patch+yaml")
+
+
+def take_patch_back(api: Api) -> None:
+    """Delete the ConfigMapPatch as Pulumi does (provider/pkg/ssa/actions.go, Relinquish)."""
+    metadata = {"name": RANDOM_NAME, "namespace": api.namespace}
+    nothing = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    apply_with_pulumi(api, nothing, PULUMI_PATCH)
+
+
+@pytest.fixture
+def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
+    """Give what a program with the component has made: a ConfigMap that its ReplicaSet owns."""
+    recipe = Recipe("pulumi", "helm3", plane, api.namespace, tmp_path / "recipe")
+    for obj in parse((recipe.folder / "chart" / "app.yaml").read_text()):
+        apply_with_pulumi(api, obj, PULUMI)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    [replica_set] = api.list("ReplicaSet")
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": replica_set["metadata"]["name"],
+        "uid": replica_set["metadata"]["uid"],
+        "controller": False,
+        "blockOwnerDeletion": False,
+    }
+    metadata = {"name": RANDOM_NAME, "ownerReferences": [owner]}
+    patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True}
+    apply_with_pulumi(api, patch, PULUMI_PATCH, force=True)
+    return recipe
+
+
+def run_program(recipe: Recipe, api: Api, *, force: bool = False) -> None:
+    """Apply what the chart of Pulumi.yaml is, through the post-renderer that it says.
+
+    What an earlier program had is left alone: its resources say `retainOnDelete`, or keep.
+    """
+    folder = recipe.folder / "chart"
+    [program] = parse((folder / "Pulumi.yaml").read_text())
+    chart = program["resources"]["app"]["properties"]
+    renderer = [chart["postRenderer"]["command"], *chart["postRenderer"]["args"]]
+    template = f"helm template {chart['name']} ./chart/{chart['chart']} --no-hooks"
+    rendered = recipe.run_text(f"{template} --namespace prod | {' '.join(renderer)}")
+    for obj in parse(rendered.stdout):
+        apply_with_pulumi(api, obj, PULUMI_CHART, force=force)
+
+
+def test_a_pulumi_component_gives_its_config_maps_over(
+    pulumi: Recipe, plane: ControlPlane, api: Api
+) -> None:
+    """Pulumi's requests are sent by the test."""
+    recipe, values = pulumi, "chart/values.yaml"
+    recipe.config["attacher"]["mode"] = "job"
+    recipe.write_config()
+    with NothingIsLost(api):
+        kept = recipe.run("keep what the cluster has")
+        assert f"ConfigMap/{RANDOM_NAME}: adopted, named by Pod/" in kept.stdout
+        recipe.use_after()
+        recipe.edit(values, "greeting: hello", "greeting: bye")
+        # The Rollout's fields are another manager's.
+        with pytest.raises(ApiError, match="conflict"):
+            run_program(recipe, api)
+        apply_attached(api, lambda: run_program(recipe, api, force=True))
+        wait_for_phase(api, "Paused")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
+        wait_until_owned(api)
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        recipe.edit(values, "greeting: bye", "greeting: ciao")
+        recipe.edit(values, "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+        # The old manager has its share in every field that was not forced yet.
+        with pytest.raises(ApiError, match="conflict with .pulumi-kubernetes-1a2b"):
+            run_program(recipe, api)
+        attacher = apply_attached(api, lambda: run_program(recipe, api, force=True))
+        wait_for_phase(api, "Paused")
+        promote(api)
+        wait_for_phase(api, "Healthy")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        pass_grace_time(plane, api, attacher)
+    assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
+
+
+@pytest.mark.usefixtures("pulumi")
+def test_a_pulumi_patch_that_made_it_immutable_cannot_be_taken_back(api: Api) -> None:
+    assert api.get("ConfigMap", RANDOM_NAME)["immutable"]
+    with pytest.raises(ApiError, match="field is immutable when `immutable` is set"):
+        take_patch_back(api)
+
+
+def test_pulumi_does_not_create_a_revision_that_is_there(pulumi: Recipe, api: Api) -> None:
+    """Without upsertExistingObjects it creates by POST, from pulumi-kubernetes 4.29.0 on."""
+    pulumi.use_after()
+    run_program(pulumi, api, force=True)
+    wait_for_phase(api, "Paused")
+    again = dict(revision_with(api, greeting="hello"))
+    again["metadata"] = {"name": again["metadata"]["name"]}
+    with pytest.raises(ApiError, match="already exists"):
+        api.create(again)
