@@ -3,7 +3,7 @@
     python -m tests.e2e.kapp deploy --app app --namespace prod --file app.yaml --file - --yes
 
 It gives what is annotated `kapp.k14s.io/versioned` a name that ends in `-ver-N`, with N one more
-than the last if the data changed, labels all that it applies, keeps the last five versions, and
+than the last if anything changed, labels all that it applies, keeps the last five versions, and
 deletes what else bears its label, or with `kapp.k14s.io/delete-strategy: orphan` only takes the
 label off (kapp's pkg/kapp/diff/change_set_with_versioned_rs.go, clusterapply/delete_change.go).
 With POSTRENDER_E2E_KAPP set to the path of a real kapp the tests run that.
@@ -26,6 +26,7 @@ from tests.e2e.runs import parse
 APP, ORPHANED = "kapp.k14s.io/app", "kapp.k14s.io/orphaned"
 ASSOCIATION = "kapp.k14s.io/association"
 VERSIONED, DELETE_STRATEGY = "kapp.k14s.io/versioned", "kapp.k14s.io/delete-strategy"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KINDS = "rollouts,configmaps,jobs,serviceaccounts,roles,rolebindings"
 VERSIONS_KEPT = 5
 
@@ -65,8 +66,12 @@ def deploy(namespace: str, label: str, objects: list[Json]) -> None:
         association = hashlib.md5(_key(obj).encode()).hexdigest()
         labels = obj["metadata"].setdefault("labels", {})
         labels |= {APP: label, ASSOCIATION: f"v1.{association}"}
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    _kubectl(namespace, "apply", "--openapi-patch=false", "-f", "-", stdin=text)
+    known = {_key(obj) for obj in existing}
+    for obj in objects:
+        # It looks for others that have a name, and not for those that it gives a version itself.
+        is_new = VERSIONED in obj["metadata"].get("annotations", {}) and _key(obj) not in known
+        verb = ["create"] if is_new else ["apply", "--openapi-patch=false"]
+        _kubectl(namespace, *verb, "-f", "-", stdin=json.dumps(obj))
     wanted = {_key(obj) for obj in [*objects, *_versions_to_keep(objects, existing)]}
     for obj in existing:
         if _key(obj) not in wanted:
@@ -78,12 +83,19 @@ def _give_version(obj: Json, objects: list[Json], existing: list[Json]) -> None:
     base = obj["metadata"]["name"]
     versions = _versions(base, existing)
     number = max(versions, default=1)
-    if versions and versions[number]["data"] != obj["data"]:
+    if versions and _compared(versions[number]) != _compared(obj):
         number += 1
     obj["metadata"]["name"] = f"{base}-ver-{number}"
     for volume in _volumes(objects):
         if volume["configMap"]["name"] == base:
             volume["configMap"]["name"] = obj["metadata"]["name"]
+
+
+def _compared(obj: Json) -> Json:
+    """Return what makes a new version: the data, and what somebody has annotated."""
+    annotations = dict(obj["metadata"]["annotations"])
+    annotations.pop(LAST_APPLIED, None)
+    return {"data": obj["data"], "annotations": annotations}
 
 
 def _volumes(objects: list[Json]) -> Iterator[Json]:

@@ -385,13 +385,17 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         apply_attached(api, lambda: recipe.run("release with kapp"))
         wait_for_phase(api, "Paused")
         recipe.go_back()
+        refused = recipe.run_text(KAPP_AS_BEFORE, check=False)
+        assert '"app-config-ver-1" already exists' in refused.stdout + refused.stderr
+        recipe.run("give kapp back what it made")
         recipe.run_text(KAPP_AS_BEFORE)
         wait_for_phase(api, "Paused")
-        api.wait_for(lambda: contents(api) == ["hello", "hello"], "old content everywhere")
         restart_old_pods(api)
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    # The last version and the one before differ in our marks.
+    assert kapp_made(api) == ["app-config-ver-1", "app-config-ver-2", "app-config-ver-3"]
 
 
 # Pulumi: what its provider for Kubernetes sends. Each resource has a field manager of its own.
@@ -479,7 +483,7 @@ def test_a_pulumi_component_gives_its_config_maps_over(
         recipe.edit(values, "greeting: bye", "greeting: ciao")
         recipe.edit(values, "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         # The old manager has its share in every field that was not forced yet.
-        with pytest.raises(ApiError, match="conflict with .pulumi-kubernetes-1a2b"):
+        with pytest.raises(ApiError, match=r"conflict with .pulumi-kubernetes-1a2b"):
             run_program(recipe, api)
         attacher = apply_attached(api, lambda: run_program(recipe, api, force=True))
         wait_for_phase(api, "Paused")
