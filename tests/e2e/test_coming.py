@@ -196,7 +196,30 @@ def test_going_back_in_the_middle_of_the_first_canary(
     restart_old_pods(api)
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     assert config_maps(api) == [ORIGINALS[title]]
+    assert not [*api.list("Role"), *api.list("RoleBinding")]
     assert not set(api.get("ConfigMap", ORIGINALS[title])["metadata"]["annotations"]) & KEEPS
+
+
+def test_a_rollback_to_before_the_first_revisions(
+    tool: str, plane: ControlPlane, api: Api, tmp_path: Path
+) -> None:
+    recipe = make("version", tool, plane, api, tmp_path)
+    with NothingIsLost(api):
+        recipe.run("keep what is live")
+        use_after(recipe)
+        apply_attached(api, lambda: recipe.run("release"))
+        wait_for_phase(api, "Paused")
+        done = recipe.helm("rollback", "app", "1", check=False)
+        if tool == "helm3":
+            assert 'no ConfigMap with the name "app-config-v3" found' in done.stderr
+            # Helm now takes the old manifests for the live ones, and would change nothing.
+            recipe.run("release")
+            recipe.run("go back")
+        else:
+            assert done.returncode == 0, done.stderr
+        wait_for_phase(api, "Healthy")
+        restart_old_pods(api)
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
 
 
 KEEPS = {
