@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
 from tests.e2e.cluster import ControlPlane
+from tests.e2e.kubelet import content
 from tests.e2e.looks import UNUSED, age_marks, named_by, owners, revisions
 from tests.e2e.programs import ROOT
 from tests.e2e.releases import Done, run
@@ -188,6 +189,14 @@ def replace_pod(api: Api, name: str) -> None:
         return found is None or found["metadata"]["uid"] != uid
 
     api.wait_for(is_gone, f"Pod/{name} is gone")
+
+
+def restart_pods_with(api: Api, greeting: str) -> None:
+    """Delete the Pods that were started with a greeting, as when their node goes away."""
+    old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
+    assert old
+    for pod in old:
+        replace_pod(api, pod["metadata"]["name"])
 
 
 def define_widgets(plane: ControlPlane) -> None:

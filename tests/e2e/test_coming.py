@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.again import greetings, pass_grace_time, replace_pod
+from tests.e2e.again import greetings, pass_grace_time, restart_pods_with
 from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.kubelet import content
 from tests.e2e.looks import (
     apply_attached,
     contents,
@@ -66,6 +65,19 @@ def stand_in_for(title: str, api: Api) -> None:
         reload_as_reloader(api)
 
 
+def owner(api: Api, *, controls: bool) -> Json:
+    """Return the only ReplicaSet as an owner, with or without the fields of a controller."""
+    [replica_set] = api.list("ReplicaSet")
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": replica_set["metadata"]["name"],
+        "uid": replica_set["metadata"]["uid"],
+        "controller": controls,
+        "blockOwnerDeletion": controls,
+    }
+
+
 def reload_as_reloader(api: Api) -> None:
     """Write what Reloader 1.4.21 writes when a ConfigMap changed, and end the canary that this is.
 
@@ -90,24 +102,7 @@ def attach_as_the_original(api: Api, name: str) -> None:
 
     It replaces all others: the ReplicaSet of `status.currentPodHash`, as a controller.
     """
-    [replica_set] = api.list("ReplicaSet")
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": replica_set["metadata"]["name"],
-        "uid": replica_set["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    api.patch("ConfigMap", name, {"metadata": {"ownerReferences": [owner]}})
-
-
-def restart_old_pods(api: Api, greeting: str = "hello") -> None:
-    """Delete the Pods that were started with a greeting, as when their node goes away."""
-    old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
-    assert old
-    for pod in old:
-        replace_pod(api, pod["metadata"]["name"])
+    api.patch("ConfigMap", name, {"metadata": {"ownerReferences": [owner(api, controls=True)]}})
 
 
 def config_maps(api: Api) -> list[str]:
@@ -143,7 +138,7 @@ def test_a_chart_comes_over_in_the_middle_of_a_config_change(
         use_after(recipe)
         attacher = apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         assert_owners_are_shown(recipe, api, ORIGINALS[title])
         promote(api)
@@ -189,11 +184,11 @@ def test_going_back_in_the_middle_of_the_first_canary(
         recipe.run("go back")
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     # The ReplicaSet of the canary is still in the history, at no replicas.
     recipe.run("clean up")
-    restart_old_pods(api)
+    restart_pods_with(api, "hello")
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     assert config_maps(api) == [ORIGINALS[title]]
     assert not [*api.list("Role"), *api.list("RoleBinding")]
@@ -218,7 +213,7 @@ def test_a_rollback_to_before_the_first_revisions(
         else:
             assert done.returncode == 0, done.stderr
         wait_for_phase(api, "Healthy")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
 
 
@@ -245,7 +240,7 @@ def test_reloaders_variable_stays_until_it_is_taken_out(
         assert RELOADER_VARIABLE in str(api.get("Rollout", "app")["spec"])
         recipe.run("take the variable out")
         wait_for_phase(api, "Paused")
-        restart_old_pods(api, "bye")
+        restart_pods_with(api, "bye")
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["bye", "bye"], "the new pods run")
@@ -296,7 +291,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = apply_attached(api, lambda: recipe.run("release with kustomize"))
         wait_for_phase(api, "Paused")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         promote(api)
         wait_for_phase(api, "Healthy")
@@ -320,7 +315,7 @@ def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None
         apply_plainly(recipe)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     assert config_maps(api) == before
     assert not KEEPS & set(config_map_with(api, "hello")["metadata"]["annotations"])
@@ -379,7 +374,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         apply_attached(api, lambda: recipe.run("release with kapp"))
         wait_for_phase(api, "Paused")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         wait_until_owned(api)
         promote(api)
@@ -389,7 +384,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = apply_attached(api, lambda: recipe.run("release with kapp"))
         wait_for_phase(api, "Paused")
-        restart_old_pods(api, "bye")
+        restart_pods_with(api, "bye")
         api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
         promote(api)
         wait_for_phase(api, "Healthy")
@@ -413,7 +408,7 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         recipe.run("give kapp back what it made")
         recipe.run_text(KAPP_AS_BEFORE)
         wait_for_phase(api, "Paused")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
@@ -451,16 +446,7 @@ def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
         apply_with_pulumi(api, obj, PULUMI)
     wait_for_phase(api, "Healthy")
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-    [replica_set] = api.list("ReplicaSet")
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": replica_set["metadata"]["name"],
-        "uid": replica_set["metadata"]["uid"],
-        "controller": False,
-        "blockOwnerDeletion": False,
-    }
-    metadata = {"name": RANDOM_NAME, "ownerReferences": [owner]}
+    metadata = {"name": RANDOM_NAME, "ownerReferences": [owner(api, controls=False)]}
     patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": True}
     apply_with_pulumi(api, patch, PULUMI_PATCH, force=True)
     return recipe
@@ -498,7 +484,7 @@ def test_a_pulumi_component_gives_its_config_maps_over(
             run_program(recipe, api)
         apply_attached(api, lambda: run_program(recipe, api, force=True))
         wait_for_phase(api, "Paused")
-        restart_old_pods(api)
+        restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         wait_until_owned(api)
         promote(api)

@@ -7,10 +7,9 @@ import re
 
 import pytest
 
-from tests.e2e.again import adopt, pass_grace_time, replace_pod
+from tests.e2e.again import adopt, pass_grace_time, restart_pods_with
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.kubelet import content
 from tests.e2e.looks import apply_attached, contents, named_by, wait_for_phase
 from tests.e2e.losses import NothingIsLost, wait_until_owned
 from tests.e2e.programs import ROOT
@@ -67,14 +66,6 @@ class Flux:
         marks = {**live["metadata"].get("annotations", {})} if live else {}
         if live and marks.get("kustomize.toolkit.fluxcd.io/prune") != "disabled":
             self._api.delete(kind, name)
-
-
-def restart_pods_with(api: Api, greeting: str) -> None:
-    """Delete the Pods that were started with a greeting, as when their node goes away."""
-    old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
-    assert old
-    for pod in old:
-        replace_pod(api, pod["metadata"]["name"])
 
 
 def test_flux_applies_what_ci_has_rendered(
