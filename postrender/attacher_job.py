@@ -18,7 +18,6 @@ from postrender.paths import Data
 from postrender.planning.revised import keep_annotations
 from postrender.revision import (
     HASH_LENGTH,
-    HELM_FILENAME_ANNOTATION,
     canonical_json,
     encode_hash,
 )
@@ -26,9 +25,6 @@ from postrender.settings import AttacherSettings
 from postrender.stream import has_content
 
 HOOK, JOB = "hook", "job"
-
-# The file that Helm 4 says these objects are from; it would make one up for each of them.
-FILE = "postrender/attacher.yaml"
 
 MAX_NAME_LENGTH = 63
 # One argument of more than 128 KiB cannot be executed on Linux.
@@ -146,15 +142,6 @@ def attacher_objects(
         },
         *(_job(attach_set, wave, mode, settings, account) for wave in waves),
     ]
-
-
-def with_file(data: Mapping[str, Data]) -> dict[str, Data]:
-    """Return an attacher object with the annotation from which Helm 4 makes `# Source: …`.
-
-    Helm takes it away again; it is for streams that have it. No name depends on it.
-    """
-    annotation = {"annotations": {HELM_FILENAME_ANNOTATION: FILE}}
-    return {**data, "metadata": merge_patch(data["metadata"], annotation)}
 
 
 def _labels(attach_set: AttachSet) -> dict[str, Data]:

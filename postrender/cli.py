@@ -463,7 +463,7 @@ def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
 
         finding = find_size(plan, output)
         if finding:
-            report_finding(finding, settings.log_file)
+            report_finding(finding, settings.log_file, is_failure=False)
 
 
 def _write(parts: Iterable[str]) -> None:

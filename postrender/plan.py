@@ -7,39 +7,37 @@ names, dependencies first; the edits of every object; the attacher's objects; wh
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.attacher_job import (
     HOOK,
     AttachSet,
-    attacher_objects,
     decide_mode,
     default_image,
-    with_file,
 )
 from postrender.auto_mount import Mount, check_mounts, find_mounts
 from postrender.editing.edits import Edit, SetScalar
 from postrender.errors import Finding, Place, UserError
 from postrender.history import NO_HISTORY, History
 from postrender.inventory import Inventory
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, Item, ItemKey
+from postrender.items import BASE_NAME_ANNOTATION, Item, ItemKey
 from postrender.leftovers import Renamed, find_leftovers
 from postrender.objects import GroupKind
-from postrender.orchestrators import is_orchestrators, with_current_names
-from postrender.paths import Data, value_at
+from postrender.orchestrators import with_current_names
+from postrender.paths import Data
+from postrender.planning.appended import carried_objects, new_attachers
 from postrender.planning.attach_sets import Sets, find_sets
 from postrender.planning.carry import find_carried, find_hidden
-from postrender.planning.choices import LAST_TIME, Choices, find_named
+from postrender.planning.choices import Choices, find_named
 from postrender.planning.decide import decide
 from postrender.planning.duplicates import find_duplicates
 from postrender.planning.lineage import find_lineages
 from postrender.planning.links import Link, by_source, by_target, find_links
 from postrender.planning.naming import name_revisions
 from postrender.planning.resolve import CLUSTER_SCOPED, new_resolver
-from postrender.planning.revised import carried_object, revision_edits
+from postrender.planning.revised import revision_edits
 from postrender.planning.workloads import source_edits
-from postrender.revision import HELM_FILENAME_ANNOTATION
 from postrender.settings import NOTHING, RENAME, Settings
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
@@ -82,14 +80,14 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     for key in copies & replaced:
         del edits[key]  # the original stays, and its revision is in the stream already
     mode = decide_mode(inventory, settings.attacher)
-    attachers, stale = _attachers(choices, sets, mode[0])
+    attachers, stale = new_attachers(choices, sets, mode[0])
     return Plan(
         inventory,
         choices,
         {key: value for key, value in edits.items() if value},
         copies - replaced,
         repeated | (replaced - copies) | stale,
-        (*_carried_objects(choices, sets), *attachers),
+        (*carried_objects(choices, sets), *attachers),
         mode,
         sets.sets,
         (*findings, *_attacher_findings(choices, sets, mode[0]), *_leftovers(choices, edits)),
@@ -183,64 +181,6 @@ def _identity(choices: Choices, item: Item, name: str) -> tuple[GroupKind, str |
     """Return what an object is known by if it bears a name."""
     namespace = choices.resolver.group_of(item.identity.namespace)
     return item.identity.group_kind, namespace, name
-
-
-def _carried_objects(choices: Choices, sets: Sets) -> Iterator[dict[str, Data]]:
-    """Yield the objects that are carried along from earlier outputs."""
-    for carried, set_name in zip(choices.carried, sets.carried_names, strict=True):
-        if carried.is_emitted:
-            yield carried_object(
-                carried.past,
-                set_name,
-                is_attached=choices.settings.attacher.is_enabled,
-                is_last_time=carried.what == LAST_TIME,
-            )
-
-
-def _attachers(
-    choices: Choices, sets: Sets, mode: str
-) -> tuple[tuple[dict[str, Data], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects that are not there yet, and old ones that they replace."""
-    settings = choices.settings
-    if not settings.attacher.is_enabled:
-        return (), frozenset()
-    names = {(attach_set.namespace, attach_set.name) for attach_set in sets.sets}
-    there = [
-        item
-        for item in choices.inventory.items
-        if item.is_attacher and (item.identity.namespace, item.labels[MANAGED_LABEL]) in names
-    ]
-    by_name: dict[tuple[str, str | None, str], list[Item]] = defaultdict(list)
-    for item in there:
-        by_name[item.identity[1:]].append(item)
-    is_of_helm_4 = any(
-        HELM_FILENAME_ANNOTATION in item.annotations for item in choices.inventory.items
-    )
-    appended, kept = [], set()
-    for attach_set in sets.sets:
-        for data in attacher_objects(attach_set, mode, settings.attacher, settings.revisable):
-            name = str(value_at(data, ("metadata", "name")))
-            bearers = by_name.get((str(data["kind"]), attach_set.namespace, name), [])
-            same = [item for item in bearers if _plain(item) == data]
-            kept |= {item.key for item in same[:1]}
-            if not same:
-                appended.append(with_file(data) if is_of_helm_4 else data)
-    return tuple(appended), frozenset(item.key for item in there if item.key not in kept)
-
-
-def _plain(item: Item) -> dict[str, Data]:
-    """Return an attacher object of the stream without the annotations that tools add."""
-    data = dict(item.content or {})
-    metadata = data.get("metadata")
-    annotations = {
-        name: value
-        for name, value in item.annotations.items()
-        if name != HELM_FILENAME_ANNOTATION and not is_orchestrators(name)
-    }
-    if isinstance(metadata, dict) and annotations != item.annotations:
-        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
-        data["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata
-    return data
 
 
 def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]:

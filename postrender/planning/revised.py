@@ -20,7 +20,7 @@ from postrender.items import (
     Item,
 )
 from postrender.objects import strings_at
-from postrender.orchestrators import outdated_annotations
+from postrender.orchestrators import is_orchestrators, outdated_annotations
 from postrender.paths import Data, Path, mapping_at
 from postrender.planning.decide import Decision
 from postrender.revision import HELM_FILENAME_ANNOTATION
@@ -112,8 +112,11 @@ def carried_object(
     """
     data = dict(past.content)
     metadata = dict(mapping_at(data, ("metadata",)))
-    annotations = strings_at(data, "annotations")
-    annotations.pop(HELM_FILENAME_ANNOTATION, None)
+    annotations = {
+        key: value
+        for key, value in strings_at(data, "annotations").items()
+        if key != HELM_FILENAME_ANNOTATION and not is_orchestrators(key)
+    }
     if not past.is_original:
         # helm-diff takes one object of a base name: the current one.
         annotations.pop(PAIRING_ANNOTATION, None)
