@@ -29,7 +29,7 @@ def pytest_terminal_summary(
     """Say that they were passed over."""
     if _concerned(config) and not present():
         terminalreporter.write_line(
-            "end-to-end tests skipped: `make e2e` builds what they run (Go, 15 minutes)"
+            "end-to-end tests skipped: `make e2e` builds what they run (Go, 20 minutes)"
         )
 
 

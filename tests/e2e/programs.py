@@ -20,10 +20,22 @@ def present() -> bool:
 
 
 def program(name: str) -> str:
-    """Return the path of `kubernetes`, `rollouts-controller`, `kustomize`, `helm3` or `helm4`."""
+    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `kustomize`,
+    `helm3` or `helm4`.
+    """
     return str(folder() / "bin" / name)
 
 
 def definitions() -> list[Path]:
     """Return the files with Argo Rollouts' custom resource definitions."""
     return sorted((folder() / "crds").glob("*.yaml"))
+
+
+def argocd_manifests(name: str) -> list[Path]:
+    """Return files of Argo CD's own: its `crds`, the `config` of a fresh installation."""
+    return sorted((folder() / "argocd" / name).glob("*.yaml"))
+
+
+def argocd_repo_server() -> Path:
+    """Return the file with the Deployment of Argo CD's repo-server, as it is installed."""
+    return folder() / "argocd" / "argocd-repo-server-deployment.yaml"
