@@ -19,7 +19,7 @@ help:
 	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
 	@echo 'make demo    render the example and show what changed'
 	@echo 'make test    run the tests'
-	@echo 'make e2e     build a real control plane (15 minutes the first time) and test against it'
+	@echo 'make e2e     build a real control plane (20 minutes the first time) and test against it'
 	@echo 'make lint    check style and format (ruff)'
 	@echo 'make format  mend style and format where ruff can'
 	@echo 'make types   check types (mypy)'
@@ -60,7 +60,7 @@ demo: $(READY)
 test: $(READY)
 	@$(RUN) pytest -n 4 --dist worksteal
 
-# A real Kubernetes, Argo Rollouts and both Helms, built from the Go module proxy. Needs Go.
+# A real Kubernetes, Argo Rollouts, Argo CD and both Helms, built from the Go module proxy. Needs Go.
 e2e: $(READY)
 	@tests/e2e/controlplane/build $(CACHE)/e2e
 	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 --dist worksteal tests/e2e
@@ -68,7 +68,7 @@ e2e: $(READY)
 lint: $(READY)
 	@$(RUN) ruff check --quiet
 	@$(RUN) ruff format --quiet --check
-	@test ! -x $(VENV)/bin/hadolint || $(VENV)/bin/hadolint Dockerfile
+	@test ! -x $(VENV)/bin/hadolint || $(VENV)/bin/hadolint Dockerfile examples/argocd/Dockerfile
 
 format: $(READY)
 	@$(RUN) ruff check --quiet --fix

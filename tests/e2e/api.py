@@ -38,7 +38,9 @@ def _resources() -> Iterator[tuple[str, Resource]]:
         "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
         "batch/v1": "Job CronJob",
         "rbac.authorization.k8s.io/v1": "Role RoleBinding",
-        "argoproj.io/v1alpha1": "Rollout Experiment AnalysisTemplate AnalysisRun",
+        "argoproj.io/v1alpha1": (
+            "Rollout Experiment AnalysisTemplate AnalysisRun Application ApplicationSet AppProject"
+        ),
     }
     for version, kinds in served.items():
         for kind in kinds.split():

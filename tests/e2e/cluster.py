@@ -6,21 +6,15 @@ Nothing but processes: no container, no node. Each ends by its own process id.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from tests.e2e.api import UNREACHABLE, Api, ApiError
+from tests.e2e.api import Api
+from tests.e2e.processes import Processes, free_ports
 from tests.e2e.programs import definitions, program
-
-START_SECONDS = 90
 
 
 class ControlPlane(NamedTuple):
@@ -60,17 +54,12 @@ def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "defau
     return json.dumps(config, indent=2)
 
 
-class StartError(Exception):
-    """A part of the control plane did not start; the message ends with its log."""
-
-
 class Cluster:
     """Starts a control plane in a folder, as a context manager; `plane` says how to reach it."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._ports = _free_ports(5)
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = free_ports(5)
+        self._processes = Processes(folder)
         url = f"https://127.0.0.1:{self._ports[0]}"
         self.plane = ControlPlane(url, secrets.token_hex(16), folder)
 
@@ -92,34 +81,35 @@ class Cluster:
 
     def stop(self) -> None:
         """End every process, those that write first; the logs stay, the data (100 MB) does not."""
-        for name in reversed(list(self._running)):
-            self._end(name)
+        self._processes.stop()
         shutil.rmtree(self.plane.folder / "etcd", ignore_errors=True)
 
     def stop_api(self) -> None:
         """End the API server alone, as if it crashed; what it stored stays in etcd."""
-        self._end("apiserver")
+        self._processes.end("apiserver")
 
     def start_api(self) -> None:
         """Start the API server (again), at the same address; return when it is ready."""
-        self._start("apiserver", [program("kubernetes"), "apiserver", *self._apiserver_flags()])
-        self._wait("apiserver", self._is_ready)
+        self._processes.start(
+            "apiserver", [program("kubernetes"), "apiserver", *self._apiserver_flags()]
+        )
+        self._processes.wait("apiserver", self._is_ready)
 
     def _start_all(self) -> None:
         plane = self.plane
         (plane.folder / "tokens.csv").write_text(f"{plane.token},admin,admin,system:masters\n")
         plane.kubeconfig.write_text(kubeconfig(plane.url, plane.token, plane.ca))
-        self._start("etcd", [program("kubernetes"), "etcd", *self._etcd_flags()])
+        self._processes.start("etcd", [program("kubernetes"), "etcd", *self._etcd_flags()])
         self.start_api()
         # Before the controller manager, whose garbage collector looks for new kinds only twice a
         # minute.
         self._define_kinds()
         manager = [program("kubernetes"), "controller-manager", *self._manager_flags()]
-        self._start("controller-manager", manager)
+        self._processes.start("controller-manager", manager)
         self._prepare_rollouts()
         rollouts = [program("rollouts-controller"), *self._rollouts_flags()]
-        self._start("rollouts-controller", rollouts, {"POD_NAMESPACE": "argo-rollouts"})
-        self._wait("controller-manager", self._has_service_accounts)
+        self._processes.start("rollouts-controller", rollouts, {"POD_NAMESPACE": "argo-rollouts"})
+        self._processes.wait("controller-manager", self._has_service_accounts)
 
     def _etcd_flags(self) -> list[str]:
         client, peer = (f"http://127.0.0.1:{port}" for port in self._ports[1:3])
@@ -199,7 +189,7 @@ class Cluster:
             found = api.request("GET", "/apis/argoproj.io/v1alpha1")["resources"]
             return len({one["name"].split("/")[0] for one in found}) >= wanted
 
-        self._wait("apiserver", served)
+        self._processes.wait("apiserver", served)
 
     def _prepare_rollouts(self) -> None:
         """Make what Argo Rollouts expects to find in its namespace."""
@@ -214,59 +204,3 @@ class Cluster:
     def _has_service_accounts(self) -> bool:
         """Tell whether the controllers work: this object is one of theirs."""
         return self.plane.api().find("ServiceAccount", "default", "default") is not None
-
-    def _start(self, name: str, command: Sequence[str], env: Mapping[str, str] = {}) -> None:
-        with self._log(name).open("ab") as log:
-            # A session of its own: Ctrl-C at the terminal is for the tests, which then end it.
-            self._running[name] = subprocess.Popen(
-                [*_follow_to_death(), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.plane.folder,
-                env={**os.environ, **env},
-                start_new_session=True,
-            )
-
-    def _wait(self, name: str, ready: Callable[[], bool]) -> None:
-        """Wait until a part is ready; if it ends before that, or takes long, show its log."""
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            for part, process in self._running.items():
-                if process.poll() is not None:
-                    raise StartError(f"{part} ended with {process.returncode}\n{self._tail(part)}")
-            try:
-                if ready():
-                    return
-            except (ApiError, *UNREACHABLE):
-                pass
-            if time.monotonic() > deadline:
-                raise StartError(f"{name} is not ready after {START_SECONDS} s\n{self._tail(name)}")
-            time.sleep(0.05)
-
-    def _end(self, name: str) -> None:
-        process = self._running.pop(name)
-        process.kill()
-        process.wait()
-
-    def _log(self, name: str) -> Path:
-        return self.plane.folder / f"{name}.log"
-
-    def _tail(self, name: str) -> str:
-        lines = self._log(name).read_text(errors="replace").splitlines()
-        return "\n".join([f"{self._log(name)}:", *lines[-20:]])
-
-
-def _follow_to_death() -> list[str]:
-    """Return the words before a command that end it with us, should we be killed (on Linux)."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on: all taken at once, so that they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

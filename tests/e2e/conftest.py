@@ -9,12 +9,14 @@ import pytest
 
 from tests.e2e import absent
 from tests.e2e.api import Api
+from tests.e2e.applications import Application
+from tests.e2e.argocd import ArgoCd
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.programs import present
 from tests.e2e.releases import Release
-from tests.e2e.shared import control_plane
+from tests.e2e.shared import argo_cd, control_plane
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -24,15 +26,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def plane(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
-    """Give the control plane that all tests of the run share, with its stand-in for a kubelet."""
-    _skip_if_absent()
+def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of what all tests of the run share."""
     base = tmp_path_factory.getbasetemp()
     # With xdist each worker has a folder of its own in that of the run.
-    shared = base.parent if hasattr(request.config, "workerinput") else base
-    with control_plane(shared / "e2e") as found:
+    return (base.parent if hasattr(request.config, "workerinput") else base) / "e2e"
+
+
+@pytest.fixture(scope="session")
+def plane(run_folder: Path) -> Iterator[ControlPlane]:
+    """Give the control plane that all tests of the run share, with its stand-in for a kubelet."""
+    _skip_if_absent()
+    with control_plane(run_folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def argocd(plane: ControlPlane) -> Iterator[ArgoCd]:
+    """Give the Argo CD that all tests of the run share; it starts with the first that asks."""
+    with argo_cd(plane) as found:
         yield found
 
 
@@ -86,3 +98,20 @@ def helm(release: Release) -> Release:
 def manifests(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
     """Give the chart for `apply`, in tests that need no release: Helm 3 renders it."""
     return Release("helm3", plane, namespace, tmp_path / "release")
+
+
+@pytest.fixture
+def application(
+    argocd: ArgoCd, plane: ControlPlane, api: Api, tmp_path: Path
+) -> Iterator[Application]:
+    """Give an Application for the test's namespace, not created yet; delete it afterwards."""
+    one = Application(argocd, plane, api, tmp_path / "repository")
+    yield one
+    one.forget()
+
+
+@pytest.fixture
+def shop(application: Application) -> Application:
+    """Give an Application that was synced once, with greeting `old`, healthy and attached."""
+    application.install()
+    return application

@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import sys
 from collections.abc import Sequence
 
 from tests.e2e.api import Api
 from tests.e2e.attachers import COMMAND, DELAY, HOLD, SERVER
+
+# Runs attach with other arguments than the rendered ones: a minute is the least that render takes.
+SOONER = """
+import os, re, sys
+render_id, *args = sys.argv[1:]
+args = [re.sub("^[0-9]+s$", "3s", word) for word in args]
+if render_id:
+    args = [re.sub("@[0-9a-f]{10}=", f"@{render_id}=", word) for word in args]
+os.execv(sys.executable, [sys.executable, "-m", "postrender", *args])
+"""
 
 
 def make_namespace(api: Api, title: str) -> str:
@@ -45,6 +56,16 @@ def reach_server_by(api: Api, url: str) -> None:
 def replace_attachers(api: Api, command: Sequence[str]) -> None:
     """Run this, followed by the attacher's arguments, in place of postrender."""
     _annotate(api, COMMAND, json.dumps(list(command)))
+
+
+def hurry_attachers(api: Api, render_id: str = "") -> None:
+    """Let the attachers wait for three seconds only, if need be for another render id."""
+    replace_attachers(api, [sys.executable, "-c", SOONER, render_id])
+
+
+def restore_attachers(api: Api) -> None:
+    """Run postrender again."""
+    _annotate(api, COMMAND, None)
 
 
 def _annotate(api: Api, name: str, value: str | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tests.e2e.looks import (
     revisions,
     wait_for_attachers,
 )
-from tests.e2e.namespaces import replace_attachers
+from tests.e2e.namespaces import hurry_attachers
 from tests.e2e.releases import Release
 from tests.e2e.runs import Run, Runner, arguments_of, create_all, events_on, parse
 
@@ -28,12 +27,6 @@ Render = Callable[..., list[Json]]
 
 BYE = {"configMaps": {"app-config": {"greeting": "bye"}}}
 DEPLOYMENT = {"name": "app", "kind": "Deployment", "volume": ["app-config"]}
-# Runs attach with another deadline than the rendered one, of which a minute is the least.
-SOONER = """
-import os, sys
-args = [word.replace("90s", "3s") for word in sys.argv[1:]]
-os.execv(sys.executable, [sys.executable, "-m", "postrender", *args])
-"""
 
 
 @pytest.fixture
@@ -205,7 +198,7 @@ def test_kubectl_describe_shows_the_failure(
 def test_the_rendered_job_fails_only_where_that_is_asked_for(
     manifests: Release, api: Api, plane: ControlPlane, required: bool, phase: str
 ) -> None:
-    replace_attachers(api, [sys.executable, "-c", SOONER])
+    hurry_attachers(api)
     manifests.config["attacher"]["required"] = required
     manifests.apply({"steps": [{"setWeight": 150}]})
     [pod] = wait_for_attachers(api, phase)

@@ -1,0 +1,206 @@
+"""Argo CD for a test run: its real processes, and our plugin as examples/argocd has it.
+
+On the run's control plane, in namespace argocd, as its administrator. What a sidecar's image would
+bring is in a folder on PATH: postrender, Helm, and a Python that has both.
+"""
+
+from __future__ import annotations
+
+import http.client
+import shlex
+import socket
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from tests.e2e.cluster import ControlPlane, kubeconfig
+from tests.e2e.processes import Processes, free_ports
+from tests.e2e.programs import ROOT, argocd_manifests, program
+
+NAMESPACE = "argocd"
+EXAMPLES = ROOT / "examples" / "argocd"
+PLUGIN = "postrender"
+# The same plugin without the one word, to show what it is for.
+CARELESS_PLUGIN = "postrender-without-pipefail"
+# A file in an Application's folder: helm prints so many bytes of the manifests, then it breaks off.
+CUT = "helm-breaks-off-after"
+# Namespaces besides argocd in which Applications may be.
+APPLICATION_NAMESPACES = "*-apps"
+
+
+class ArgoCd(NamedTuple):
+    """A running Argo CD: plain data, the same anywhere.
+
+    Its logs are in the folder, its plugins listen in the folder `sockets`.
+    """
+
+    folder: Path
+    sockets: Path
+
+
+class ArgoCdServer:
+    """Starts Argo CD in a folder, as a context manager."""
+
+    def __init__(self, folder: Path, plane: ControlPlane) -> None:
+        self._folder, self._plane = folder, plane
+        self._api = plane.api(NAMESPACE)
+        self._processes = Processes(folder)
+        # The path of a Unix socket must not be longer than 108 bytes.
+        self._sockets = tempfile.TemporaryDirectory(prefix="postrender-cmp-")
+        self.argocd = ArgoCd(folder, Path(self._sockets.name))
+
+    def __enter__(self) -> ArgoCdServer:
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End every process; the logs stay."""
+        self._processes.stop()
+        self._sockets.cleanup()
+
+    def _start_all(self) -> None:
+        self._prepare_cluster()
+        self._prepare_folder()
+        ports = free_ports(7)
+        redis, repo, *others = (f"127.0.0.1:{port}" for port in ports)
+        self._start("redis", redis)
+        for plugin, folder in self._plugins().items():
+            self._start("cmp-server", "--config-dir-path", str(folder), name=plugin)
+            self._processes.wait(plugin, (self.argocd.sockets / f"{plugin}.sock").exists)
+        self._start(
+            "repo-server",
+            *("--address=127.0.0.1", f"--port={ports[1]}", "--disable-tls", f"--redis={redis}"),
+            *("--metrics-address=127.0.0.1", f"--metrics-port={ports[2]}"),
+        )
+        for name, port in (("redis", ports[0]), ("repo-server", ports[1])):
+            self._processes.wait(name, partial(_listens, port))
+        cluster = f"--kubeconfig={self._folder / 'kubeconfig'}"
+        self._start(
+            "application-controller",
+            *(cluster, f"--namespace={NAMESPACE}", f"--metrics-port={ports[3]}"),
+            *(f"--repo-server={repo}", "--repo-server-plaintext", f"--redis={redis}"),
+            f"--application-namespaces={APPLICATION_NAMESPACES}",
+            # Usually every two minutes; what is deleted under it Argo CD may notice only then.
+            *("--app-resync=5", "--app-resync-jitter=0"),
+        )
+        self._start(
+            "applicationset-controller",
+            *(cluster, f"--namespace={NAMESPACE}", f"--metrics-addr={others[2]}"),
+            *(f"--probe-addr={others[3]}", f"--webhook-addr={others[4]}"),
+            *(f"--argocd-repo-server={repo}", "--repo-server-plaintext"),
+        )
+        self._processes.wait("application-controller", lambda: _is_healthy(ports[3]))
+
+    def _start(self, part: str, *arguments: str, name: str = "") -> None:
+        command = [program("argocd"), part, *arguments]
+        self._processes.start(name or part, command, self._environment())
+
+    def _environment(self) -> dict[str, str]:
+        folder = self._folder
+        bin_folder = folder / "bin"
+        return {
+            "ARGOCD_FAKE_IN_CLUSTER": "true",
+            "ARGOCD_GPG_ENABLED": "false",
+            "ARGOCD_PLUGINSOCKFILEPATH": str(self.argocd.sockets),
+            "ARGOCD_SSH_DATA_PATH": str(folder / "ssh"),
+            "ARGOCD_TLS_DATA_PATH": str(folder / "tls"),
+            "ARGOCD_GNUPGHOME": str(folder / "gnupg"),
+            "KUBECONFIG": str(folder / "kubeconfig"),
+            "PATH": f"{bin_folder}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),
+            "POSTRENDER_ATTACHER_IMAGE": "postrender:e2e",
+        }
+
+    def _plugins(self) -> dict[str, Path]:
+        """Return the folder of each plugin's plugin.yaml."""
+        careless = self._folder / "careless"
+        careless.mkdir()
+        text = (EXAMPLES / "plugin.yaml").read_text("utf-8")
+        text = text.replace(f"name: {PLUGIN}\n", f"name: {CARELESS_PLUGIN}\n")
+        text = text.replace("[postrender-argocd,", "[postrender-argocd-careless,")
+        (careless / "plugin.yaml").write_text(text, "utf-8")
+        return {PLUGIN: EXAMPLES, CARELESS_PLUGIN: careless}
+
+    def _prepare_folder(self) -> None:
+        for name in ("ssh", "tls", "gnupg", "home", "tmp", "bin"):
+            (self._folder / name).mkdir()
+        plane = self._plane
+        access = kubeconfig(plane.url, plane.token, plane.ca, NAMESPACE)
+        (self._folder / "kubeconfig").write_text(access)
+        python = shlex.quote(sys.executable)
+        script = EXAMPLES / "postrender-argocd"
+        (self._folder / "bin" / script.name).symlink_to(script)
+        # All the same but for the one word.
+        lines = script.read_text("utf-8").replace("set -euo pipefail", "set -eu").splitlines()
+        self._write(f"{script.name}-careless", *lines, shell="bash")
+        self._write("python", f'exec {python} "$@"')
+        self._write(
+            "postrender",
+            f'PYTHONPATH={shlex.quote(str(ROOT))} exec {python} -m postrender "$@"',
+        )
+        helm = shlex.quote(program("helm3"))
+        self._write(
+            "helm",
+            f'if [ "$1" = template ] && [ -f {CUT} ]; then',
+            f'  {helm} "$@" | head -c "$(cat {CUT})"',
+            "  echo 'helm: killed' >&2",
+            "  exit 137",
+            "fi",
+            f'exec {helm} "$@"',
+        )
+
+    def _write(self, name: str, *lines: str, shell: str = "sh") -> None:
+        file = self._folder / "bin" / name
+        file.write_text("\n".join([f"#!/usr/bin/env {shell}", *lines, ""]))
+        file.chmod(0o755)
+
+    def _prepare_cluster(self) -> None:
+        """Apply Argo CD's definitions and its settings, as its own installation does."""
+        api = self._api
+        api.create({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for file in argocd_manifests("crds"):
+            where = api.path("CustomResourceDefinition")
+            api.request("POST", where, file.read_text(), "application/yaml")
+        for file in argocd_manifests("config"):
+            kind = "Secret" if "secret" in file.name else "ConfigMap"
+            api.request("POST", api.path(kind), file.read_text(), "application/yaml")
+        project = {
+            "kind": "AppProject",
+            "metadata": {"name": "default"},
+            "spec": {
+                "sourceRepos": ["*"],
+                "sourceNamespaces": ["*"],
+                "destinations": [{"server": "*", "namespace": "*"}],
+                "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+            },
+        }
+        api.wait_for(lambda: api.create(project), "Argo CD's kinds are served")
+        api.wait_for(lambda: api.list("Application") is not None, "Applications are served")
+        api.wait_for(lambda: api.list("ApplicationSet") is not None, "ApplicationSets are served")
+
+
+def _listens(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
+
+
+def _is_healthy(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", "/healthz")
+    return connection.getresponse().status == 200

@@ -1,0 +1,91 @@
+"""Processes that make up a server: started, waited for, and ended by their own process ids."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.e2e.api import UNREACHABLE, ApiError
+
+START_SECONDS = 90
+
+
+class StartError(Exception):
+    """A part did not start; the message ends with its log."""
+
+
+class Processes:
+    """The running parts by name; each writes `NAME.log` in the folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] = {}) -> None:
+        """Start a part in the folder, with this on top of our environment."""
+        with self._log(name).open("ab") as log:
+            # A session of its own: Ctrl-C at the terminal is for the tests, which then end it.
+            self._running[name] = subprocess.Popen(
+                [*_follow_to_death(), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env={**os.environ, **env},
+                start_new_session=True,
+            )
+
+    def wait(self, name: str, ready: Callable[[], bool]) -> None:
+        """Wait until a part is ready; if one ends before that, or takes long, show its log."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            for part, process in self._running.items():
+                if process.poll() is not None:
+                    raise StartError(f"{part} ended with {process.returncode}\n{self._tail(part)}")
+            try:
+                if ready():
+                    return
+            except (ApiError, *UNREACHABLE):
+                pass
+            if time.monotonic() > deadline:
+                raise StartError(f"{name} is not ready after {START_SECONDS} s\n{self._tail(name)}")
+            time.sleep(0.05)
+
+    def end(self, name: str) -> None:
+        """End one part, as if it crashed."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
+    def stop(self) -> None:
+        """End every part, the last one first; the logs stay."""
+        for name in reversed(list(self._running)):
+            self.end(name)
+
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def _tail(self, name: str) -> str:
+        lines = self._log(name).read_text(errors="replace").splitlines()
+        return "\n".join([f"{self._log(name)}:", *lines[-20:]])
+
+
+def _follow_to_death() -> list[str]:
+    """Return the words before a command that end it with us, should we be killed (on Linux)."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on: all taken at once, so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

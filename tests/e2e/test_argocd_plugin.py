@@ -1,0 +1,222 @@
+"""How the plugin renders: parameters, names, discovery, ApplicationSets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.api import Api
+from tests.e2e.applications import Application, Repository, example
+from tests.e2e.argocd import PLUGIN, ArgoCd
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.looks import contents, revisions, wait_for_phase
+from tests.e2e.losses import wait_until_owned
+from tests.e2e.programs import program
+
+# A ConfigMap that tells what Helm was told.
+TOLD = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: told
+data:
+  release: {{ .Release.Name }}
+  namespace: {{ .Release.Namespace }}
+  version: {{ .Capabilities.KubeVersion.Version }}
+  rollouts: {{ .Capabilities.APIVersions.Has "argoproj.io/v1alpha1/Rollout" | quote }}
+  {{- range $name, $value := .Values.told }}
+  {{ $name }}: {{ toJson $value | quote }}
+  {{- end }}
+"""
+
+
+def told(application: Application) -> dict[str, str]:
+    """Sync an Application with that ConfigMap, and return what it says."""
+    application.repository.commit(files={"templates/told.yaml": TOLD})
+    application.push("old")
+    application.create()
+    application.wait_until_synced()
+    found: dict[str, str] = application.api.get("ConfigMap", "told")["data"]
+    return found
+
+
+def test_helm_is_told_of_the_release_and_the_cluster(application: Application, api: Api) -> None:
+    application.parameters(("values-files", ["values.json"]))
+    said = told(application)
+    assert said["release"] == application.name
+    assert said["namespace"] == api.namespace
+    assert said["version"] == "v1.35"
+    assert said["rollouts"] == "true"
+
+
+def test_values_come_from_files_a_text_and_single_parameters(application: Application) -> None:
+    files = {
+        "one.yaml": "told: {a: one, b: one, c: one, d: one}",
+        "two.yaml": "told: {b: two, c: two, d: two}",
+    }
+    application.repository.commit({}, files)
+    application.parameters(
+        ("release-name", "app"),
+        ("values-files", ["values.json", "one.yaml", "two.yaml"]),
+        ("values", "told:\n  c: text\n  d: text\n"),
+        ("parameters", {"told.d": "x,y=$HOME `id` 'z'", "told.list": "{1,2}", "told.Case": "7"}),
+    )
+    said = told(application)
+    assert {key: json.loads(said[key]) for key in ["a", "b", "c", "d", "list", "Case"]} == {
+        "a": "one",
+        "b": "two",
+        "c": "text",
+        "d": "x,y=$HOME `id` 'z'",
+        "list": [1, 2],
+        "Case": 7,
+    }
+
+
+def test_a_release_name_is_no_option_of_helm(application: Application) -> None:
+    application.parameters(("release-name", "--post-renderer=/bin/true"))
+    application.push("old")
+    application.create()
+    application.wait_for_message("invalid release name")
+
+
+def test_a_dependency_that_is_not_in_the_repository_is_fetched(application: Application) -> None:
+    chart = application.repository.chart
+    other = application.repository.folder / "other"
+    shutil.copytree(chart, other)
+    with (chart / "Chart.yaml").open("a") as file:
+        file.write("dependencies: [{name: other, version: 1.0.0, repository: file://../other}]\n")
+    (other / "Chart.yaml").write_text("apiVersion: v2\nname: other\nversion: 1.0.0\n")
+    (other / "values.yaml").write_text(
+        "configMaps: {from-other: {a: b}}\nconfigMapAnnotations: {}\nworkloads: []\nextra: []\n"
+    )
+    application.install()
+    assert application.api.get("ConfigMap", "from-other")["data"] == {"a": "b"}
+
+
+# Which Applications
+
+
+@pytest.fixture
+def elsewhere(
+    argocd: ArgoCd, plane: ControlPlane, api: Api, tmp_path: Path
+) -> Iterator[Application]:
+    """Give an Application in a namespace of its own."""
+    inside = f"{api.namespace}-apps"
+    plane.api().create({"kind": "Namespace", "metadata": {"name": inside}})
+    one = Application(argocd, plane, api, tmp_path / "elsewhere", inside)
+    yield one
+    one.forget()
+    plane.api().delete("Namespace", inside)
+
+
+def test_an_application_outside_of_argo_cds_namespace(elsewhere: Application, api: Api) -> None:
+    elsewhere.parameters(("values-files", ["values.json"]))
+    assert told(elsewhere)["release"] == elsewhere.name
+    elsewhere.wait_until("Synced", "Healthy")
+    wait_until_owned(api)
+
+
+def test_an_application_that_names_no_tool_is_discovered(
+    application: Application, api: Api
+) -> None:
+    del application.spec["source"]["plugin"]
+    application.push("", image="app:9")
+    application.create()
+    application.wait_until_synced()
+    application.wait_until("Synced", "Healthy")
+    assert application.get()["status"]["sourceType"] == "Plugin"
+    assert len(revisions(api)) == 1
+
+
+def test_a_configuration_above_the_chart_is_found(application: Application, api: Api) -> None:
+    (application.repository.folder / "postrender.yaml").write_text('{"attacher": {"mode": "job"}}')
+    application.repository.has_config = False
+    application.install()
+    assert [one for one in application.hooks() if one["kind"] == "Job"] == []
+    assert len(revisions(api)) == 1
+
+
+def test_a_chart_without_postrender_yaml_stays_with_helm(application: Application) -> None:
+    del application.spec["source"]["plugin"]
+    application.repository.has_config = False
+    application.push("")
+    application.create()
+    application.wait_until_synced()
+    assert application.get()["status"]["sourceType"] == "Helm"
+    assert application.api.get("ConfigMap", "app-config")
+
+
+def test_a_chart_without_postrender_yaml_is_refused_by_name(application: Application) -> None:
+    application.repository.has_config = False
+    application.push("old")
+    application.create()
+    application.wait_for_message(
+        'could not find cmp-server plugin with name "postrender" supporting the given repository'
+    )
+
+
+# The Parameters tab
+
+
+def test_parameters_are_announced(argocd: ArgoCd, tmp_path: Path) -> None:
+    chart = Repository(tmp_path / "repository").chart
+    socket = argocd.sockets / f"{PLUGIN}.sock"
+    done = subprocess.run(
+        [program("argocd"), "announcements", socket, chart],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    announced = {one["name"]: one for one in json.loads(done.stdout)}
+    assert set(announced) == {"release-name", "values-files", "values", "parameters"}
+    assert announced["values-files"]["collectionType"] == "array"
+    assert announced["parameters"]["map"] | {"image": "app:1"} == announced["parameters"]["map"]
+    assert announced["parameters"]["map"]["workloads[0].volume[0]"] == "app-config"
+    assert announced["parameters"]["map"]["replicas"] == "2"
+
+
+# ApplicationSet
+
+
+def test_an_application_set_makes_an_application_for_each_environment(
+    application: Application, plane: ControlPlane, namespace: str
+) -> None:
+    repository = application.repository
+    names = [f"{namespace}-{environment}" for environment in ("staging", "production")]
+    values = {
+        f"values-{name.rpartition('-')[2]}.yaml": json.dumps(
+            {"configMaps": {"app-config": {"greeting": name}}}
+        )
+        for name in names
+    }
+    repository.commit(files=values)
+    text = json.dumps(example("applicationset.yaml"))
+    text = text.replace("shop-{{", f"{namespace}-{{{{")
+    text = text.replace("https://git.example.com/shop.git", repository.url)
+    made = json.loads(text)
+    made["metadata"]["name"] = namespace
+    argo = application.argocd
+    argo.create(made)
+    try:
+        for name in names:
+            assert_released(plane.api(name), greeting=name)
+    finally:
+        argo.delete("ApplicationSet", namespace, "Foreground")
+        argo.wait_for(lambda: not set(names) & set(argo.names("Application")), "gone", 180)
+        for name in names:
+            assert not revisions(plane.api(name))
+            plane.api().delete("Namespace", name)
+
+
+def assert_released(api: Api, greeting: str) -> None:
+    """Wait until the chart is there, with a configuration, and attached."""
+    api.wait_for(lambda: api.find("Rollout", "app"), "synced", 180)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: contents(api) == [greeting, greeting], "its own values")
+    wait_until_owned(api)
