@@ -16,7 +16,7 @@ MOUNT_PATH_ANNOTATION = "postrender/mount-path"
 ENV_FROM_ANNOTATION = "postrender/env-from"
 SWEEP_ANNOTATION = "postrender/sweep"
 ORDER_ANNOTATION = "postrender/order"
-# helm-diff pairs revisions by this (helm-diff 3.10 and later).
+# helm-diff pairs revisions by this (helm-diff, since 3.5.0).
 PAIRING_ANNOTATION = "helm-diff/base-name"
 # An upgrade of Helm that no longer has a live object with `keep` leaves it alone.
 KEEP_ANNOTATION = "helm.sh/resource-policy"

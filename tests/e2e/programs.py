@@ -20,9 +20,7 @@ def present() -> bool:
 
 
 def program(name: str) -> str:
-    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `kustomize`,
-    `helm3` or `helm4`.
-    """
+    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `helm4` or another."""
     return str(folder() / "bin" / name)
 
 

@@ -119,6 +119,24 @@ def test_few_revisions_stay_and_every_release_can_be_gone_back_to(
         runs(api, f"after {number}")
 
 
+def test_the_release_before_the_first_revisions_is_gone_back_to(release: Release, api: Api) -> None:
+    """The first release carries the original along, so that no `adopt` is needed either."""
+    release.postrender = False
+    release.install(greeting("one"))
+    wait_for_phase(api, "Healthy")
+    release.postrender = True
+    with NothingIsLost(api):
+        for text in ("two", "three"):
+            release.upgrade(greeting(text))
+            wait_for_phase(api, "Paused")
+            assert api.get("ConfigMap", "app-config")["data"] == {"greeting": "one"}
+        release.rollback(1)
+        wait_for_phase(api, "Healthy")
+        assert named_by(api.get("Rollout", "app")) == {"app-config"}
+        release.upgrade(greeting("four"))
+        runs(api, "four")
+
+
 @helm_3
 def test_what_came_later_is_reached_by_an_upgrade(release: Release, api: Api) -> None:
     """Helm 3 refuses to roll back to it, and says so; nothing is lost, and nothing is stuck."""
