@@ -20,7 +20,7 @@ def present() -> bool:
 
 
 def program(name: str) -> str:
-    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `helm4` or another."""
+    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `helm4`, …"""
     return str(folder() / "bin" / name)
 
 
