@@ -20,7 +20,7 @@ def present() -> bool:
 
 
 def program(name: str) -> str:
-    """Return the path of a program: `kubernetes`, `rollouts-controller`, `argocd`, `helm4`, …"""
+    """Return the path of a program that the build made: `argocd`, `helm4` and so on."""
     return str(folder() / "bin" / name)
 
 
