@@ -112,8 +112,9 @@ def _adopt_one(client: Client, original: Original, data: Object | None, *, is_dr
         return "is not in the cluster, nothing to do"
     if original.stays:
         return (
-            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it "
-            "(named by a Job or a hook, or --keep-original)"
+            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it, because "
+            "a Job or a hook names it or by --keep-original; if --previous carries it along, it "
+            "stays as it is"
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)
