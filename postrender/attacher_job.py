@@ -13,9 +13,9 @@ from typing import NamedTuple
 from postrender import __version__
 from postrender.inventory import Inventory
 from postrender.items import MANAGED_LABEL, SYNC_WAVE_ANNOTATION, Item
+from postrender.keeping import keep_annotations
 from postrender.objects import SECRET, WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import Data
-from postrender.planning.revised import keep_annotations
 from postrender.revision import (
     HASH_LENGTH,
     canonical_json,

@@ -17,9 +17,9 @@ from postrender.attach.request import Name
 from postrender.errors import Place, UserError
 from postrender.inventory import Inventory
 from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION, Item
+from postrender.keeping import changed_values, keep_annotations
 from postrender.objects import strings_at
 from postrender.paths import mapping_at
-from postrender.planning.revised import changed_values, keep_annotations
 
 ADOPTED, CANNOT_BE_PROTECTED = "adopted", "cannot be protected"
 SHOWN_PODS = 5
@@ -112,9 +112,8 @@ def _adopt_one(client: Client, original: Original, data: Object | None, *, is_dr
         return "is not in the cluster, nothing to do"
     if original.stays:
         return (
-            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it, because "
-            "a Job or a hook names it or by --keep-original; if --previous carries it along, it "
-            "stays as it is"
+            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it (named "
+            "by a Job or a hook, or --keep-original), unless --previous carries it along as it is"
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)

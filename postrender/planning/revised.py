@@ -1,12 +1,12 @@
 """The edits that make a ConfigMap a revision of itself: its name, label, annotations, immutable.
 
-One output serves every tool: helm's and Argo CD's and Flux's annotations are all there, from the
-first apply on, because the live object must have them before the next one.
+The annotations that keep it are there from the first apply on, because the live object must have
+them before the next one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from postrender.editing.edits import AddKeys, Edit, Remove, SetScalar
 from postrender.history import Live, Past
@@ -19,26 +19,12 @@ from postrender.items import (
     SWEEP_ANNOTATION,
     Item,
 )
+from postrender.keeping import changed_values, keep_annotations, without_keep
 from postrender.objects import strings_at
 from postrender.orchestrators import is_orchestrators, outdated_annotations
 from postrender.paths import Data, Path, mapping_at
 from postrender.planning.decide import Decision
 from postrender.revision import HELM_FILENAME_ANNOTATION
-
-# Helm: not deleted by an upgrade that no longer has it; Argo CD: neither pruned nor OutOfSync for
-# being extra (both are needed); Flux: not pruned.
-_KEEP = {
-    KEEP_ANNOTATION: "keep",
-    "argocd.argoproj.io/sync-options": "Prune=false",
-    "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
-    "kustomize.toolkit.fluxcd.io/prune": "disabled",
-}
-_LISTS = ("argocd.argoproj.io/sync-options", "argocd.argoproj.io/compare-options")
-
-
-def keep_annotations() -> dict[str, str]:
-    """Return the annotations that stop every tool from deleting an object of its own accord."""
-    return dict(_KEEP)
 
 
 def revision_edits(
@@ -67,7 +53,7 @@ def revision_edits(
         # Later outputs carry it, and drop it when it is old: until then Helm is to keep it.
         annotations |= {ORDER_ANNOTATION: str(order), KEEP_ANNOTATION: "keep"}
     if is_attached:
-        annotations |= _KEEP
+        annotations |= keep_annotations()
         if not is_swept:
             annotations[SWEEP_ANNOTATION] = "false"
     return [
@@ -78,18 +64,6 @@ def revision_edits(
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *_immutable(item, decision.is_immutable),
     ]
-
-
-def changed_values(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels or annotations to write so that what is wanted is there.
-
-    A list of options keeps those that it has.
-    """
-    merged = {
-        key: _with_item(there[key], value) if key in there and key in _LISTS else value
-        for key, value in wanted.items()
-    }
-    return {key: value for key, value in merged.items() if there.get(key) != value}
 
 
 def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterator[Edit]:
@@ -121,8 +95,8 @@ def carried_object(
         # helm-diff takes one object of a base name: the current one.
         annotations.pop(PAIRING_ANNOTATION, None)
         if not is_attached:
-            annotations = {key: value for key, value in annotations.items() if key not in _KEEP}
-        kept = _KEEP if is_attached else {KEEP_ANNOTATION: "keep"}
+            annotations = without_keep(annotations)
+        kept = keep_annotations() if is_attached else {KEEP_ANNOTATION: "keep"}
         annotations |= changed_values(annotations, {**kept, ORDER_ANNOTATION: str(past.order)})
         metadata["labels"] = {**strings_at(data, "labels"), MANAGED_LABEL: set_name}
     if is_last_time:
@@ -134,16 +108,6 @@ def carried_object(
     if not annotations:
         del metadata["annotations"]
     return {**data, "metadata": metadata}
-
-
-def _with_item(text: str, item: str) -> str:
-    """Return a comma-separated list with an option set: `Prune=false` replaces `Prune=true`."""
-    items = [part.strip() for part in text.split(",") if part.strip()]
-    if item in items:
-        return text
-    option = item.partition("=")[0]
-    others = [part for part in items if part.partition("=")[0] != option]
-    return ",".join([*others, item])
 
 
 def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
