@@ -29,7 +29,7 @@ FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
 # What the reference implementation does not look at: limits of size and depth, the cut-off end of
 # a stream, the configuration's own errors, and YAML that the program need not read either.
-# History has a naive model of its own, in test_history.py.
+# History has a naive model of its own, in test_history_model.py.
 NO_REFERENCE_PREFIXES = (
     "history-",
     "error-history-",

@@ -97,7 +97,7 @@ def helm(release: Release) -> Release:
 @pytest.fixture
 def manifests(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
     """Give the chart for `apply`, in tests that need no release: Helm 3 renders it."""
-    return Release("helm3", plane, namespace, tmp_path / "release")
+    return Release("helm3", plane, namespace, tmp_path / "manifests")
 
 
 @pytest.fixture

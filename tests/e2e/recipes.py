@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e.cluster import ControlPlane
+from tests.e2e.plugins import write_script
 from tests.e2e.programs import HERE, ROOT, program
 from tests.e2e.releases import Done, Release, run
 
@@ -71,24 +72,13 @@ class Recipe(Release):
         for word, other in self.names.items():
             text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", other, text)
         command = ["bash", "-euo", "pipefail", "-c", text]
-        path = f"{self.folder / 'bin'}:{os.environ.get('PATH', os.defpath)}"
-        env = self._env() | {"PATH": path}
-        return run(command, env=env, folder=self.folder, check=check)
+        return run(command, env=self._env(), folder=self.folder, check=check)
 
     def _write_programs(self) -> None:
-        """Write what the page calls by its name."""
-        programs = {
-            "helm": [program(self.tool)],
-            "kubectl": [program("kubernetes"), "kubectl"],
-            "postrender": [str(self._script)],
-            "kapp": _kapp(),
-        }
-        folder = self.folder / "bin"
-        folder.mkdir()
+        """Write what the page calls by its name, beside helm and postrender."""
+        programs = {"kubectl": [program("kubernetes"), "kubectl"], "kapp": _kapp()}
         for name, command in programs.items():
-            script = folder / name
-            script.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-            script.chmod(0o755)
+            write_script(self._script.parent / name, f'exec {shlex.join(command)} "$@"')
 
 
 def _kapp() -> list[str]:

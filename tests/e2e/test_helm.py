@@ -1,4 +1,4 @@
-"""What people do with Helm 3 and Helm 4 through postrender; their history is in test_history.py."""
+"""What people do with Helm 3 and Helm 4 through postrender; going back is in test_rollback.py."""
 
 from __future__ import annotations
 
