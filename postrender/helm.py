@@ -11,9 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from postrender.errors import UserError
 from postrender.history import Manifest, Previous
@@ -46,6 +46,10 @@ class HelmError(UserError):
     """Helm could not answer; the message is its own."""
 
 
+class NotFoundError(HelmError):
+    """Helm stores no such release, or no such revision of it."""
+
+
 def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
     """Return the release that `helm:NAMESPACE/RELEASE` names; None for what is no such thing.
 
@@ -70,22 +74,23 @@ def read_release(release: Release) -> Previous | None:
     history = _history(release)
     if history is None:
         return None
-    numbers = [int(entry["revision"]) for entry in history]
-    applied = {int(entry["revision"]) for entry in history if entry["status"] in _APPLIED}
-    deployed = [int(entry["revision"]) for entry in history if entry["status"] == "deployed"]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        manifests = pool.map(lambda number: _get(release, "manifest", number), numbers)
-        hooks = pool.map(
-            lambda number: _get(release, "hooks", number), sorted({*deployed, *numbers[-1:]})
-        )
-        return Previous(
-            tuple(
-                Manifest(f"{release} revision {number}", data, number in applied)
-                for number, data in zip(numbers, manifests, strict=True)
-            ),
-            tuple(Manifest(f"{release} hooks", data) for data in hooks),
-            len(numbers),
-        )
+    numbers = [number for number, _ in history]
+    applied = {number for number, status in history if status in _APPLIED}
+    deployed = {number for number, status in history if status == "deployed"}
+    with_hooks = sorted({*deployed, *numbers[-1:]})
+    commands = [
+        *(_get(release, "manifest", number) for number in numbers),
+        *(_get(release, "hooks", number) for number in with_hooks),
+    ]
+    texts = list(_helm(release, commands))
+    return Previous(
+        tuple(
+            Manifest(f"{release} revision {number}", data, number in applied)
+            for number, data in zip(numbers, texts[: len(numbers)], strict=True)
+        ),
+        tuple(Manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
+        len(numbers),
+    )
 
 
 def namespaces_of(release: Release) -> list[str]:
@@ -95,32 +100,56 @@ def namespaces_of(release: Release) -> list[str]:
     """
     pattern = f"^{re.escape(release.name)}$"
     listing = ["list", "--all-namespaces", "--filter", pattern, "--output", "json"]
-    found = json.loads(_helm(release, [*listing, *_IN_ANY_STATUS]) or b"[]")
-    return sorted(str(entry["namespace"]) for entry in found)
+    return sorted(
+        str(entry.get("namespace")) for entry in _entries(release, [*listing, *_IN_ANY_STATUS])
+    )
 
 
-def _history(release: Release) -> list[dict[str, str]] | None:
+def _history(release: Release) -> list[tuple[int, str]] | None:
+    """Return number and status of each stored revision in order; None where there is none."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     try:
-        found: list[dict[str, str]] = json.loads(_helm(release, [*command, *_place(release)]))
-    except HelmError as error:
-        if "release: not found" in error.what:
-            return None
-        raise
-    return sorted(found, key=lambda entry: int(entry["revision"]))
+        found = _entries(release, [*command, *_place(release)])
+        return sorted((int(entry["revision"]), str(entry["status"])) for entry in found) or None
+    except NotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError):
+        raise _misunderstood(release, command) from None
 
 
-def _get(release: Release, what: str, number: int) -> bytes:
-    command = ["get", what, release.name, "--revision", str(number)]
-    return _helm(release, [*command, *_place(release)])
+def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the list that a command of helm prints as JSON."""
+    [text] = _helm(release, [command])
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise _misunderstood(release, command)
+    return found
+
+
+def _misunderstood(release: Release, command: Sequence[str]) -> HelmError:
+    return HelmError(
+        f"helm {command[0]}, asked for --previous={release}, printed something else than a JSON "
+        "list of what it stores",
+        "see what that command prints with --output json; nothing else may write to its stdout",
+    )
+
+
+def _get(release: Release, what: str, number: int) -> list[str]:
+    return ["get", what, release.name, "--revision", str(number), *_place(release)]
 
 
 def _place(release: Release) -> list[str]:
     return ["--namespace", release.namespace]
 
 
-def _helm(release: Release, arguments: Sequence[str]) -> bytes:
-    """Run helm and return its output; raises UserError where it cannot be run or fails."""
+def _helm(release: Release, commands: Sequence[Sequence[str]]) -> Iterator[bytes]:
+    """Run commands of helm, some at once, and yield the output of each in their order.
+
+    Raises UserError where one cannot be run or fails. None is left running behind an error.
+    """
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
     if not program:
         raise UserError(
@@ -131,22 +160,48 @@ def _helm(release: Release, arguments: Sequence[str]) -> bytes:
         *(["--kube-context", release.context] if release.context else []),
         *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
     ]
+    running: deque[subprocess.Popen[bytes]] = deque()
+    started = 0
     try:
-        done = subprocess.run(
-            [program, *arguments, *where],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-    except OSError as error:
+        for command in commands:
+            while started < len(commands) and len(running) < _AT_ONCE:
+                running.append(_start([program, *commands[started], *where]))
+                started += 1
+            output, errors = running[0].communicate()
+            done = running.popleft()
+            if done.returncode:
+                raise _failure(release, command, done.returncode, errors)
+            yield output
+    finally:
+        for child in running:
+            child.kill()
+            child.wait()
+
+
+def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in an option
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(
-            f"cannot run {program}: {error.strerror}", "check the variable HELM_BIN, or PATH"
+            f"cannot run {command[0]}: {reason}",
+            "check the variable HELM_BIN, or PATH",
         ) from None
-    if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise HelmError(
-            f"helm {arguments[0]} failed for --previous={release}: {lines[-1]}",
-            "check the connection; --kube-context and --kubeconfig of helm's own command line do "
-            "not reach a post-renderer: give them to postrender as well",
-        )
-    return done.stdout
+
+
+def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:
+    """Return the error for a helm that failed, with its own message.
+
+    With HELM_DEBUG Helm 3 writes a stack trace behind it (3.21, cmd/helm/helm.go).
+    """
+    lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
+    message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
+    what = f"helm {command[0]} failed for --previous={release}: {message}"
+    if message == "Error: release: not found":
+        return NotFoundError(what, "another helm may have removed that revision: try again")
+    return HelmError(
+        what,
+        "check the connection; --kube-context and --kubeconfig of helm's own command line do "
+        "not reach a post-renderer: give them to postrender as well",
+    )

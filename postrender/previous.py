@@ -39,7 +39,7 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     if release is None:
         return read_history(_read_file(settings.history.previous), settings), []
     previous, findings = _read_release(release, inventory, settings)
-    history = read_history(previous, settings)
+    history = _read_stored(previous, settings)
     _check_namespace(release, history, inventory)
     keep = settings.history.keep
     if keep is not None and keep < history.stored:
@@ -104,6 +104,15 @@ def _read_release(
             f"--namespace {release.namespace} as well",
         )
     return Previous(), []
+
+
+def _read_stored(previous: Previous, settings: Settings) -> History:
+    try:
+        return read_history(previous, settings)
+    except UserError as error:
+        # No mended template changes what is stored.
+        remedy = "Helm stores it so: mend the template, and upgrade once without --previous"
+        raise UserError(error.what, remedy, error.place) from None
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
