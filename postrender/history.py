@@ -7,6 +7,7 @@ in an output that was rendered with its content, and *carried* in later ones, wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
@@ -26,6 +27,8 @@ from postrender.settings import NOTHING, Settings
 from postrender.stream import has_content, read_stream
 
 Name = tuple[GroupKind, str | None, str]
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 
 class Live(IntEnum):
@@ -185,17 +188,21 @@ def _name(item: Item) -> Name:
 
 def _past(record: _Record, is_tracked: bool) -> Past:
     item = record.item
-    order = item.annotations.get(ORDER_ANNOTATION, "")
     return Past(
         item.identity,
         item.base_name,
-        int(order) if order.isdecimal() and order.isascii() else 0,
+        int(item.annotations[ORDER_ANNOTATION]) if _is_numbered(item) else 0,
         item.content or {},
         not item.is_revision,
         record.live,
         is_tracked,
         record.last,
     )
+
+
+def _is_numbered(item: Item) -> bool:
+    """Tell whether an object has a number that is one of ours, of no absurd length."""
+    return bool(_NUMBER.match(item.annotations.get(ORDER_ANNOTATION, "")))
 
 
 def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]]:

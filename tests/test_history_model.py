@@ -102,9 +102,9 @@ class Helm3:
         inventory = take_inventory(stream, self.settings)
         return "".join(render(make_plan(inventory, self.settings, history)))
 
-    def upgrade(self, contents: dict[str, str]) -> None:
-        """Upgrade, which succeeds."""
-        text = self.render(contents)
+    def upgrade(self, contents: dict[str, str], *, is_rendered: bool = True) -> None:
+        """Upgrade, which succeeds; is_rendered: whether by postrender."""
+        text = self.render(contents) if is_rendered else chart(contents)
         deployed = self._deployed()
         self._update(deployed.text if deployed else "", text, adopts=True)
         self.strays = set()
@@ -211,16 +211,21 @@ SETTINGS = st.builds(
 
 
 @settings(max_examples=40, deadline=None)
-@given(SETTINGS, CONTENTS, STEPS)
+@given(SETTINGS, CONTENTS, STEPS, st.booleans())
 def test_every_way_back_stays_open(
-    chosen: Settings, first: dict[str, str], steps: list[tuple[str, object]]
+    chosen: Settings, first: dict[str, str], steps: list[tuple[str, object]], is_new: bool
 ) -> None:
+    """is_new: whether the release begins with postrender, and not with plain manifests."""
     helm = Helm3(chosen)
+    if not is_new:
+        helm.upgrade(first, is_rendered=False)
     helm.upgrade(first)
     contents = first
     for what, how in steps:
+        before = names_in_use(helm)
         if what == "rollback" and isinstance(how, int):
             helm.rollback(how)
+            before = names_in_use(helm)
             # Forward again is by an upgrade: Helm 3 cannot roll back to what came later.
             helm.upgrade(contents)
         elif isinstance(how, dict):
@@ -230,6 +235,8 @@ def test_every_way_back_stays_open(
             else:
                 helm.fail(how, early=what == "fail early")
         assert names_in_use(helm) <= helm.live.keys()
+        if chosen.history.keep != 1:
+            assert before <= helm.live.keys(), "old pods still need it"
 
 
 def names_in_use(helm: Helm3) -> set[str]:

@@ -1,7 +1,8 @@
 """The revisions of each base name in their order: what was, and the number of what comes.
 
 Revisions of a base name count up (annotation `postrender/order`), because tools sort manifests
-anew, so that the order of the text tells nothing. A content that comes back is the newest again.
+anew, so that the order of the text tells nothing. A content that comes back is the newest again,
+by a rollback too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from postrender.history import History, Past
 from postrender.items import Item
 from postrender.objects import GroupKind
 from postrender.planning.resolve import Resolver
-from postrender.revision import revision_name
+from postrender.revision import number_of_name, revision_name
 from postrender.settings import NOTHING, SEQUENCE
 
 Base = tuple[GroupKind, str | None, str]
@@ -38,10 +39,9 @@ class Lineages(NamedTuple):
         if self.naming != SEQUENCE:
             return revision_name(base_name, content)
         newest = self._newest(item)
-        if newest:
-            same = revision_name(base_name, content, newest.order)
-            if same == newest.identity.name:
-                return same
+        number = number_of_name(newest.identity.name) if newest else 0
+        if newest and number and revision_name(base_name, content, number) == newest.identity.name:
+            return newest.identity.name
         return revision_name(base_name, content, newest.order + 1 if newest else 1)
 
     def order(self, item: Item, name: str) -> int:
@@ -53,13 +53,13 @@ class Lineages(NamedTuple):
 
     def _newest(self, item: Item) -> Past | None:
         pasts = self.by_base.get(self.base_of(item), ())
-        return pasts[0] if pasts and not pasts[0].is_original else None
+        return next((past for past in pasts if not past.is_original), None)
 
 
 def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages:
-    """Return the revisions of a history by base, newest first, numbered from 1 without a gap back.
+    """Return the revisions of a history by base, newest first, each with a number of its own.
 
-    Originals (order 0) come last.
+    Originals have the number 0.
     """
     groups: dict[Base, list[Past]] = defaultdict(list)
     for past in history.pasts:
@@ -70,11 +70,17 @@ def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages
 
 
 def _numbered(pasts: Sequence[Past]) -> list[Past]:
-    """Return the revisions of one base name, newest first, each with a number of its own."""
+    """Return what was of one base name, newest first, the revisions with rising numbers.
+
+    What was current later is newer, whatever its number: a rollback renders nothing anew, and a
+    release without --previous numbers nothing.
+    """
     numbered: list[Past] = []
     order = 0
-    for past in sorted(pasts, key=lambda past: (not past.is_original, past.order, past.last)):
-        if not past.is_original:
+    for past in sorted(pasts, key=lambda past: (past.last, past.order)):
+        if past.is_original:
+            numbered.append(past)
+        else:
             order = max(past.order, order + 1)
-        numbered.append(past._replace(order=order))
+            numbered.append(past._replace(order=order))
     return numbered[::-1]
