@@ -89,10 +89,15 @@ def explain(plan: Plan) -> Explanation:
     sets_ = tuple(each.name for each in plan.sets) if is_attached else ()
     earlier = tuple(
         Earlier(
-            str(past.identity), past.identity.namespace or "", past.base_name, past.order, *why[1:3]
+            str(past.identity),
+            past.identity.namespace or "",
+            past.base_name,
+            past.order,
+            each.what,
+            each.reason,
         )
-        for why in choices.carried
-        if (past := why.past)
+        for each in choices.carried
+        if (past := each.past)
     )
     return Explanation(tuple(entries), earlier, sets_, mode, reason, plan.findings)
 

@@ -8,7 +8,7 @@ in an output that was rendered with its content, and *carried* in later ones, wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -106,9 +106,14 @@ class _Record:
         self.last = -1
 
 
-def read_history(previous: Previous, settings: Settings) -> History:
+def read_history(
+    previous: Previous,
+    settings: Settings,
+    home_of: Callable[[str | None], str | None] = lambda written: written,
+) -> History:
     """Return what earlier outputs say.
 
+    home_of: the place that a namespace as written is: a chart may begin to write the release's.
     Raises UserError for manifests that are no YAML.
     """
     records: dict[Name, _Record] = {}
@@ -117,7 +122,11 @@ def read_history(previous: Previous, settings: Settings) -> History:
     for index, manifest in enumerate(previous.manifests):
         items = list(_items(manifest, settings))
         namespaces |= {item.identity.namespace for item in items if item.identity.namespace}
-        named = {_name(item): item for item in items if item.identity.name}
+        named = {
+            (item.identity.group_kind, home_of(item.identity.namespace), item.identity.name): item
+            for item in items
+            if item.identity.name
+        }
         _follow(records, index, manifest.is_applied, named, applied)
         if manifest.is_applied:
             applied = set(named)
@@ -180,10 +189,6 @@ def _live_after(item: Item, before: Live, *, is_tracked: bool) -> Live:
     if policy == "keep":
         return Live.KEPT
     return Live.UNKEPT if is_tracked or policy else max(before, Live.UNKEPT)
-
-
-def _name(item: Item) -> Name:
-    return item.identity.group_kind, item.identity.namespace, item.identity.name
 
 
 def _past(record: _Record, is_tracked: bool) -> Past:

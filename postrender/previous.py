@@ -10,7 +10,7 @@ from postrender.helm import HelmError, Release, namespaces_of, parse_release, re
 from postrender.history import History, Manifest, Previous, read_history
 from postrender.inputs import read_input
 from postrender.inventory import Inventory
-from postrender.planning.resolve import explicit_namespaces
+from postrender.planning.resolve import explicit_namespaces, new_resolver
 from postrender.settings import Settings
 
 
@@ -36,10 +36,16 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     Raises UserError where it cannot be read, and where it is that of another namespace.
     """
     release = _release(settings)
+    home_of = new_resolver(inventory, with_release_namespace(settings)).home_of
     if release is None:
-        return read_history(_read_file(settings.history.previous), settings), []
+        return read_history(_read_file(settings.history.previous), settings, home_of), []
     previous, findings = _read_release(release, inventory, settings)
-    history = _read_stored(previous, settings)
+    try:
+        history = read_history(previous, settings, home_of)
+    except UserError as error:
+        # No mended template changes what is stored.
+        remedy = "Helm stores it so: mend the template, and upgrade once without --previous"
+        raise UserError(error.what, remedy, error.place) from None
     _check_namespace(release, history, inventory)
     keep = settings.history.keep
     if keep is not None and keep < history.stored:
@@ -104,15 +110,6 @@ def _read_release(
             f"--namespace {release.namespace} as well",
         )
     return Previous(), []
-
-
-def _read_stored(previous: Previous, settings: Settings) -> History:
-    try:
-        return read_history(previous, settings)
-    except UserError as error:
-        # No mended template changes what is stored.
-        remedy = "Helm stores it so: mend the template, and upgrade once without --previous"
-        raise UserError(error.what, remedy, error.place) from None
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:

@@ -31,8 +31,8 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     return Finding(
         "release-size",
         f"these manifests take about {size // 1024} KiB in Helm's release Secret, which holds 1024 "
-        f"with the chart; most of it in earlier revisions: {_costliest(plan)}",
-        "lower history.keep, or take what is large out of these ConfigMaps",
+        f"with the chart; earlier revisions in it: {_costliest(plan)}",
+        "lower history.keep, or take what is large out of the ConfigMaps",
         Place(plan.inventory.stream.source),
     )
 
