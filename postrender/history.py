@@ -119,8 +119,9 @@ def read_history(
     records: dict[Name, _Record] = {}
     namespaces: set[str] = set()
     applied: set[Name] = set()
+    known: dict[str, tuple[Item, ...]] = {}
     for index, manifest in enumerate(previous.manifests):
-        items = list(_items(manifest, settings))
+        items = list(_items(manifest, settings, known))
         namespaces |= {item.identity.namespace for item in items if item.identity.namespace}
         named = {
             (item.identity.group_kind, home_of(item.identity.namespace), item.identity.name): item
@@ -135,16 +136,26 @@ def read_history(
     return History(True, pasts, hooks, previous.stored, frozenset(namespaces))
 
 
-def _items(manifest: Manifest, settings: Settings) -> Iterator[Item]:
-    """Yield the objects of manifests that are of the kinds that are revised."""
+def _items(
+    manifest: Manifest, settings: Settings, known: dict[str, tuple[Item, ...]]
+) -> Iterator[Item]:
+    """Yield the objects of manifests that are of the kinds that are revised.
+
+    known: those of each document by its text, as far as it was read; most stay as they are from
+    one revision of a release to the next.
+    """
     stream = read_stream(manifest.data, manifest.source)
     kinds = {kind for _, kind in settings.revisable}
     for index, document in enumerate(stream.documents):
-        if has_content(document.text) and may_hold(document.text, kinds):
-            place = stream.place(document)
-            for item in examine(index, document.text, place, settings, set()).items:
-                if item.content is not None and not (item.is_attacher or item.is_hook):
-                    yield item
+        text = document.text
+        if text not in known and has_content(text) and may_hold(text, kinds):
+            items = examine(index, text, stream.place(document), settings, set()).items
+            known[text] = tuple(
+                item
+                for item in items
+                if item.content is not None and not (item.is_attacher or item.is_hook)
+            )
+        yield from known.get(text, ())
 
 
 def _follow(
