@@ -148,7 +148,30 @@ def test_what_came_later_is_reached_by_an_upgrade(release: Release, api: Api) ->
         refused = release.rollback(3, check=False)
         assert "no ConfigMap with the name" in refused.stderr
         # Not to the same content at once: after a failure Helm 3 takes that for done.
+        release.upgrade(greeting("three"))
+        runs(api, "one")
         release.upgrade(greeting("one"))
+        release.upgrade(greeting("three"))
+        runs(api, "three")
+
+
+@helm_3
+def test_a_job_that_a_refusal_has_left_fails_one_rollback(release: Release, api: Api) -> None:
+    """It comes last, so that all else is rolled back; and the second time all is."""
+    release.arguments.remove("--no-attacher")
+    with NothingIsLost(api):
+        for text in ("one", "two", "three"):
+            release.upgrade(greeting(text))
+        release.rollback(1)
+        release.rollback(3, check=False)
+        release.upgrade(greeting("one"))
+        release.upgrade(greeting("three"))
+        runs(api, "three")
+        refused = release.rollback(1, check=False)
+        assert re.search('no Job with the name ".+-attach-.+" found', refused.stderr)
+        runs(api, "one")
+        release.rollback(1)
+        runs(api, "one")
         release.upgrade(greeting("three"))
         runs(api, "three")
 
