@@ -69,13 +69,32 @@ def run(arguments: Sequence[str]) -> int:
         return BUG
 
 
-@click.group(context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+class _Commands(click.Group):
+    """The commands; where a file stands in the place of one, the error says how to name it."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if "." not in args[0] and os.sep not in args[0]:
+                raise
+            said = error.format_message()
+            raise click.UsageError(
+                f"{said} To render a file, say: postrender render {args[0]}", error.ctx
+            ) from None
+
+
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="postrender")
 def cli() -> None:
     """Give every ConfigMap content a name of its own, and rewrite what refers to it.
 
     With no command, or with an option first, it is `render`: rendered manifests on stdin,
-    the same with revisions on stdout.
+    the same with revisions on stdout. Its options: `postrender render --help`.
     """
 
 

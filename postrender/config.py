@@ -64,8 +64,11 @@ def load_config(path: str) -> Values:
             "name another file with --config",
             Place(path),
         ) from None
-    composed = compose(text, place)
-    values = read(composed)
+    try:
+        composed = compose(text, place)
+        values = read(composed)
+    except UserError as error:  # whose remedy is for manifests, which a template wrote
+        raise UserError(error.what, "mend the file", error.place) from None
     if is_object(values):
         return object_values(values, composed, ())
     if values is None:
@@ -97,7 +100,11 @@ def _refuse_key(key: str, known: Sequence[str], composed: Composed, path: Path) 
 
     near = difflib.get_close_matches(key, known, 1, 0.3)
     remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-    raise UserError(f"unknown key {key!r}", remedy, _place(composed, path))
+    # Where the key stands: its value may begin lines below.
+    above = node_at(composed.root, path[:-1])
+    keys = [one for one, _ in above.value if one.value == key] if above is not None else []
+    place = composed.place_of(keys[0], path) if keys else _place(composed, path)
+    raise UserError(f"unknown key {key!r}", remedy, place)
 
 
 def _place(composed: Composed, path: Path) -> Place:

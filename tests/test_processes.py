@@ -512,11 +512,15 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
         "attacher:\n  enabled: true\n  imag: x\n",
         ("postrender.yaml:3", "attacher.imag", "'image'"),
     ),
+    "an unknown key with a value below": (
+        "attatcher:\n  image: x\n",
+        ("postrender.yaml:1 attatcher", "'attacher'"),
+    ),
     "an unknown key in a list": (
         "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
         ("postrender.yaml:2", "rules[0]", "'kinds'", "'kind'"),
     ),
-    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML")),
+    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "mend the file")),
     "a list": ("- strict: true\n", ("postrender.yaml:1", "object")),
     "a string": ("strict\n", ("postrender.yaml:1", "object")),
     "a wrong type": ("# comment\nstrict: 'yes'\n", ("postrender.yaml:2 strict", "boolean")),
@@ -662,6 +666,7 @@ def test_switches_in_the_environment(option: str, variable: str, folder: Path) -
     [
         (("--no-such-flag",), "--no-such-flag"),
         (("rendr",), "rendr"),
+        (("out/app.yaml", "--strict"), "say: postrender render out/app.yaml"),
         (("config", "shwo"), "shwo"),
         (("render", "a.yaml", "b.yaml"), "b.yaml"),
         (("--namespace",), "--namespace"),
