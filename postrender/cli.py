@@ -312,7 +312,8 @@ def check(files: tuple[str, ...], config: str | None, **given: Any) -> int:
 
 def _check(name: str, settings: Settings) -> int:
     try:
-        _report_findings(_plan(read_stream(*read_input(name)), settings), settings)
+        plan = _plan(read_stream(*read_input(name)), settings)
+        _report_findings(plan, settings, "mend them as each of their lines says")
     except UserError as error:
         report_error(error)
         log_error(error, settings.log_file)
@@ -463,7 +464,9 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
     return plan._replace(findings=(*findings, *plan.findings))
 
 
-def _report_findings(plan: Plan, settings: Settings) -> None:
+def _report_findings(
+    plan: Plan, settings: Settings, remedy: str = "mend them, or run without --strict"
+) -> None:
     """Print the findings; raise UserError for those that fail the run."""
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
@@ -472,7 +475,7 @@ def _report_findings(plan: Plan, settings: Settings) -> None:
     if failing:
         lines = ", ".join(dict.fromkeys(str(finding.place.line) for finding in failing))
         what = f"{len(failing)} of the findings fail with --strict (line {lines})"
-        raise UserError(what, "mend them, or run without --strict", Place(failing[0].place.source))
+        raise UserError(what, remedy, Place(failing[0].place.source))
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:

@@ -750,6 +750,7 @@ def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
 
 def test_check_of_stdin() -> None:
     done = run(LEFTOVER, "check")
+    assert "run without --strict" not in done.err
     assert (done.code, done.out) == (1, b"")
     assert "[leftover]" in done.err
 
