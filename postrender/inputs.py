@@ -22,7 +22,8 @@ def read_input(name: str) -> tuple[bytes, str]:
         if sys.stdin is None:
             raise UserError("stdin is closed", "pipe the rendered manifests in", Place(source))
         return sys.stdin.buffer.read(), source
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(
-            f"cannot read it: {error.strerror}", "check the file and its permissions", Place(source)
+            f"cannot read it: {reason}", "check the file and its permissions", Place(source)
         ) from None

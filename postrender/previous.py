@@ -46,7 +46,8 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
         # No mended template changes what is stored.
         remedy = "Helm stores it so: mend the template, and upgrade once without --previous"
         raise UserError(error.what, remedy, error.place) from None
-    _check_namespace(release, history, inventory)
+    if not settings.namespace:
+        _check_namespace(release, history, inventory)
     keep = settings.history.keep
     if keep is not None and keep < history.stored:
         findings.append(_keeps_few(keep, history.stored, inventory))
@@ -113,14 +114,18 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Refuse the history of one namespace for a stream that is all for others."""
+    """Refuse the history of one namespace for a stream that writes others only.
+
+    It may be right: an object for monitoring beside many that write none. Then it is said twice.
+    """
     written = set(explicit_namespaces(inventory.items))
     known = {release.namespace, *history.namespaces}
     if written and not written & known:
         raise UserError(
             f"--previous={release} is not the release of these manifests, whose namespace is "
             f"{', '.join(sorted(written))}",
-            "name the namespace that the release is in",
+            "name the namespace that the release is in; if that is right, say "
+            f"--namespace {release.namespace} as well",
             Place(inventory.stream.source),
         )
 

@@ -171,6 +171,15 @@ def test_a_context_that_no_command_line_can_hold(helm: Helm, folder: Path) -> No
     assert_refused(helm.render(), "cannot run", "null byte")
 
 
+def test_an_object_elsewhere_needs_the_namespace_said_twice(helm: Helm) -> None:
+    elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
+    helm.answer("history", NOT_FOUND)
+    helm.answer("list", "echo []")
+    assert_refused(helm.render(GOOD + elsewhere), "whose namespace is far", "--namespace prod as")
+    done = helm.render(GOOD + elsewhere, "--namespace=prod")
+    assert done.code == 0, done.err
+
+
 def test_no_helm_at_all(helm: Helm) -> None:
     assert_refused(helm.render(HELM_BIN="", PATH="/nonexistent"), "not on PATH", "HELM_BIN")
 

@@ -311,6 +311,11 @@ def test_an_input_file_that_cannot_be_read(name: str) -> None:
     assert "cannot read" in Path("log").read_text(encoding="utf-8", errors="replace")
 
 
+def test_a_previous_file_whose_name_no_file_can_have(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text('history: {previous: "a\\0b"}\n')
+    assert_refused(run(GOOD), "cannot read it", "null byte")
+
+
 def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
     hook = DEPLOYMENT.replace("name: main", "name: main\n        args: [app]")
     done = run(f"---\n{CONFIG_MAP}---\n{hook}", "--strict")
