@@ -91,17 +91,12 @@ def fits_content(
     name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Data]
 ) -> bool:
     """Tell whether a revision's name is that of its content: nobody has edited it since."""
+    numbered = _NUMBERED.search(name)
     return any(
         revision_name(base_name, hashed_content(group_kind, data, is_immutable), order) == name
         for is_immutable in (data.get("immutable") is not False, True)
-        for order in {0, number_of_name(name)}
+        for order in (0, *([int(numbered[1])] if numbered else ()))
     )
-
-
-def number_of_name(name: str) -> int:
-    """Return the number that a revision's name has before its hash, 0 where it has none."""
-    numbered = _NUMBERED.search(name)
-    return int(numbered[1]) if numbered else 0
 
 
 def hash_of_name(name: str) -> str:

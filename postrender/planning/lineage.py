@@ -1,8 +1,7 @@
 """The revisions of each base name in their order: what was, and the number of what comes.
 
 Revisions of a base name count up (annotation `postrender/order`), because tools sort manifests
-anew, so that the order of the text tells nothing. A content that comes back is the newest again,
-by a rollback too.
+anew, so that the order of the text tells nothing. A content that comes back is the newest again.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from postrender.history import History, Past
 from postrender.items import Item
 from postrender.objects import GroupKind
 from postrender.planning.resolve import Resolver
-from postrender.revision import number_of_name, revision_name
+from postrender.revision import revision_name
 from postrender.settings import NOTHING, SEQUENCE
 
 Base = tuple[GroupKind, str | None, str]
@@ -39,9 +38,10 @@ class Lineages(NamedTuple):
         if self.naming != SEQUENCE:
             return revision_name(base_name, content)
         newest = self._newest(item)
-        number = number_of_name(newest.identity.name) if newest else 0
-        if newest and number and revision_name(base_name, content, number) == newest.identity.name:
-            return newest.identity.name
+        if newest:
+            same = revision_name(base_name, content, newest.order)
+            if same == newest.identity.name:
+                return same
         return revision_name(base_name, content, newest.order + 1 if newest else 1)
 
     def order(self, item: Item, name: str) -> int:
@@ -52,8 +52,10 @@ class Lineages(NamedTuple):
         return newest.order if newest.identity.name == name else newest.order + 1
 
     def _newest(self, item: Item) -> Past | None:
+        """Return the revision with the highest number."""
         pasts = self.by_base.get(self.base_of(item), ())
-        return next((past for past in pasts if not past.is_original), None)
+        revisions = [past for past in pasts if not past.is_original]
+        return max(revisions, key=lambda past: past.order, default=None)
 
 
 def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages:
@@ -70,17 +72,22 @@ def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages
 
 
 def _numbered(pasts: Sequence[Past]) -> list[Past]:
-    """Return what was of one base name, newest first, the revisions with rising numbers.
+    """Return what was of one base name, newest first, each revision with a number of its own.
 
-    What was current later is newer, whatever its number: a rollback renders nothing anew, and a
-    release without --previous numbers nothing.
+    What was current later is newer, whatever its number: a rollback renders nothing anew. What a
+    release without --previous left without a number comes after those that have one.
     """
     numbered: list[Past] = []
     order = 0
-    for past in sorted(pasts, key=lambda past: (past.last, past.order)):
+    for past in sorted(pasts, key=_by_number):
         if past.is_original:
             numbered.append(past)
         else:
             order = max(past.order, order + 1)
             numbered.append(past._replace(order=order))
-    return numbered[::-1]
+    return sorted(numbered, key=lambda past: (past.last, past.order), reverse=True)
+
+
+def _by_number(past: Past) -> tuple[bool, int, int]:
+    is_without = not past.order and past.last >= 0
+    return is_without, past.order, past.last
