@@ -64,7 +64,7 @@ def fail_to_upgrade(release: Release, text: str) -> Done:
     """Upgrade to a release that never becomes ready, and let Helm go back by itself."""
     undo = ["--atomic"] if release.tool == "helm3" else ["--rollback-on-failure", "--wait=legacy"]
     values = greeting(text, workloads=[APP, BROKEN])
-    patience = ("--timeout=10s", "--history-max=30")
+    patience = ("--timeout=15s", "--history-max=30")
     done = release.upgrade(values, *undo, *patience, check=False)
     assert done.returncode != 0
     assert "rolled back" in done.stderr or "rollback" in done.stderr, done.stderr
