@@ -25,8 +25,9 @@ from postrender.config import (
 from postrender.document import Composed, compose, node_at, read
 from postrender.errors import UserError
 from postrender.paths import Data, Path, value_at
+from postrender.resource_list import sole_document
 from postrender.scalars import resolve_plain
-from postrender.stream import Stream, has_content
+from postrender.stream import Stream
 
 _FIELD = "functionConfig"
 
@@ -37,7 +38,7 @@ def function_values(stream: Stream) -> Values:
     Nothing where it has none. Raises UserError for a functionConfig that is none of ours, or does
     not fit the schema.
     """
-    document = next(document for document in stream.documents if has_content(document.text))
+    document = sole_document(stream)
     if _FIELD not in document.text:
         return {}
     composed = compose(document.text, stream.place(document))

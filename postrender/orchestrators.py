@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from postrender.inventory import Inventory
 from postrender.items import Item, Reference
 from postrender.objects import GroupKind
+from postrender.revision import HELM_FILENAME_ANNOTATION
 
 _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
@@ -49,6 +50,15 @@ _OTHERS = frozenset(
 def is_orchestrators(annotation: str) -> bool:
     """Tell whether an annotation is there for a function's run only."""
     return annotation.startswith(_INTERNAL) or annotation in _OTHERS
+
+
+def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return annotations without what orchestrators, and Helm 4, note for a run."""
+    return {
+        name: value
+        for name, value in annotations.items()
+        if name != HELM_FILENAME_ANNOTATION and not is_orchestrators(name)
+    }
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:

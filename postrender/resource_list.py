@@ -59,7 +59,7 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     stream = read_stream("".join(parts).encode(), "")
-    document = _sole_document(stream)
+    document = sole_document(stream)
     composed = compose(document.text, Place(""))
     there = value_at(read(composed), ("results",))
     earlier = there if isinstance(there, list) else []
@@ -79,7 +79,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     return stream_texts(stream, texts)
 
 
-def _sole_document(stream: Stream) -> Document:
+def sole_document(stream: Stream) -> Document:
     """Return the document that is the ResourceList."""
     return next(document for document in stream.documents if has_content(document.text))
 
@@ -88,7 +88,7 @@ class _Objects:
     """The objects of a ResourceList with their places, to be found by those of messages."""
 
     def __init__(self, stream: Stream) -> None:
-        document = _sole_document(stream)
+        document = sole_document(stream)
         composed = compose(document.text, stream.place(document))
         self.found: list[tuple[Place, dict[str, Data]]] = []
         for path, data in _objects(read(composed), ()):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from postrender.attacher_job import attacher_objects, merge_patch
 from postrender.items import MANAGED_LABEL, Item, ItemKey
-from postrender.orchestrators import is_orchestrators
+from postrender.orchestrators import own_annotations
 from postrender.paths import Data, value_at
 from postrender.planning.attach_sets import Sets
 from postrender.planning.choices import LAST_TIME, Choices
@@ -65,11 +65,7 @@ def _plain(item: Item) -> dict[str, Data]:
     """Return an attacher object of the stream without the annotations that tools add."""
     data = dict(item.content or {})
     metadata = data.get("metadata")
-    annotations = {
-        name: value
-        for name, value in item.annotations.items()
-        if name != HELM_FILENAME_ANNOTATION and not is_orchestrators(name)
-    }
+    annotations = own_annotations(item.annotations)
     if isinstance(metadata, dict) and annotations != item.annotations:
         metadata = {key: value for key, value in metadata.items() if key != "annotations"}
         data["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata

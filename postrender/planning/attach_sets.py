@@ -177,15 +177,13 @@ def _first_source(choices: Choices, item: Item) -> Identity:
 def _workloads(
     choices: Choices, items: list[Item], render_ids: Mapping[ItemKey, str]
 ) -> tuple[AttachedWorkload, ...]:
-    rollouts = find_rollouts(choices)
+    rollouts = find_rollouts(choices, items)
     workloads = []
     for item in items:
-        namespace = choices.resolver.group_of(item.identity.namespace)
-        behind = rollouts.get((item.identity.group_kind, item.identity.name, namespace), [])
         names = _names(choices, item)
         workloads += [
             AttachedWorkload(source.identity, render_ids[item.key], names, wave_of(source))
-            for source in [item, *behind]
+            for source in [item, *rollouts.get(item.key, ())]
         ]
     return tuple(workloads)
 

@@ -126,13 +126,11 @@ def _name_of(item: Item, name: str, resolver: Resolver) -> Base:
 
 def _consumers(choices: Choices) -> dict[ItemKey, list[Item]]:
     """Return the workloads that name each object, and the Rollouts that refer to those."""
-    rollouts = find_rollouts(choices)
+    rollouts = find_rollouts(choices, choices.inventory.items)
     consumers: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in choices.inventory.items:
-        namespace = choices.resolver.group_of(item.identity.namespace)
-        behind = rollouts.get((item.identity.group_kind, item.identity.name, namespace), [])
         for target in choices.targets(item):
-            consumers[target.key] += [item, *behind]
+            consumers[target.key] += [item, *rollouts.get(item.key, ())]
     return consumers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.auto_mount import Mount
@@ -101,11 +101,16 @@ def find_named(
     }
 
 
-def find_rollouts(choices: Choices) -> dict[tuple[GroupKind, str, str | None], list[Item]]:
-    """Return the Rollouts that take their pod template from a workload, by that workload."""
+def find_rollouts(choices: Choices, workloads: Iterable[Item]) -> dict[ItemKey, list[Item]]:
+    """Return, by workload, the Rollouts that take their pod template from it."""
     rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
+    group_of = choices.resolver.group_of
     for item in choices.inventory.items:
         if item.workload_ref and item.is_rewritable:
-            namespace = choices.resolver.group_of(item.identity.namespace)
-            rollouts[(*item.workload_ref, namespace)].append(item)
-    return rollouts
+            rollouts[(*item.workload_ref, group_of(item.identity.namespace))].append(item)
+    found = {}
+    for workload in workloads if rollouts else ():
+        identity = workload.identity
+        name = (identity.group_kind, identity.name, group_of(identity.namespace))
+        found[workload.key] = rollouts.get(name, [])
+    return found

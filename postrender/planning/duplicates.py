@@ -5,9 +5,8 @@ from __future__ import annotations
 from postrender.errors import UserError
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
-from postrender.orchestrators import is_orchestrators
+from postrender.orchestrators import own_annotations
 from postrender.paths import Data
-from postrender.revision import HELM_FILENAME_ANNOTATION
 from postrender.settings import Settings
 
 
@@ -44,10 +43,6 @@ def _comparable(item: Item, namespace: str | None) -> dict[str, Data]:
     content = dict(item.content or {})
     metadata = content.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    annotations = {
-        key: value
-        for key, value in item.annotations.items()
-        if key != HELM_FILENAME_ANNOTATION and not is_orchestrators(key)
-    }
+    annotations = own_annotations(item.annotations)
     content["metadata"] = {**metadata, "namespace": namespace, "annotations": annotations}
     return content

@@ -21,10 +21,9 @@ from postrender.items import (
 )
 from postrender.keeping import changed_values, keep_annotations, without_keep
 from postrender.objects import strings_at
-from postrender.orchestrators import is_orchestrators, outdated_annotations
+from postrender.orchestrators import outdated_annotations, own_annotations
 from postrender.paths import Data, Path, mapping_at
 from postrender.planning.decide import Decision
-from postrender.revision import HELM_FILENAME_ANNOTATION
 
 
 def revision_edits(
@@ -86,11 +85,7 @@ def carried_object(
     """
     data = dict(past.content)
     metadata = dict(mapping_at(data, ("metadata",)))
-    annotations = {
-        key: value
-        for key, value in strings_at(data, "annotations").items()
-        if key != HELM_FILENAME_ANNOTATION and not is_orchestrators(key)
-    }
+    annotations = own_annotations(strings_at(data, "annotations"))
     if not past.is_original:
         # helm-diff takes one object of a base name: the current one.
         annotations.pop(PAIRING_ANNOTATION, None)
