@@ -13,11 +13,10 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from tests.e2e.cluster import ControlPlane, kubeconfig
-from tests.e2e.processes import Processes, free_ports
+from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import ROOT, argocd_manifests, program
 
 NAMESPACE = "argocd"
@@ -41,7 +40,7 @@ class ArgoCd(NamedTuple):
     sockets: Path
 
 
-class ArgoCdServer:
+class ArgoCdServer(Server):
     """Starts Argo CD in a folder, as a context manager."""
 
     def __init__(self, folder: Path, plane: ControlPlane) -> None:
@@ -51,22 +50,6 @@ class ArgoCdServer:
         # The path of a Unix socket must not be longer than 108 bytes.
         self._sockets = tempfile.TemporaryDirectory(prefix="postrender-cmp-")
         self.argocd = ArgoCd(folder, Path(self._sockets.name))
-
-    def __enter__(self) -> ArgoCdServer:
-        try:
-            self._start_all()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """End every process; the logs stay."""

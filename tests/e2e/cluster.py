@@ -9,11 +9,10 @@ import json
 import secrets
 import shutil
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from tests.e2e.api import Api
-from tests.e2e.processes import Processes, free_ports
+from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import definitions, program
 
 
@@ -54,7 +53,7 @@ def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "defau
     return json.dumps(config, indent=2)
 
 
-class Cluster:
+class Cluster(Server):
     """Starts a control plane in a folder, as a context manager; `plane` says how to reach it."""
 
     def __init__(self, folder: Path) -> None:
@@ -62,22 +61,6 @@ class Cluster:
         self._processes = Processes(folder)
         url = f"https://127.0.0.1:{self._ports[0]}"
         self.plane = ControlPlane(url, secrets.token_hex(16), folder)
-
-    def __enter__(self) -> Cluster:
-        try:
-            self._start_all()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def stop(self) -> None:
         """End every process, those that write first; the logs stay, the data (100 MB) does not."""

@@ -7,12 +7,17 @@ import shutil
 import socket
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
 
 from tests.e2e.api import UNREACHABLE, ApiError
 
 START_SECONDS = 90
+
+Started = TypeVar("Started", bound="Server")
 
 
 class StartError(Exception):
@@ -74,6 +79,33 @@ class Processes:
     def _tail(self, name: str) -> str:
         lines = self._log(name).read_text(errors="replace").splitlines()
         return "\n".join([f"{self._log(name)}:", *lines[-20:]])
+
+
+class Server(ABC):
+    """A server of several processes, as a context manager: all of them run, or none is left."""
+
+    def __enter__(self: Started) -> Started:
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End every process."""
+
+    @abstractmethod
+    def _start_all(self) -> None: ...
 
 
 def _follow_to_death() -> list[str]:
