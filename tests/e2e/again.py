@@ -13,9 +13,10 @@ from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
-from tests.e2e.looks import UNUSED, age_marks, named_by, owners, revisions
+from tests.e2e.looks import UNUSED, age_marks, named_by, owners, revisions, wait_for_phase
 from tests.e2e.programs import ROOT
 from tests.e2e.releases import Done, run
+from tests.e2e.rollouts import promote
 
 # What may name a ConfigMap.
 HOLDERS = (
@@ -99,6 +100,14 @@ def pass_grace_time(plane: ControlPlane, api: Api, pod: Json, *more: str) -> Run
     last = attach_again(plane, pod, *more)
     assert last.code == 0, last.text
     return last
+
+
+def end_canary(plane: ControlPlane, api: Api, attacher: Json) -> Run:
+    """Promote the only Rollout, which has no history, and let the grace time pass after that."""
+    promote(api)
+    wait_for_phase(api, "Healthy")
+    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+    return pass_grace_time(plane, api, attacher)
 
 
 def try_to_sweep(plane: ControlPlane, api: Api, pod: Json, *more: str) -> Run:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig
-from tests.e2e.again import adopt, greetings, pass_grace_time, replace_pod
+from tests.e2e.again import adopt, end_canary, greetings, replace_pod
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
@@ -24,7 +24,6 @@ from tests.e2e.looks import (
 )
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.releases import Release, Values
-from tests.e2e.rollouts import promote
 
 OLD: Values = {}
 NEW: Values = {"configMaps": {"app-config": {"greeting": "bye"}}, "revisionHistoryLimit": 0}
@@ -76,10 +75,7 @@ def test_old_pods_keep_their_content_through_the_first_canary(
     replica_set = f"ReplicaSet/{old['metadata']['name']}"
     assert owners(api.get("ConfigMap", "app-config")) == [replica_set, "Rollout/app"]
     # The canary is over, and its history is of no more interest.
-    promote(api)
-    wait_for_phase(api, "Healthy")
-    api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
-    pass_grace_time(plane, api, attacher)
+    end_canary(plane, api, attacher)
     assert greetings(api) == ["bye"]
     assert not api.find("ConfigMap", "app-config")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.again import greetings, pass_grace_time, restart_pods_with
+from tests.e2e.again import end_canary, greetings, restart_pods_with
 from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.looks import (
@@ -141,10 +141,7 @@ def test_a_chart_comes_over_in_the_middle_of_a_config_change(
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         assert_owners_are_shown(recipe, api, ORIGINALS[title])
-        promote(api)
-        wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSet is pruned")
-        pass_grace_time(plane, api, attacher)
+        end_canary(plane, api, attacher)
     assert greetings(api) == ["bye"]
     assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
     assert_nothing_of_the_attacher_is_left(api)
@@ -293,10 +290,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
-        promote(api)
-        wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
-        pass_grace_time(plane, api, attacher)
+        end_canary(plane, api, attacher)
     assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
 
 
@@ -386,10 +380,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "bye")
         api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
-        promote(api)
-        wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
-        pass_grace_time(plane, api, attacher)
+        end_canary(plane, api, attacher)
     assert greetings(api) == ["ciao"]
     assert not kapp_made(api)
 
@@ -496,10 +487,7 @@ def test_a_pulumi_component_gives_its_config_maps_over(
             run_program(recipe, api)
         attacher = apply_attached(api, lambda: run_program(recipe, api, force=True))
         wait_for_phase(api, "Paused")
-        promote(api)
-        wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
-        pass_grace_time(plane, api, attacher)
+        end_canary(plane, api, attacher)
     assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
 
 

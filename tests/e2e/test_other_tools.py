@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.e2e.again import adopt, pass_grace_time, restart_pods_with
+from tests.e2e.again import adopt, end_canary, restart_pods_with
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.looks import apply_attached, contents, named_by, wait_for_phase
@@ -99,10 +99,7 @@ def test_flux_applies_what_ci_has_rendered(
         before = api.list("ConfigMap")
         flux.reconcile(rendered(CIAO))
         assert api.list("ConfigMap") == before
-        promote(api)
-        wait_for_phase(api, "Healthy")
-        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
-        pass_grace_time(plane, api, attacher)
+        end_canary(plane, api, attacher)
     greetings = [one["data"].get("greeting") for one in api.list("ConfigMap")]
     assert sorted(filter(None, greetings)) == ["ciao"]
 
