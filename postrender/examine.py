@@ -43,7 +43,7 @@ class Examined(NamedTuple):
 
     sites: of edits that a plan is likely to make; last_item: where a List takes further items;
     open_end: the edit that closes a block scalar without a line break at the very end;
-    is_fragment: whether the document begins like an object and lacks the rest.
+    is_fragment: whether the document begins like an object and lacks the rest; data: all of it.
     """
 
     items: tuple[Item, ...]
@@ -51,6 +51,7 @@ class Examined(NamedTuple):
     last_item: Path = ()
     open_end: SetScalar | None = None
     is_fragment: bool = False
+    data: Data = None
 
 
 def examine(
@@ -74,6 +75,7 @@ def examine(
         ("items", len(listed) - 1) if listed else (),
         None if text.endswith("\n") else _open_end(composed),
         _is_fragment(data),
+        data,
     )
 
 

@@ -18,7 +18,7 @@ from postrender.items import (
     MOUNT_PATH_ANNOTATION,
     Item,
 )
-from postrender.paths import Path, format_path
+from postrender.paths import Data, Path, format_path
 from postrender.relevance import may_be_cut, may_hold, may_matter
 from postrender.settings import Settings
 from postrender.stream import Stream
@@ -54,7 +54,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """
     kinds = {kind for _, kind in settings.revisable}
     holders = {
-        index: _examine(stream, index, settings, None)
+        index: _without_data(_examine(stream, index, settings, None))
         for index, document in enumerate(stream.documents)
         if may_hold(document.text, kinds) or may_be_cut(stream, index)
     }
@@ -64,11 +64,32 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         return _inventory(stream, holders)
     mounts = any(_mounts_itself(item) for item in items)
     others = {
-        index: _examine(stream, index, settings, names)
+        index: _without_data(_examine(stream, index, settings, names))
         for index, document in enumerate(stream.documents)
         if index not in holders and may_matter(document.text, names, mounts=mounts)
     }
     return _inventory(stream, {**holders, **others})
+
+
+def take_whole(
+    stream: Stream, indexes: Iterable[int], settings: Settings
+) -> tuple[Inventory, dict[int, Data]]:
+    """Return what these documents of a stream hold, and all of their data by document.
+
+    Raises UserError as take_inventory does.
+    """
+    kinds = {kind for _, kind in settings.revisable}
+    texts = {index: stream.documents[index].text for index in indexes}
+    holds = {index: may_hold(text, kinds) for index, text in texts.items()}
+    documents = {index: _examine(stream, index, settings, None) for index in texts if holds[index]}
+    items = [item for examined in documents.values() for item in examined.items]
+    names = _names(items, settings)
+    for index in texts:
+        if not holds[index]:
+            documents[index] = _examine(stream, index, settings, names)
+    return _inventory(stream, documents), {
+        index: examined.data for index, examined in documents.items()
+    }
 
 
 def _examine(stream: Stream, index: int, settings: Settings, names: set[str] | None) -> Examined:
@@ -83,6 +104,11 @@ def _examine(stream: Stream, index: int, settings: Settings, names: set[str] | N
             place,
         )
     return examined
+
+
+def _without_data(examined: Examined) -> Examined:
+    # What a plan needs of the data is in the items; all of it would take much memory.
+    return examined._replace(data=None)
 
 
 def _inventory(stream: Stream, documents: dict[int, Examined]) -> Inventory:

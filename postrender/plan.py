@@ -44,6 +44,18 @@ from postrender.settings import NOTHING, RENAME, Settings
 _SHORT_TTL = 300
 
 
+class Chosen(NamedTuple):
+    """What is decided before anything is edited.
+
+    choices: None where the stream has nothing to revise; repeated: objects that repeat an earlier
+    one.
+    """
+
+    choices: Choices | None = None
+    repeated: frozenset[ItemKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+
 class Plan(NamedTuple):
     """What a render does.
 
@@ -69,24 +81,24 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 
     Raises UserError where the stream contradicts itself; see the modules of the steps.
     """
-    if not history.pasts and not any(item.content is not None for item in inventory.items):
+    chosen = choose(inventory, settings, history)
+    choices, findings = chosen.choices, chosen.findings
+    if choices is None:
         return Plan(inventory)
-    repeated, inventory = find_duplicates(with_current_names(inventory), settings)
-    choices, findings = _choose(inventory, settings, history)
     edits, render_ids = source_edits(choices)
     sets = find_sets(choices, render_ids)
     _add_revision_edits(choices, sets, edits)
     copies, replaced = _originals(choices)
     for key in copies & replaced:
         del edits[key]  # the original stays, and its revision is in the stream already
-    mode = decide_mode(inventory, settings.attacher)
+    mode = decide_mode(choices.inventory, settings.attacher)
     attachers, stale = new_attachers(choices, sets, mode[0])
     return Plan(
-        inventory,
+        choices.inventory,
         choices,
         {key: value for key, value in edits.items() if value},
         copies - replaced,
-        repeated | (replaced - copies) | stale,
+        chosen.repeated | (replaced - copies) | stale,
         (*carried_objects(choices, sets), *attachers),
         mode,
         sets.sets,
@@ -94,9 +106,14 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     )
 
 
-def _choose(
-    inventory: Inventory, settings: Settings, history: History
-) -> tuple[Choices, list[Finding]]:
+def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Chosen:
+    """Return the decisions, names and links of a stream.
+
+    Raises UserError as make_plan does.
+    """
+    if not history.pasts and not any(item.content is not None for item in inventory.items):
+        return Chosen()
+    repeated, inventory = find_duplicates(with_current_names(inventory), settings)
     resolver = new_resolver(inventory, settings)
     links, findings = find_links(inventory, resolver)
     resolver = resolver._replace(is_one_place=any(_joins(link) for link in links))
@@ -119,7 +136,7 @@ def _choose(
         orders = {key: lineages.order(by_item[key].item, name) for key, name in names.items()}
         carried = find_carried(choices, lineages, history)
         choices = choices._replace(orders=orders, carried=carried)
-    return choices, [*findings, *more]
+    return Chosen(choices, repeated, (*findings, *more))
 
 
 def _joins(link: Link) -> bool:

@@ -1,0 +1,118 @@
+"""Objects as they are compared: by base names, without what a server or a render adds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from postrender.checksum import CHECKSUM_ANNOTATION
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    MANAGED_LABEL,
+    ORDER_ANNOTATION,
+    PAIRING_ANNOTATION,
+    SWEEP_ANNOTATION,
+)
+from postrender.keeping import without_keep
+from postrender.objects import strings_at
+from postrender.orchestrators import own_annotations
+from postrender.paths import Data, mapping_at
+from postrender.preview.hidden import Hidden, hide_content, hide_digest
+from postrender.revision import REVISION_ANNOTATION
+from postrender.words import replace_words
+
+# What an API server writes, where manifests come from one.
+_SERVERS = frozenset(
+    {
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+        "ownerReferences",
+    }
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DERIVED = frozenset({REVISION_ANNOTATION, CHECKSUM_ANNOTATION, _LAST_APPLIED})
+_ON_REVISIONS = frozenset(
+    {
+        BASE_NAME_ANNOTATION,
+        PAIRING_ANNOTATION,
+        ORDER_ANNOTATION,
+        SWEEP_ANNOTATION,
+        "postrender/unused-since",
+    }
+)
+_CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
+_REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
+
+
+def comparable(data: Mapping[str, Data], base_names: Mapping[str, str]) -> dict[str, Data]:
+    """Return an object as it is compared; base_names: of every revision name on either side."""
+    own = {key: value for key, value in data.items() if key not in ("metadata", "status")}
+    metadata = {
+        key: value
+        for key, value in mapping_at(data, ("metadata",)).items()
+        if key not in _SERVERS and key not in ("name", "namespace")
+    }
+    compared = _comparable({**own, "metadata": metadata}, base_names)
+    return compared if isinstance(compared, dict) else {}
+
+
+def comparable_content(data: Mapping[str, Data], base_names: Mapping[str, str]) -> dict[str, Data]:
+    """Return a ConfigMap or Secret as it is compared, but for what it holds."""
+    own = {key: value for key, value in data.items() if key not in _CONTENT}
+    annotations = without_keep(strings_at(dict(data), "annotations"))
+    labels = strings_at(dict(data), "labels")
+    metadata = {
+        **mapping_at(data, ("metadata",)),
+        "annotations": {key: annotations[key] for key in annotations if key not in _ON_REVISIONS},
+        "labels": {key: labels[key] for key in labels if key != MANAGED_LABEL},
+    }
+    return comparable({**own, "metadata": metadata}, base_names)
+
+
+def applied(template: Data) -> Data:
+    """Return a pod template as the API server has it, without what says only what it is of."""
+    return _comparable(template, {}, hides=False)
+
+
+def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True) -> Data:
+    if isinstance(data, dict):
+        whole = hide_content(data) if hides else data
+        return {
+            key: _annotations(value, base_names, hides=hides)
+            if key in ("annotations", "labels") and isinstance(value, dict)
+            else _comparable(value, base_names, hides=hides)
+            for key, value in whole.items()
+            if value is not None and not _is_empty_metadata(key, value)
+        }
+    if isinstance(data, list):
+        return [_comparable(value, base_names, hides=hides) for value in data]
+    if isinstance(data, str) and base_names:
+        return with_base_names(data, base_names)
+    return data
+
+
+def _is_empty_metadata(key: str, value: Data) -> bool:
+    """Tell whether a key is there without saying anything, as `annotations: {}`."""
+    return not value and key in ("annotations", "labels", "metadata")
+
+
+def _annotations(values: dict[str, Data], base_names: Mapping[str, str], *, hides: bool) -> Data:
+    known = own_annotations({key: str(value) for key, value in values.items() if value is not None})
+    return {
+        key: hide_digest(key, with_base_names(text, base_names)) if hides else text
+        for key, text in known.items()
+        if key not in _DERIVED or (not hides and key == CHECKSUM_ANNOTATION)
+    }
+
+
+def with_base_names(text: str, base_names: Mapping[str, str]) -> str:
+    """Return text with base names in the place of revision names; what is hidden stays so."""
+    if text in base_names:
+        return base_names[text]
+    if isinstance(text, Hidden) or not _REVISION.search(text):
+        return text
+    return replace_words(text, base_names)
