@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from postrender.errors import UserError
 from postrender.history import Manifest, Previous
+from postrender.stream import Source
 
 PREFIX = "helm:"
 
@@ -85,12 +86,16 @@ def read_release(release: Release) -> Previous | None:
     texts = list(_helm(release, commands))
     return Previous(
         tuple(
-            Manifest(f"{release} revision {number}", data, number in applied)
+            _manifest(f"{release} revision {number}", data, is_applied=number in applied)
             for number, data in zip(numbers, texts[: len(numbers)], strict=True)
         ),
-        tuple(Manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
+        tuple(_manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
         len(numbers),
     )
+
+
+def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
+    return Manifest(name, (Source(name, data),), is_applied)
 
 
 def namespaces_of(release: Release) -> list[str]:

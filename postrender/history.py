@@ -24,7 +24,7 @@ from postrender.objects import GroupKind, Identity
 from postrender.paths import Data
 from postrender.relevance import may_hold
 from postrender.settings import NOTHING, Settings
-from postrender.stream import has_content, read_stream
+from postrender.stream import Source, has_content, read_streams
 
 Name = tuple[GroupKind, str | None, str]
 
@@ -42,8 +42,8 @@ class Live(IntEnum):
 class Manifest(NamedTuple):
     """Manifests that were handed to a tool; is_applied: whether it is known to have finished."""
 
-    source: str
-    data: bytes
+    name: str
+    sources: tuple[Source, ...]
     is_applied: bool = True
 
 
@@ -144,7 +144,7 @@ def _items(
     known: those of each document by its text, as far as it was read; most stay as they are from
     one revision of a release to the next.
     """
-    stream = read_stream(manifest.data, manifest.source)
+    stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
     for index, document in enumerate(stream.documents):
         text = document.text
@@ -223,7 +223,7 @@ def _is_numbered(item: Item) -> bool:
 
 def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]]:
     """Yield what hooks name, each with the hook."""
-    stream = read_stream(manifest.data, manifest.source)
+    stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):
             continue

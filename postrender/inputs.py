@@ -1,29 +1,130 @@
-"""Where the input comes from."""
+"""Where the input comes from: a file, stdin, a folder of manifests, or a revision in git."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable, Iterator
 
 from postrender.errors import Place, UserError
+from postrender.stream import Source
 
 STDIN = "<stdin>"
+GIT = "git:"
+
+_ENDINGS = (".yaml", ".yml", ".json")
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def read_input(name: str) -> tuple[bytes, str]:
-    """Return the bytes of a file, or of stdin for `-`, and what to call them in messages.
+    """Return the bytes of one file, or of stdin for `-`, and what to call them in messages.
 
+    name: a path, `-`, or `git:REV:PATH`.
+    Raises UserError for what cannot be read, and for a folder.
+    """
+    if name.startswith(GIT):
+        from postrender.git import read_git_file
+
+        source = read_git_file(name)
+    elif os.path.isdir(name):
+        raise UserError(
+            "cannot read it: a folder, where one file is read",
+            "name a file in it, or pipe them together",
+            Place(name),
+        )
+    else:
+        source = _read_file(name)
+    return source.data, source.name
+
+
+def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
+    """Return all that a file, `-`, a folder of manifests or `git:REV:PATH` has, by path.
+
+    Of a folder that is every file below it with the ending of YAML or JSON, but for what is hidden.
+    Links to files are followed, those to folders are not. allow_empty: whether a folder may have
+    none, and a revision in git no such path, which is where git has an empty folder.
     Raises UserError for what cannot be read.
     """
+    if name.startswith(GIT):
+        from postrender.git import read_git
+
+        sources = read_git(name, allow_empty=allow_empty)
+    elif name != "-" and os.path.isdir(name):
+        paths = manifests_of(_files_below(name), name)
+        sources = tuple(_read_file(os.path.join(name, path)) for path in paths)
+    else:
+        return (_read_file(name),)
+    if not sources and not allow_empty:
+        raise UserError(
+            f"no file in it ends in {', '.join(_ENDINGS)}",
+            "check the path, or say --allow-empty",
+            Place(name),
+        )
+    return sources
+
+
+def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
+    """Return those of the paths in a folder that are read, in order; their parts end in `/`.
+
+    Raises UserError for a chart, whose templates are no manifests.
+    """
+    found = sorted(path for path in paths if path.endswith(_ENDINGS) and not is_hidden(path))
+    for path in found:
+        chart, slash, file = path.rpartition("/")
+        if file == "Chart.yaml" and any(
+            each.startswith(f"{chart}{slash}templates/") for each in found
+        ):
+            raise UserError(
+                "a chart, whose templates are no manifests yet",
+                "render it with helm template, and name what that writes",
+                Place(f"{folder.rstrip('/')}/{path}"),
+            )
+    return found
+
+
+def checked(name: str, data: bytes) -> Source:
+    """Return a file that was read. Raises UserError where git has put a pointer in its place."""
+    if data.startswith(_LFS_POINTER):
+        raise UserError(
+            "a pointer of Git LFS, which keeps the content elsewhere",
+            "check the file out with git lfs pull, and name it where it lies",
+            Place(name),
+        )
+    return Source(name, data)
+
+
+def is_hidden(path: str) -> bool:
+    """Tell whether a path in a folder, or a folder on the way to it, begins with a dot."""
+    return path.startswith(".") or "/." in path
+
+
+def _files_below(folder: str) -> Iterator[str]:
+    """Yield the path of each file in a folder, with `/` between its parts."""
+
+    def fail(error: OSError) -> None:
+        raise _unreadable(error, str(error.filename))
+
+    for place, folders, files in os.walk(folder, onerror=fail):
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        for file in files:
+            yield os.path.relpath(os.path.join(place, file), folder).replace(os.sep, "/")
+
+
+def _read_file(name: str) -> Source:
     source = STDIN if name == "-" else name
     try:
         if name != "-":
             with open(name, "rb") as file:
-                return file.read(), source
+                return checked(name, file.read())
         if sys.stdin is None:
             raise UserError("stdin is closed", "pipe the rendered manifests in", Place(source))
-        return sys.stdin.buffer.read(), source
+        return Source(source, sys.stdin.buffer.read())
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"cannot read it: {reason}", "check the file and its permissions", Place(source)
-        ) from None
+        raise _unreadable(error, source) from None
+
+
+def _unreadable(error: OSError | ValueError, source: str) -> UserError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return UserError(
+        f"cannot read it: {reason}", "check the file and its permissions", Place(source)
+    )

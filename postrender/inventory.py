@@ -96,8 +96,7 @@ def _examine(stream: Stream, index: int, settings: Settings, names: set[str] | N
     document = stream.documents[index]
     place = stream.place(document)
     examined = examine(index, document.text, place, settings, names)
-    is_cut = index == len(stream.documents) - 1 and not stream.is_complete
-    if is_cut and examined.is_fragment:
+    if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the stream ends in the middle of an object",
             "check that the program that writes it ran to its end",

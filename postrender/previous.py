@@ -8,7 +8,7 @@ import sys
 from postrender.errors import Finding, Place, UserError
 from postrender.helm import HelmError, Release, namespaces_of, parse_release, read_release
 from postrender.history import History, Manifest, Previous, read_history
-from postrender.inputs import read_input
+from postrender.inputs import read_inputs
 from postrender.inventory import Inventory
 from postrender.planning.resolve import explicit_namespaces, new_resolver
 from postrender.settings import Settings
@@ -64,9 +64,15 @@ def _read_file(name: str) -> Previous:
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "name a file instead"
         )
-    _check_output(name)
-    data, source = read_input(name)
-    return Previous((Manifest(source, data),))
+    sources = read_inputs(name, allow_empty=True)
+    if not sources:
+        raise UserError(
+            f"--previous={name} has no manifests",
+            "check the path; to begin, name an empty file",
+        )
+    for source in sources:
+        _check_output(source.name)
+    return Previous((Manifest(name, sources),))
 
 
 def _check_output(name: str) -> None:

@@ -57,7 +57,7 @@ def may_be_cut(stream: Stream, index: int) -> bool:
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
         return True
-    return index == len(stream.documents) - 1 and not stream.is_complete
+    return stream.may_be_cut(index)
 
 
 def may_matter(text: str, names: set[str], *, mounts: bool) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from postrender.errors import Place, UserError
@@ -27,8 +27,15 @@ _BRACE = re.compile(r"\s*\{")
 _SOURCE = re.compile(r"^# Source: (.+?)\s*$", re.M)
 
 
+class Source(NamedTuple):
+    """What was read from one place; name: what it is called in messages."""
+
+    name: str
+    data: bytes
+
+
 class Document(NamedTuple):
-    """One document of a stream: its number, the line it begins on (both from 1), and its text.
+    """One document: its number, the line it begins on (both from 1), its text, and its source.
 
     The text includes the document marker and everything up to the next one.
     """
@@ -36,13 +43,14 @@ class Document(NamedTuple):
     number: int
     line: int
     text: str
+    source: str
 
 
 class Stream(NamedTuple):
-    """A whole stream as its documents in order; their texts joined are the text.
+    """Documents in order; the texts of those of one source, joined, are its text.
 
-    source: what it is called in messages; newline: the line ending that its first line has, for
-    what is added; has_bom: whether a byte order mark stands before it.
+    source: what all of it is called in messages; newline: the line ending that its first line has,
+    for what is added; has_bom: whether a byte order mark stands before it.
     """
 
     source: str
@@ -50,16 +58,18 @@ class Stream(NamedTuple):
     newline: str
     has_bom: bool
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the last line has an end."""
-        return not self.documents or self.documents[-1].text.endswith("\n")
+    def may_be_cut(self, index: int) -> bool:
+        """Tell whether a document is the last of its source, whose last line has no end."""
+        document = self.documents[index]
+        following = self.documents[index + 1 : index + 2]
+        is_last = not following or following[0].source != document.source
+        return is_last and not document.text.endswith("\n")
 
     def place(self, document: Document, line: int = 0) -> Place:
         """Return the place of a line of a document; line counts from 0 in the document's text."""
         source = _SOURCE.search(document.text, 0, 4096)
         template = source[1] if source else ""
-        return Place(self.source, document.line + line, document.number, template)
+        return Place(document.source, document.line + line, document.number, template)
 
 
 def read_stream(data: bytes, source: str) -> Stream:
@@ -72,7 +82,21 @@ def read_stream(data: bytes, source: str) -> Stream:
     if has_bom:
         text = text[1:]
     newline = "\r\n" if text[: text.find("\n") + 1].endswith("\r\n") else "\n"
-    return Stream(source, tuple(_documents(text)), newline, has_bom)
+    return Stream(source, tuple(_documents(text, source)), newline, has_bom)
+
+
+def read_streams(sources: Sequence[Source], name: str) -> Stream:
+    """Return one stream of several sources, each of them cut into documents by itself.
+
+    None can run into the next one, however it ends: what counts is the documents, not a text that
+    they would make together. name: what all of them are called.
+    Raises UserError as read_stream does.
+    """
+    streams = [read_stream(source.data, source.name) for source in sources]
+    if len(streams) == 1:
+        return streams[0]._replace(source=name)
+    documents = tuple(document for stream in streams for document in stream.documents)
+    return Stream(name, documents, streams[0].newline if streams else "\n", has_bom=False)
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
@@ -105,12 +129,12 @@ def _decode(data: bytes, source: str) -> str:
 
 def _place_of_byte(data: bytes, index: int, source: str) -> Place:
     before = data[:index].decode("utf-8", "replace")
-    documents = list(_documents(before))
+    documents = list(_documents(before, source))
     number = documents[-1].number if documents else 1
     return Place(source, before.count("\n") + 1, max(number, 1))
 
 
-def _documents(text: str) -> Iterator[Document]:
+def _documents(text: str, source: str) -> Iterator[Document]:
     """Yield the documents; text before the first marker counts only if it has content."""
     starts = _starts(text)
     number, line = 0, 1
@@ -118,7 +142,7 @@ def _documents(text: str) -> Iterator[Document]:
         for part in _values(text[start:end]):
             if part.startswith("---") or has_content(part):
                 number += 1
-            yield Document(number, line, part)
+            yield Document(number, line, part, source)
             line += part.count("\n")
 
 

@@ -19,7 +19,7 @@ from postrender.inventory import take_inventory
 from postrender.plan import make_plan
 from postrender.render import render
 from postrender.settings import SEQUENCE, AttacherSettings, HistorySettings, Settings
-from postrender.stream import read_stream
+from postrender.stream import Source, read_stream
 from tests.reference import Obj, normalise
 
 KEEP = "helm.sh/resource-policy"
@@ -91,7 +91,11 @@ class Helm3:
         """Return what postrender makes of the chart, with all that is stored."""
         previous = Previous(
             tuple(
-                Manifest(f"revision {each.number}", each.text.encode(), each.is_applied)
+                Manifest(
+                    f"revision {each.number}",
+                    (Source(f"revision {each.number}", each.text.encode()),),
+                    each.is_applied,
+                )
                 for each in self.stored
             ),
             (),
