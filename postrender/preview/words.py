@@ -1,0 +1,399 @@
+"""The words for what a preview says, the same in every format, and values cut to a short text.
+
+Nothing here knows of markup. Where a sentence holds what comes from manifests, the format says with
+a Style how that is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from postrender.objects import Identity
+from postrender.paths import Data
+from postrender.preview.model import (
+    ADDED,
+    CARRIED,
+    CHANGED,
+    CONFIG,
+    DROPPED,
+    ENDS,
+    ENV,
+    HOOK,
+    IMAGE,
+    NEW,
+    NEXT_PODS,
+    NEXT_RUN,
+    NO_PODS,
+    REFUSED,
+    REMOVED,
+    REUSED,
+    ROLLS,
+    STARTS,
+    STAYS,
+    SUPERSEDED,
+    UNCHANGED,
+    Cause,
+    ContentChange,
+    FieldChange,
+    KeyChange,
+    Preview,
+    RevisionChange,
+    WorkloadChange,
+)
+
+MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
+
+CHANGES = {
+    ADDED: ("is added", "are added"),
+    REMOVED: ("is removed", "are removed"),
+    CHANGED: ("changes", "change"),
+    UNCHANGED: ("changes its name only", "change their names only"),
+}
+
+# What a reader must know first stands first: what will fail, then what restarts.
+EFFECTS = {
+    REFUSED: ("is refused", "are refused"),
+    ROLLS: ("rolls", "roll"),
+    HOOK: ("runs anew", "run anew"),
+    NEXT_RUN: ("changes with its next run", "change with their next run"),
+    NEXT_PODS: ("changes with its next pods", "change with their next pods"),
+    STARTS: ("is added", "are added"),
+    ENDS: ("is removed", "are removed"),
+    NO_PODS: ("has no pods of its own", "have no pods of their own"),
+    STAYS: ("restarts nothing", "restart nothing"),
+}
+_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
+
+_REASONS = {
+    HOOK: "runs anew: it is a hook, which is deleted and made again",
+    NEXT_RUN: "restarts nothing: what runs next has the new pod template",
+    NEXT_PODS: "restarts nothing: pods stay, and those that replace them have the new pod template",
+}
+
+_NO_NEWLINE = r"\ No newline at end of file"  # as diff(1) has it
+_MOST_ITEMS = 12
+_CONTEXT = 20
+
+# Strings that would read as something else without quotes.
+_OTHER_TYPE = re.compile(
+    r"(?:null|~|true|false|yes|no|on|off|[-+]?[0-9_]*\.?[0-9]+(?:e[-+]?[0-9]+)?|0x[0-9a-f]+"
+    r"|0o[0-7]+|[\[{\"'].*)?\Z",
+    re.IGNORECASE,
+)
+
+
+def name_of(identity: Identity) -> str:
+    """Return what an object is called: `DaemonSet/agent in kube-system`."""
+    return f"{identity} in {identity.namespace}" if identity.namespace else str(identity)
+
+
+class Style(NamedTuple):
+    """How a format writes what comes from manifests.
+
+    code: a name, a path or a value; prose: a sentence with such in it; name: of an object, before
+    code; limit: how many characters of a value are shown; arrow: from an old value to a new one.
+    """
+
+    code: Callable[[str], str] = str
+    prose: Callable[[str], str] = str
+    name: Callable[[Identity], str] = name_of
+    limit: int = 120
+    arrow: str = "->"
+
+
+def namer(preview: Preview) -> Callable[[Identity], str]:
+    """Return what calls each object of a preview by a name that no other one has.
+
+    The group is said only where kind, namespace and name alone would mean two objects: an Ingress
+    that goes from one group to another.
+    """
+    known = {each.identity for each in preview.contents}
+    known |= {each.identity for each in preview.workloads}
+    known |= {each.identity for each in preview.objects}
+    counts = Counter(identity[1:] for identity in known)
+
+    def name(identity: Identity) -> str:
+        if counts[identity[1:]] > 1 and identity.group:
+            identity = identity._replace(kind=f"{identity.kind}.{identity.group}")
+        return name_of(identity)
+
+    return name
+
+
+def by_effect(workloads: Iterable[WorkloadChange]) -> list[WorkloadChange]:
+    """Return workloads in the order in which a reader wants them, else as they came."""
+    return sorted(workloads, key=lambda workload: _RANKS[workload.effect])
+
+
+def summary_line(preview: Preview) -> str:
+    """Return in one sentence, without a full stop, what a change does.
+
+    `2 ConfigMaps change, 1 Rollout rolls, 1 new revision; 3 other objects change`
+    """
+    main = [*_contents(preview), *_workloads(preview), *_revisions(preview)]
+    others = Counter(each.change for each in preview.objects)
+    rest = []
+    for change in (CHANGED, ADDED, REMOVED):
+        if count := others[change]:
+            what = f"{count:,}" if rest else _count(count, "other object")
+            rest.append(f"{what} {_verb(CHANGES[change], count)}")
+    if not main and not rest and preview.has_changes:
+        superseded = sum(1 for each in preview.revisions if each.change == SUPERSEDED)
+        main = [_count(superseded, "superseded revision")]
+    clauses = [", ".join(group) for group in (main, rest) if group] or ["no changes"]
+    if preview.undecided:
+        clauses.append(f"{_count(len(preview.undecided), 'thing')} undecided")
+    return "; ".join(clauses)
+
+
+def _contents(preview: Preview) -> list[str]:
+    counts = {change: Counter[str]() for change in (CHANGED, ADDED, REMOVED, UNCHANGED)}
+    for each in preview.contents:
+        counts[each.change][each.identity.kind] += 1
+    return [_clause(kinds, CHANGES[change]) for change, kinds in counts.items() if kinds]
+
+
+def _workloads(preview: Preview) -> list[str]:
+    counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
+    in_place = Counter[str]()
+    for each in preview.workloads:
+        is_changed = each.effect != STAYS or each.change != UNCHANGED
+        (counts[each.effect] if is_changed else in_place)[each.identity.kind] += 1
+    verbs = {**EFFECTS, STAYS: ("changes without a restart", "change without a restart")}
+    clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
+    if in_place:
+        clauses.append(_clause(in_place, ("reads new content in place", "read it in place")))
+    return clauses
+
+
+def _revisions(preview: Preview) -> list[str]:
+    counts = Counter(each.change for each in preview.revisions)
+    kinds = (NEW, REUSED, DROPPED) if preview.has_changes else ()
+    return [_count(counts[change], f"{change} revision") for change in kinds if counts[change]]
+
+
+def _clause(kinds: Counter[str], verb: tuple[str, str]) -> str:
+    """Return `2 Rollouts and 1 Job change`."""
+    return f"{_and([_count(count, kind) for kind, count in kinds.items()])} " + _verb(
+        verb, sum(kinds.values())
+    )
+
+
+def _verb(forms: tuple[str, str], count: int) -> str:
+    return forms[count != 1]
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("s" if count != 1 else "")
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def change_words(change: str) -> str:
+    """Return what one object does: `changes`, `is added`."""
+    return CHANGES[change][0]
+
+
+def effect_words(workload: WorkloadChange) -> str:
+    """Return what becomes of a workload, and where it needs one the reason: `rolls`."""
+    effect, kind = workload.effect, workload.identity.kind
+    words = EFFECTS[effect][0]
+    if effect == REFUSED:
+        what = f"a {kind}" if kind == "Pod" else f"the pod template of a {kind}"
+        return f"{words}: {what} cannot change; delete it first or give it another name"
+    return _REASONS.get(effect, words)
+
+
+def in_place_words(workload: WorkloadChange, style: Style) -> str:
+    """Return what running pods may read anew; "" where there is none."""
+    if not workload.in_place:
+        return ""
+    names = listed([style.code(style.name(each)) for each in workload.in_place])
+    verb = "their names stay" if workload.in_place[1:] else "its name stays"
+    return f"pods read the new content of {names} when they restart, or before: {verb}"
+
+
+def via_words(workload: WorkloadChange, style: Style) -> str:
+    """Return whose pod template a workload uses; "" for its own."""
+    return (
+        f"with the pod template of {style.code(style.name(workload.via))}" if workload.via else ""
+    )
+
+
+def cause_words(cause: Cause, style: Style) -> str:
+    """Return why a pod template changes: `image of app: shop/web:1 -> shop/web:2`."""
+    if cause.kind == CONFIG and cause.subject:
+        keys = listed([style.code(key) for key in cause.keys])
+        words = f"{style.code(style.name(cause.subject))}: {style.prose(cause.what)}"
+        return f"{words} ({keys})" if keys else words
+    if cause.kind == IMAGE:
+        what = f"image of {style.code(cause.container)}"
+        return _from_to(what, _change_of(cause.old, cause.new), cause.old, cause.new, style)
+    if cause.kind == ENV:
+        what = f"{style.code(cause.what)} of {style.code(cause.container)}"
+        return _from_to(what, _change_of(cause.old, cause.new), cause.old, cause.new, style)
+    return field_words(cause.field, style) if cause.field else style.prose(cause.what)
+
+
+def _change_of(old: Data, new: Data) -> str:
+    return ADDED if old is None else REMOVED if new is None else CHANGED
+
+
+def field_words(field: FieldChange, style: Style) -> str:
+    """Return how a field changes: `spec.replicas: 2 -> 3`, `spec.paused added: true`."""
+    path = field.path.removesuffix("[]")
+    what = style.code(path) if path == field.path else f"order of {style.code(path)}"
+    return _from_to(what, field.change, field.old, field.new, style)
+
+
+def _from_to(what: str, change: str, old: Data, new: Data, style: Style) -> str:
+    if change == CHANGED:
+        before, after = _pair(old, new, style)
+        return f"{what}: {before} {style.arrow} {after}"
+    return f"{what} {change}: {value_words(new if change == ADDED else old, style)}"
+
+
+def value_words(value: Data, style: Style) -> str:
+    """Return a value, cut to the style's limit: then its length is said."""
+    return _cut(_text_of(value), 0, style)
+
+
+def _pair(old: Data, new: Data, style: Style) -> tuple[str, str]:
+    """Return two values, of which long ones begin shortly before they differ."""
+    before, after = _text_of(old), _text_of(new)
+    start = 0
+    if max(len(before), len(after)) > style.limit:
+        common = _common_length(before, after)
+        start = common - _CONTEXT if common > style.limit // 2 else 0
+    return _cut(before, start, style), _cut(after, start, style)
+
+
+def _cut(text: str, start: int, style: Style) -> str:
+    if not start and len(text) <= style.limit:
+        return style.code(text)
+    end = start + style.limit
+    shown = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+    return f"{style.code(shown)} ({_count(len(text), 'character')})"
+
+
+def _common_length(one: str, other: str) -> int:
+    """Return how many characters two texts have in common from the start."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _text_of(value: Data) -> str:
+    """Return a value on one line, as JSON, but text without quotes where it cannot be misread."""
+    if isinstance(value, str):
+        is_plain = value.isprintable() and value == value.strip()
+        if is_plain and not _OTHER_TYPE.match(value):
+            return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def key_words(key: KeyChange) -> str:
+    """Return how a key changes: `+2 -1`, `2,048 bytes, sha256 abab… -> 4,096 bytes, …`."""
+    added = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "+")
+    removed = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "-")
+    lines = " ".join([f"+{added}"] * bool(added) + [f"-{removed}"] * bool(removed))
+    if not key.old_blob and not key.new_blob:
+        return lines
+    sides = [
+        f"binary, {_count(blob.size, 'byte')}, sha256 {blob.digest[:12]}" if blob else ""
+        for blob in (key.old_blob, key.new_blob)
+    ]
+    if key.change == CHANGED:
+        return " -> ".join(side or f"text, {lines}" for side in sides)
+    return sides[0] or sides[1]
+
+
+def hunk_header(old: int, old_count: int, new: int, new_count: int) -> str:
+    """Return the line over a hunk, as diff(1) has it: a count of one is not said."""
+    return f"@@ -{_range(old, old_count)} +{_range(new, new_count)} @@"
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"
+
+
+def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
+    """Return the unified diff of a key; write: how the text of a line is written."""
+    lines = []
+    for hunk in key.hunks:
+        lines.append(hunk_header(hunk.old, hunk.old_count, hunk.new, hunk.new_count))
+        for line in hunk.lines:
+            lines.append(line.sign + write(line.text))
+            if line.is_open:
+                lines.append(_NO_NEWLINE)
+    return lines
+
+
+def names_words(content: ContentChange, style: Style) -> str:
+    """Return by what names workloads have it, on either side; "" where that is its base name."""
+    old, new = content.old_revision, content.new_revision
+    names = {old, new} - {"", content.identity.name}
+    if not names:
+        return ""
+    if old == new:
+        return style.code(old)
+    if old and new:
+        return f"{style.code(old)} {style.arrow} {style.code(new)}"
+    return style.code(old or new)
+
+
+def revision_words(revision: RevisionChange) -> str:
+    """Return what becomes of a revision."""
+    if revision.change == SUPERSEDED:
+        stays = "stays as an earlier one" if revision.is_carried else "leaves the manifests"
+        return f"superseded, {stays}"
+    return {
+        NEW: "new",
+        REUSED: "reused, its content is there already",
+        CARRIED: "stays as an earlier one",
+        DROPPED: "an earlier one, leaves the manifests",
+    }[revision.change]
+
+
+def revision_name(revision: RevisionChange, style: Style) -> str:
+    """Return what a revision is called; that of a Secret only by the Secret's base name."""
+    if not revision.name:
+        return f"a revision of {style.code(style.name(revision.identity))}"
+    return style.code(name_of(revision.identity._replace(name=revision.name)))
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Return text in which whatever a terminal or a reader would not see is written out: `\x1b`.
+
+    That is each control character, format character (of bidirectional text too), separator but
+    the space, unassigned character and half of a pair; keep: those that are left as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or character in keep else _escaped(character)
+        for character in text
+    )
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return `a, b, c`, of many the first ones and how many more there are."""
+    if len(parts) > _MOST_ITEMS:
+        more = len(parts) - _MOST_ITEMS
+        return f"{', '.join(parts[:_MOST_ITEMS])} and {more:,} more"
+    return ", ".join(parts)
