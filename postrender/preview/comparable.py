@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from postrender.checksum import CHECKSUM_ANNOTATION
 from postrender.items import (
@@ -48,19 +49,40 @@ _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
 _REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
 
 
-def comparable(data: Mapping[str, Data], base_names: Mapping[str, str]) -> dict[str, Data]:
-    """Return an object as it is compared; base_names: of every revision name on either side."""
+class BaseNames(NamedTuple):
+    """What each revision name on either side stands for; of_secrets: those of Secrets."""
+
+    of_all: Mapping[str, str]
+    of_secrets: Mapping[str, str]
+
+
+def comparable(data: Mapping[str, Data], names: BaseNames) -> dict[str, Data]:
+    """Return an object as it is compared."""
     own = {key: value for key, value in data.items() if key not in ("metadata", "status")}
     metadata = {
         key: value
         for key, value in mapping_at(data, ("metadata",)).items()
         if key not in _SERVERS and key not in ("name", "namespace")
     }
-    compared = _comparable({**own, "metadata": metadata}, base_names)
-    return compared if isinstance(compared, dict) else {}
+    compared = _comparable({**own, "metadata": metadata}, names.of_all)
+    if isinstance(compared, dict):
+        return (
+            _without_repeats(compared) if data.get("kind") in ("Role", "ClusterRole") else compared
+        )
+    return {}
 
 
-def comparable_content(data: Mapping[str, Data], base_names: Mapping[str, str]) -> dict[str, Data]:
+def _without_repeats(role: dict[str, Data]) -> dict[str, Data]:
+    """Return a Role that grants each base name once: a render adds the names of revisions."""
+    rules = role.get("rules")
+    for rule in rules if isinstance(rules, list) else ():
+        named = rule.get("resourceNames") if isinstance(rule, dict) else None
+        if isinstance(named, list) and all(isinstance(name, str) for name in named):
+            rule["resourceNames"] = list(dict.fromkeys(named))
+    return role
+
+
+def comparable_content(data: Mapping[str, Data], names: BaseNames) -> dict[str, Data]:
     """Return a ConfigMap or Secret as it is compared, but for what it holds."""
     own = {key: value for key, value in data.items() if key not in _CONTENT}
     annotations = without_keep(strings_at(dict(data), "annotations"))
@@ -70,7 +92,7 @@ def comparable_content(data: Mapping[str, Data], base_names: Mapping[str, str]) 
         "annotations": {key: annotations[key] for key in annotations if key not in _ON_REVISIONS},
         "labels": {key: labels[key] for key in labels if key != MANAGED_LABEL},
     }
-    return comparable({**own, "metadata": metadata}, base_names)
+    return comparable({**own, "metadata": metadata}, names)
 
 
 def applied(template: Data) -> Data:

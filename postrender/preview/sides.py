@@ -25,7 +25,7 @@ from postrender.items import (
     ItemKey,
 )
 from postrender.objects import SECRET, GroupKind, Identity, group_kind_of, items_of
-from postrender.paths import Data, Path, mapping_at, value_at
+from postrender.paths import Data, Path, value_at
 from postrender.plan import Chosen, choose
 from postrender.planning.choices import Choices
 from postrender.planning.decide import Decision
@@ -81,17 +81,18 @@ class Side(NamedTuple):
 
     main: the object that each item stands for, the revision where the original stays too;
     originals: those that stay; choices: None where there is nothing to revise; is_rendered: whether
-    postrender has been over it; base_names: what each revision name stands for; undecided: what is
-    no object.
+    postrender has been over it; base_names: what each revision name stands for; secret_names: those
+    of Secrets among them; undecided: what is no object.
     """
 
-    stream: Stream
+    inventory: Inventory
     objects: tuple[Object, ...]
     main: Mapping[ItemKey, Object]
     originals: Mapping[ItemKey, Object]
     choices: Choices | None
     is_rendered: bool
     base_names: Mapping[str, str]
+    secret_names: Mapping[str, str]
     undecided: tuple[Undecided, ...]
 
 
@@ -119,14 +120,16 @@ def read_side(
                 originals[item.key] = original
     mains = _older_ones_carried(objects)
     everything = (*mains.values(), *originals.values(), *_carried(choices))
+    secret_names = _secret_names(everything, inventory)
     return Side(
-        stream,
+        inventory,
         everything,
         mains,
         originals,
         choices,
         is_rendered(stream),
-        _base_names(everything, inventory),
+        {**secret_names, **_base_names(everything)},
+        secret_names,
         tuple(_no_objects(stream, data, chosen, inventory)),
     )
 
@@ -256,11 +259,16 @@ def _carried(choices: Choices | None) -> Iterator[Object]:
             yield Object(identity, past.identity.name, data, None, CARRIED, RENAME)
 
 
-def _base_names(objects: Iterable[Object], inventory: Inventory) -> dict[str, str]:
-    """Return the base name of every revision name, and of names of Secrets that look like one."""
-    names = {
+def _base_names(objects: Iterable[Object]) -> dict[str, str]:
+    """Return the base name of every revision name."""
+    return {
         each.name: each.identity.name for each in objects if each.is_content and each.is_revised
     }
+
+
+def _secret_names(objects: Iterable[Object], inventory: Inventory) -> dict[str, str]:
+    """Return the base names of Secrets' revisions, and of what a Secret's reference looks like."""
+    names = _base_names(each for each in objects if each.identity.group_kind == SECRET)
     for item in inventory.items:
         for reference in item.references:
             if reference.rule.target == SECRET and hash_of_name(reference.name):
@@ -294,9 +302,3 @@ def _roots(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
         if kind and isinstance(item, dict) and "kind" not in item:
             continue  # the items of a ConfigMapList need not say what they are
         yield from _roots(item, (*path, "items", number))
-
-
-def namespace_of(data: Mapping[str, Data]) -> str:
-    """Return the namespace that an object writes, or nothing."""
-    namespace = mapping_at(data, ("metadata",)).get("namespace")
-    return namespace if isinstance(namespace, str) else ""

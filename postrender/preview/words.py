@@ -136,7 +136,7 @@ def summary_line(preview: Preview) -> str:
     """
     main = [*_contents(preview), *_workloads(preview), *_revisions(preview)]
     others = Counter(each.change for each in preview.objects)
-    rest = []
+    rest: list[str] = []
     for change in (CHANGED, ADDED, REMOVED):
         if count := others[change]:
             what = f"{count:,}" if rest else _count(count, "other object")

@@ -1,0 +1,59 @@
+"""The attacher's own objects compared: by their set, without the names that each render makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from postrender.items import MANAGED_LABEL
+from postrender.paths import Data, value_at
+from postrender.preview.sides import Object, Side
+
+# What each render writes anew into the arguments of the Job.
+_PER_RENDER = ("-workload", "-emitted")
+_CONTAINERS = ("spec", "template", "spec", "containers")
+
+
+def comparable_attachers(
+    old: Sequence[Object], new: Sequence[Object], old_side: Side, new_side: Side
+) -> tuple[list[Object], list[Object]]:
+    """Return the objects of both sides with those of attachers as they are compared.
+
+    Where only one side is rendered they say nothing, and are left out.
+    """
+    is_told = old_side.is_rendered and new_side.is_rendered
+    before, after = (
+        [
+            _by_set(each) if _is_attacher(each) else each
+            for each in objects
+            if is_told or not _is_attacher(each)
+        ]
+        for objects in (old, new)
+    )
+    return before, after
+
+
+def _is_attacher(each: Object) -> bool:
+    return each.item is not None and each.item.is_attacher
+
+
+def _by_set(each: Object) -> Object:
+    """Return an attacher's object by the name of its set; its Job's name has a hash at its end."""
+    item = each.item
+    if item is None or each.identity.kind != "Job":
+        return each
+    identity = each.identity._replace(name=item.labels.get(MANAGED_LABEL, each.identity.name))
+    containers = value_at(each.data, _CONTAINERS)
+    for container in containers if isinstance(containers, list) else ():
+        if isinstance(container, dict) and isinstance(container.get("args"), list):
+            container["args"] = _lasting(container["args"])
+    return each._replace(identity=identity)
+
+
+def _lasting(arguments: list[Data]) -> list[Data]:
+    """Return arguments without those that name revisions, and what follows them."""
+    pairs = zip([None, *arguments], arguments, strict=False)
+    return [
+        argument
+        for before, argument in pairs
+        if before not in _PER_RENDER and argument not in _PER_RENDER
+    ]

@@ -1,0 +1,160 @@
+"""Two streams compared: the preview of a change, built in one pass over both."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from postrender.history import NO_HISTORY, History, Manifest, Previous, read_history
+from postrender.objects import Identity
+from postrender.preview.attachers import comparable_attachers
+from postrender.preview.comparable import BaseNames, comparable
+from postrender.preview.concerned import find_concerned
+from postrender.preview.fields import find_field_changes, is_same
+from postrender.preview.model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    ContentChange,
+    ObjectChange,
+    Preview,
+    WorkloadChange,
+)
+from postrender.preview.naming import Names, Target, find_names, users_by_target
+from postrender.preview.pairs import Pair, find_pairs, order_of
+from postrender.preview.revised import Compared, compare_content, compare_originals
+from postrender.preview.revisions import find_revisions
+from postrender.preview.sides import MAIN, Object, Side, preview_settings, read_side
+from postrender.preview.touched import find_graph
+from postrender.preview.unclear import find_undecided
+from postrender.preview.workloads import Context, find_workload_change, is_workload
+from postrender.settings import SEQUENCE, Settings
+from postrender.stream import Source, Stream
+
+
+def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> Preview:
+    """Return what will change between two streams, rendered or not.
+
+    context: how many lines stand around each change of text.
+    Raises UserError for what render refuses, on either side.
+    """
+    if _has_history(settings):
+        history = _history_of(old, settings)
+        sides = [
+            read_side(stream, range(len(stream.documents)), settings, each)
+            for stream, each in ((old, NO_HISTORY), (new, history))
+        ]
+    else:
+        indexes = find_concerned(old, new, preview_settings(settings))
+        sides = [
+            read_side(stream, chosen, settings)
+            for stream, chosen in zip((old, new), indexes, strict=True)
+        ]
+    return _compare(sides[0], sides[1], settings.namespace, context)
+
+
+def _has_history(settings: Settings) -> bool:
+    """Tell whether what was applied before counts: then the older side is that."""
+    return bool(settings.history.previous) or settings.naming == SEQUENCE
+
+
+def _history_of(stream: Stream, settings: Settings) -> History:
+    # Each document by itself: those of several files have no marker between them.
+    sources = tuple(Source(each.source, each.text.encode()) for each in stream.documents)
+    manifest = Manifest(stream.source, sources)
+    return read_history(Previous((manifest,)), preview_settings(settings))
+
+
+def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
+    pairs = find_pairs(*comparable_attachers(_mains(old), _mains(new), old, new), namespace)
+    before, after = find_names(old, pairs, is_new=False), find_names(new, pairs, is_new=True)
+    names = BaseNames(
+        {**old.base_names, **new.base_names}, {**old.secret_names, **new.secret_names}
+    )
+    users = _users(pairs, before, after)
+    compared: dict[Target, Compared] = {
+        number: found
+        for number, pair in enumerate(pairs)
+        if pair.newest.is_content
+        if (found := compare_content(pair, names, users.get(number, ()), context))
+    }
+    contents = {number: each.change for number, each in compared.items()}
+    rewritten = frozenset(number for number, each in compared.items() if each.is_rewritten)
+    judged = Context(before, after, contents, rewritten, names)
+    workloads, objects = _others(pairs, judged)
+    changes = {number: each.change for number, each in contents.items() if isinstance(number, int)}
+    changes |= {number: each.change for number, each in workloads.items()}
+    changes |= {number: each.change for number, each in objects.items()}
+    effects = {number: each.effect for number, each in workloads.items()}
+    graph, touched = find_graph(pairs, before, after, changes, effects)
+    originals = compare_originals(old, new, namespace, names, context)
+    return Preview(
+        old.inventory.stream.source,
+        new.inventory.stream.source,
+        _sorted([*contents.values(), *originals]),
+        tuple(workloads.values()),
+        find_revisions(old, new, namespace, _bases([pairs[number] for number in touched])),
+        tuple(objects.values()),
+        find_undecided(old, new, pairs, touched, names),
+        graph,
+    )
+
+
+def _mains(side: Side) -> list[Object]:
+    """Return what is paired: all objects but originals and earlier revisions."""
+    return [each for each in side.main.values() if each.role == MAIN]
+
+
+def _others(
+    pairs: Sequence[Pair], context: Context
+) -> tuple[dict[int, WorkloadChange], dict[int, ObjectChange]]:
+    workloads, objects = {}, {}
+    for number, pair in enumerate(pairs):
+        if pair.newest.is_content or not pair.identity.name:
+            continue
+        if is_workload(pair.newest):
+            workload = find_workload_change(pair, context)
+            if workload:
+                workloads[number] = workload
+        else:
+            change = _object_change(pair, context.base_names)
+            if change:
+                objects[number] = change
+    return workloads, objects
+
+
+def _object_change(pair: Pair, names: BaseNames) -> ObjectChange | None:
+    if pair.both is None:
+        return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
+    old, new = pair.both
+    if is_same(old.data, new.data):
+        return None
+    fields = find_field_changes(comparable(old.data, names), comparable(new.data, names))
+    return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
+
+
+def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, tuple[Identity, ...]]:
+    """Return the workloads that name each target on either side, in order."""
+    users: dict[Target, set[Identity]] = defaultdict(set)
+    for names, is_new in ((old, False), (new, True)):
+        identities = {
+            each.item.key: pair.identity
+            for pair in pairs
+            if (each := pair.new if is_new else pair.old) and each.item
+        }
+        for target, keys in users_by_target(names).items():
+            users[target] |= {identities[key] for key in keys if key in identities}
+    return {target: tuple(sorted(own, key=order_of)) for target, own in users.items()}
+
+
+def _bases(pairs: Iterable[Pair]) -> frozenset[Identity]:
+    return frozenset(
+        each.identity
+        for pair in pairs
+        for each in (pair.old, pair.new)
+        if each is not None and each.is_content
+    )
+
+
+def _sorted(changes: Iterable[ContentChange]) -> tuple[ContentChange, ...]:
+    return tuple(sorted(changes, key=lambda change: order_of(change.identity)))

@@ -1,0 +1,149 @@
+"""What each object names, on one side of a comparison, and what that is on the other."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from postrender.items import Item, ItemKey
+from postrender.objects import SECRET, GroupKind, Identity
+from postrender.paths import Path
+from postrender.preview.labels import AUTO_MOUNT, label_of
+from postrender.preview.pairs import Pair
+from postrender.preview.sides import ORIGINAL, Object, Side
+from postrender.revision import canonical_json
+from postrender.settings import CHECKSUM
+
+Base = tuple[GroupKind, str | None, str]
+# What is the same on both sides: the number of its pair, or what it is known by without one.
+Target = int | Base
+
+
+class Named(NamedTuple):
+    """A ConfigMap or Secret as one object names it.
+
+    target: by which it is the same on both sides; identity: its base name; name: what stands in the
+    reference once it is rendered; version: what a pod template has of it, so that new pods are made
+    where this differs; path: of the reference in the document, () for an auto-mount; label: by
+    what; is_in_template: whether it stands in a pod template; is_known: whether the manifests have
+    it.
+    """
+
+    target: Target
+    identity: Identity
+    name: str
+    version: str
+    path: Path
+    label: str
+    is_in_template: bool
+    is_known: bool = True
+
+
+class Names(NamedTuple):
+    """All that the objects of a side name, by item.
+
+    behind: by a Rollout with workloadRef, the workload whose pod template it has; rollouts: by such
+    a workload, the Rollouts.
+    """
+
+    by_item: Mapping[ItemKey, Sequence[Named]]
+    behind: Mapping[ItemKey, Object]
+    rollouts: Mapping[ItemKey, Sequence[Object]]
+
+
+def find_names(side: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
+    """Return what the objects of a side name; is_new: which side of the pairs it is."""
+    numbers = _numbers(pairs, is_new=is_new)
+    named = {}
+    for each in side.objects:
+        if each.item is not None and each.role != ORIGINAL:
+            named[each.item.key] = list(_named(side, each.item, numbers))
+    rollouts = _rollouts(side)
+    behind = {
+        rollout.item.key: side.main[key]
+        for key, own in rollouts.items()
+        for rollout in own
+        if rollout.item
+    }
+    return Names(named, behind, rollouts)
+
+
+def _numbers(pairs: Sequence[Pair], *, is_new: bool) -> dict[Base, int]:
+    numbers = {}
+    for number, pair in enumerate(pairs):
+        each = pair.new if is_new else pair.old
+        if each is not None and each.is_content:
+            numbers[_base(each.identity)] = number
+    return numbers
+
+
+def _base(identity: Identity) -> Base:
+    return identity.group_kind, identity.namespace, identity.name
+
+
+def _named(side: Side, item: Item, numbers: Mapping[Base, int]) -> Iterator[Named]:
+    linked = set()
+    choices = side.choices
+    for link in choices.links.get(item.key, ()) if choices else ():
+        linked.add(link.reference.path)
+        stays = link.stays and link.target.key in side.originals
+        each = (side.originals if stays else side.main)[link.target.key]
+        path, is_inside = link.reference.path, link.reference.template is not None
+        yield _of(each, numbers, path, label_of(path), is_in_template=is_inside)
+    for mount in choices.mounts.get(item.key, ()) if choices else ():
+        each = side.main[mount.item.key]
+        yield _of(each, numbers, (), AUTO_MOUNT, is_in_template=True)
+    for reference in item.references:
+        name = side.base_names.get(reference.name)
+        if reference.rule.target == SECRET and name and reference.path not in linked:
+            identity = Identity(*SECRET, reference.namespace or item.identity.namespace, name)
+            base, path = _base(identity), reference.path
+            is_inside = reference.template is not None
+            known = numbers.get(base, base)
+            label = label_of(path)
+            yield Named(
+                known, identity, reference.name, reference.name, path, label, is_inside, False
+            )
+
+
+def _of(
+    each: Object, numbers: Mapping[Base, int], path: Path, label: str, *, is_in_template: bool
+) -> Named:
+    base = _base(each.identity)
+    version = each.name
+    if each.strategy == CHECKSUM:
+        content = {key: each.data.get(key) for key in ("data", "binaryData", "stringData")}
+        version += canonical_json(content)
+    target = numbers.get(base, base)
+    return Named(target, each.identity, each.name, version, path, label, is_in_template)
+
+
+def _rollouts(side: Side) -> dict[ItemKey, list[Object]]:
+    """Return, by workload, the Rollouts that take their pod template from it."""
+    referring = [each for each in side.main.values() if each.item and each.item.workload_ref]
+    places: dict[Base, ItemKey] = {}
+    for key, each in side.main.items() if referring else ():
+        kind, namespace, name = _base(each.identity)
+        places[kind, _home(side, namespace), name] = key
+    rollouts: dict[ItemKey, list[Object]] = defaultdict(list)
+    for each in referring:
+        if each.item and each.item.workload_ref:
+            kind, name = each.item.workload_ref
+            target = places.get((kind, _home(side, each.identity.namespace), name))
+            if target is not None:
+                rollouts[target].append(each)
+    return rollouts
+
+
+def _home(side: Side, namespace: str | None) -> str | None:
+    return side.choices.resolver.group_of(namespace) if side.choices else namespace
+
+
+def users_by_target(names: Names) -> dict[Target, list[ItemKey]]:
+    """Return the items whose pod templates name each target."""
+    users: dict[Target, list[ItemKey]] = defaultdict(list)
+    for key, named in names.by_item.items():
+        for target in dict.fromkeys(each.target for each in named if each.is_in_template):
+            users[target].append(key)
+    return users

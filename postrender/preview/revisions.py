@@ -1,0 +1,79 @@
+"""What becomes of each revision: created, named again, superseded, carried along, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+
+from postrender.objects import SECRET, Identity
+from postrender.preview.model import (
+    CARRIED as CARRIED_ALONG,
+)
+from postrender.preview.model import (
+    DROPPED,
+    NEW,
+    REUSED,
+    SUPERSEDED,
+    RevisionChange,
+)
+from postrender.preview.pairs import order_of
+from postrender.preview.sides import CARRIED, MAIN, Object, Side
+
+_CURRENT, _EARLIER = "current", "earlier"
+
+
+def find_revisions(
+    old: Side, new: Side, namespace: str, bases: AbstractSet[Identity]
+) -> tuple[RevisionChange, ...]:
+    """Return what becomes of the revisions of both sides; namespace: the release's.
+
+    bases: those whose revisions are told where nothing changes. By base name, and of each one first
+    what is current afterwards.
+    """
+    before, after = (_states(side.objects, namespace) for side in (old, new))
+    changes = []
+    for key in [*after, *(key for key in before if key not in after)]:
+        identity, change = _change(before.get(key), after.get(key))
+        if before.get(key) == after.get(key) and identity not in bases:
+            continue
+        name = "" if identity.group_kind == SECRET else key[2]
+        changes.append(RevisionChange(identity, name, change, _is(after.get(key), _EARLIER)))
+    return tuple(sorted(changes, key=_order))
+
+
+_State = tuple[str, Identity]
+
+
+def _states(objects: Iterable[Object], namespace: str) -> dict[tuple[str, str, str], _State]:
+    return dict(_each_state(objects, namespace))
+
+
+def _each_state(
+    objects: Iterable[Object], namespace: str
+) -> Iterator[tuple[tuple[str, str, str], _State]]:
+    for each in objects:
+        if each.is_content and each.is_revised and each.role in (MAIN, CARRIED):
+            identity = each.identity
+            home = identity.namespace or namespace
+            state = _CURRENT if each.role == MAIN else _EARLIER
+            yield (identity.kind, home, each.name), (state, identity)
+
+
+def _is(state: _State | None, what: str) -> bool:
+    return state is not None and state[0] == what
+
+
+def _change(before: _State | None, after: _State | None) -> tuple[Identity, str]:
+    if after is None:
+        identity = before[1] if before else Identity("", "", None, "")
+        return identity, SUPERSEDED if _is(before, _CURRENT) else DROPPED
+    if _is(after, _CURRENT):
+        return after[1], NEW if before is None else REUSED
+    return after[1], SUPERSEDED if _is(before, _CURRENT) else CARRIED_ALONG
+
+
+_RANKS = (NEW, REUSED, SUPERSEDED, CARRIED_ALONG, DROPPED)
+
+
+def _order(change: RevisionChange) -> tuple[object, ...]:
+    return *order_of(change.identity), _RANKS.index(change.change), change.name

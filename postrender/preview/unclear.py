@@ -1,0 +1,108 @@
+"""What could not be told about a change, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from postrender.errors import Place
+from postrender.objects import Identity
+from postrender.preview.comparable import BaseNames, with_base_names
+from postrender.preview.fields import is_same
+from postrender.preview.model import Undecided
+from postrender.preview.pairs import Pair
+from postrender.preview.sides import Object, Side
+
+
+def find_undecided(
+    old: Side, new: Side, pairs: Sequence[Pair], touched: AbstractSet[int], names: BaseNames
+) -> tuple[Undecided, ...]:
+    """Return what could not be told; touched: the pairs that a change has to do with."""
+    concerned = {pairs[number].identity for number in touched}
+    found = [
+        *old.undecided,
+        *new.undecided,
+        *_half_rendered(old, new),
+        *_half_rendered(new, old),
+        *(each for pair in pairs for each in _nameless(old, new, pair)),
+        *_unsettled(old, concerned, names),
+        *_unsettled(new, concerned, names),
+        *_unknown_templates(new, pairs),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _half_rendered(one: Side, other: Side) -> Iterator[Undecided]:
+    """Say what a comparison with what is not rendered yet leaves out."""
+    has_revisions = any(each.is_content and each.is_revised for each in one.objects)
+    if not one.is_rendered and has_revisions and other.is_rendered:
+        yield Undecided(
+            one.inventory.stream.source,
+            "it is compared as postrender would render it: if it was applied without, every "
+            "workload that names a revised object rolls once more",
+            "compare what was applied, if that is another thing",
+        )
+
+
+def _nameless(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
+    """Say where the API server makes the name: which of several it is cannot be told."""
+    if pair.identity.name:
+        return
+    if pair.both and is_same(pair.both[0].data, pair.both[1].data):
+        return
+    side = new if pair.new else old
+    yield Undecided(
+        str(_place(side, pair.newest)),
+        f"a {pair.identity.kind} with generateName has no name to know it by, and is not compared",
+        "give it a name, or look at it yourself",
+    )
+
+
+def _unsettled(
+    side: Side, concerned: AbstractSet[Identity], names: BaseNames
+) -> Iterator[Undecided]:
+    """Say which references may name an object whose namespace does not settle it.
+
+    concerned: what a change has to do with; other references are as they were.
+    """
+    if side.choices is None:
+        return
+    resolver = side.choices.resolver
+    concerned_names = {identity.name for identity in concerned}
+    for each in side.main.values():
+        for reference in each.item.references if each.item else ():
+            item, name = each.item, side.base_names.get(reference.name, reference.name)
+            if item is None or not (each.identity in concerned or name in concerned_names):
+                continue
+            if resolver.find(item, reference, reference.name):
+                continue
+            if resolver.is_unsettled(item, reference, reference.name):
+                place = side.inventory.place(item, reference.path, reference.line)
+                shown = with_base_names(reference.name, names.of_secrets)
+                yield Undecided(
+                    str(place),
+                    f"it names {reference.rule.target[1]}/{shown}, and of the two one has a "
+                    "namespace and the other none",
+                    "say which is the release's with --namespace",
+                )
+
+
+def _unknown_templates(side: Side, pairs: Sequence[Pair]) -> Iterator[Undecided]:
+    """Say where a Rollout takes its pod template from what the manifests do not have."""
+    known = {each.identity for each in side.main.values()}
+    for pair in pairs:
+        item = pair.new.item if pair.new else None
+        if item is None or item.workload_ref is None:
+            continue
+        kind, name = item.workload_ref
+        if not any(each.group_kind == kind and each.name == name for each in known):
+            yield Undecided(
+                str(_place(side, pair.newest)),
+                f"its pod template is that of {kind[1]}/{name}, which is not in these manifests: "
+                "whether it rolls is not known",
+                "compare manifests that have both",
+            )
+
+
+def _place(side: Side, each: Object) -> Place:
+    return side.inventory.place(each.item) if each.item else Place(side.inventory.stream.source)
