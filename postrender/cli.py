@@ -172,6 +172,10 @@ CONFIG_KEYS: dict[str, tuple[str, ...]] = {
 }
 
 
+# The schema of each command that prints JSON.
+JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
+
+
 def _values(
     config: str | None, given: dict[str, Any], function: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], str]:
@@ -410,6 +414,16 @@ def adopt(input: str, namespace: str | None, context: str | None, dry_run: bool)
     inventory = take_inventory(read_stream(*read_input(input)), settings)
     lines = run_adopt(inventory, namespace, context, is_dry=dry_run)
     _write([f"{line}\n" for line in lines])
+    return DONE
+
+
+@cli.command("schema")
+@click.argument("command", type=click.Choice(list(JSON_SCHEMAS)), metavar="|".join(JSON_SCHEMAS))
+def json_schema(command: str) -> int:
+    """Print the JSON Schema of what diff or explain prints with --format json."""
+    from postrender.schemas import schema_text
+
+    _write([schema_text(JSON_SCHEMAS[command])])
     return DONE
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from postrender import schemas
 from postrender.document import Composed, compose, node_at, read
 from postrender.errors import Place, UserError
 from postrender.objects import CONFIG_MAP, SECRET
@@ -113,9 +114,7 @@ def _place(composed: Composed, path: Path) -> Place:
 
 def schema_text() -> str:
     """Return the JSON Schema of the configuration as text."""
-    from importlib import resources
-
-    return resources.files("postrender").joinpath("config.schema.json").read_text("utf-8")
+    return schemas.schema_text("config.schema.json")
 
 
 def validate(

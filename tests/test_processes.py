@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -673,6 +674,7 @@ def test_switches_in_the_environment(option: str, variable: str, folder: Path) -
         (("rendr",), "rendr"),
         (("out/app.yaml", "--strict"), "say: postrender render out/app.yaml"),
         (("config", "shwo"), "shwo"),
+        (("schema", "render"), "render"),
         (("render", "a.yaml", "b.yaml"), "b.yaml"),
         (("--namespace",), "--namespace"),
         (("explain", "--format", "xml"), "xml"),
@@ -690,6 +692,20 @@ def test_a_switch_in_the_environment_that_is_none() -> None:
     done = run(GOOD, variables={"POSTRENDER_STRICT": "maybe"})
     assert (done.code, done.out) == (2, b"")
     assert "maybe" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("config", "schema"), "config"),
+        (("schema", "diff"), "preview"),
+        (("schema", "explain"), "explain"),
+    ],
+)
+def test_a_schema(arguments: tuple[str, ...], name: str) -> None:
+    done = run("", *arguments)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["$id"] == f"urn:postrender:{name}:1"
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("render", "--help"), ("config", "--help")])
