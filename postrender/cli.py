@@ -6,26 +6,29 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import click
 
 from postrender import __version__
 from postrender.errors import Finding, Place, UserError
-from postrender.inputs import read_input
+from postrender.inputs import STDIN, read_input, read_inputs
 from postrender.inventory import take_inventory
+from postrender.options import CONFIG_KEYS, long_option, settings_options
 from postrender.plan import Plan, make_plan
+from postrender.preview import FORMAT_NAMES, SECTIONS
 from postrender.render import render as render_plan
 from postrender.reports import check_log_file, log_error, report_bug, report_error, report_finding
 from postrender.settings import SEQUENCE, Settings
-from postrender.stream import Stream, has_content, read_stream
+from postrender.stream import Stream, has_content, read_stream, read_streams
 
-DONE, FAULT, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# The schema of each command that prints JSON.
+JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
 
 _OWN_OPTIONS = frozenset({"--help", "--version"})
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -98,84 +101,6 @@ def cli() -> None:
     """
 
 
-def settings_options(command: Command) -> Command:
-    """Add the options that have a key in the configuration, in the order of the help."""
-    options = [
-        click.option(
-            "--config",
-            metavar="FILE",
-            envvar="POSTRENDER_CONFIG",
-            help="The configuration  [default: the nearest postrender.yaml upward]",
-        ),
-        click.option("--namespace", envvar="POSTRENDER_NAMESPACE", help="The release's namespace."),
-        _flag("secrets", "Revise Secrets too."),
-        _flag("strict", "Fail on certain leftovers and on edited revisions."),
-        _flag("keep-original", "Keep originals beside revisions (Helm 3 hooks need it)."),
-        _flag("allow-empty", "Take an empty input for what it is."),
-        _flag("attacher", "Append the attacher Job."),
-        click.option(
-            "--attacher-image", envvar="POSTRENDER_ATTACHER_IMAGE", help="The attacher's image."
-        ),
-        click.option(
-            "--previous",
-            metavar="FILE|helm:NAMESPACE/RELEASE",
-            envvar="POSTRENDER_PREVIOUS",
-            help="What was applied before, whose revisions are carried along.",
-        ),
-        click.option(
-            "--kube-context",
-            metavar="CONTEXT",
-            envvar="POSTRENDER_KUBE_CONTEXT",
-            help="Of the helm that --previous asks.",
-        ),
-        click.option(
-            "--kubeconfig",
-            metavar="FILE",
-            envvar="POSTRENDER_KUBECONFIG",
-            help="Of the helm that --previous asks.",
-        ),
-        click.option(
-            "--log-file",
-            metavar="FILE",
-            envvar="POSTRENDER_LOG_FILE",
-            help="Append findings and errors to this file too.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _flag(name: str, text: str) -> Callable[[Command], Command]:
-    variable = "POSTRENDER_" + name.replace("-", "_").upper()
-    return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
-
-
-def _long(name: str, *names: str, **options: Any) -> Callable[[Command], Command]:
-    # With one dash as well, as the original attacher and Go's flag package have it.
-    return click.option(f"-{name}", f"--{name}", *names, **options)
-
-
-# The configuration key of each option.
-CONFIG_KEYS: dict[str, tuple[str, ...]] = {
-    "namespace": ("namespace",),
-    "secrets": ("secrets",),
-    "strict": ("strict",),
-    "keep_original": ("keepOriginal",),
-    "allow_empty": ("allowEmpty",),
-    "attacher": ("attacher", "enabled"),
-    "attacher_image": ("attacher", "image"),
-    "previous": ("history", "previous"),
-    "kube_context": ("history", "kubeContext"),
-    "kubeconfig": ("history", "kubeconfig"),
-    "log_file": ("logFile",),
-}
-
-
-# The schema of each command that prints JSON.
-JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
-
-
 def _values(
     config: str | None, given: dict[str, Any], function: dict[str, Any] | None = None
 ) -> tuple[dict[str, Any], str]:
@@ -210,6 +135,13 @@ def _settings(
 
     settings = settings_from(*_values(config, given, function))
     check_log_file(settings.log_file)
+    return settings
+
+
+def _render_settings(
+    config: str | None, given: dict[str, Any], function: dict[str, Any] | None = None
+) -> Settings:
+    settings = _settings(config, given, function)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
             "naming: sequence needs to know which numbers there were",
@@ -230,18 +162,18 @@ def _is_function_call(stream: Stream) -> bool:
 def _function_settings(stream: Stream, config: str | None, given: dict[str, Any]) -> Settings:
     from postrender.function_config import function_values
 
-    return _settings(config, given, function_values(stream))
+    return _render_settings(config, given, function_values(stream))
 
 
 @cli.command()
 @click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
-@settings_options
+@settings_options()
 def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
     """Read rendered manifests from INPUT (stdin by default), write them with revisions."""
     if _nobody_pipes(input):
         click.echo(click.get_current_context().get_help())
         return DONE
-    settings = _settings(config, given)
+    settings = _render_settings(config, given)
     is_function = False
     findings: tuple[Finding, ...] = ()
     try:
@@ -272,7 +204,7 @@ def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
 @cli.command()
 @click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
 @click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
-@settings_options
+@settings_options()
 def explain(input: str, format_: str, config: str | None, **given: Any) -> int:  # noqa: A002
     """Tell what render would do with each ConfigMap of INPUT, and why."""
     from postrender.explain import FORMATS
@@ -281,7 +213,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
     if _nobody_pipes(input):
         click.echo(click.get_current_context().get_help())
         return DONE
-    settings = _settings(config, given)
+    settings = _render_settings(config, given)
     try:
         stream = read_stream(*read_input(input))
         if _is_function_call(stream):
@@ -296,8 +228,66 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 
 
 @cli.command()
+@click.argument("old", type=click.Path())
+@click.argument("new", type=click.Path())
+@click.option("--format", "format_", default="text", type=click.Choice(FORMAT_NAMES))
+@click.option("--exit-code", "tells", is_flag=True, help="Exit with 4 where there are changes.")
+@click.option(
+    "--context",
+    default=3,
+    type=click.IntRange(0, 1_000_000),
+    metavar="N",
+    help="Lines around each change of text  [default: 3]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(list(SECTIONS)),
+    help="Tell of these changes only; may be given several times.",
+)
+@settings_options("config", "namespace", "secrets", "keep_original", "allow_empty", "log_file")
+def diff(
+    old: str,
+    new: str,
+    format_: str,
+    tells: bool,
+    context: int,
+    only: tuple[str, ...],
+    config: str | None,
+    **given: Any,
+) -> int:
+    """Tell what a change from OLD to NEW will do: which workloads roll, and because of what.
+
+    Each is a file, `-` for stdin, a folder of manifests or git:REV:PATH, and is rendered by
+    postrender already or not yet.
+    """
+    from postrender.preview.compare import compare
+    from postrender.preview.formats import FORMATS, view_of
+    from postrender.preview.sections import only_sections
+
+    if old == new == "-":
+        raise click.UsageError("OLD and NEW cannot both be stdin.")
+    settings = _settings(config, given)
+    try:
+        sides = [_side(name, settings) for name in (old, new)]
+        preview = only_sections(compare(sides[0], sides[1], settings, context), only)
+        _write([FORMATS[format_](preview, view_of(sys.stdout))])
+    except UserError as error:
+        log_error(error, settings.log_file)
+        raise
+    return CHANGES if tells and preview.has_changes else DONE
+
+
+def _side(name: str, settings: Settings) -> Stream:
+    sources = read_inputs(name, allow_empty=settings.allow_empty)
+    stream = read_streams(sources, STDIN if name == "-" else name)
+    _check_content(stream, settings)
+    return stream
+
+
+@cli.command()
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
-@settings_options
+@settings_options("config", "namespace", "secrets", "keep_original", "log_file")
 def check(files: tuple[str, ...], config: str | None, **given: Any) -> int:
     """Fail on what render --strict fails on in any FILE (stdin by default), and write nothing.
 
@@ -307,7 +297,7 @@ def check(files: tuple[str, ...], config: str | None, **given: Any) -> int:
     if not files and _nobody_pipes("-"):
         click.echo(click.get_current_context().get_help())
         return DONE
-    settings = _settings(config, given)
+    settings = _render_settings(config, given)
     # A file of comments is no broken pipe, and nothing is appended here.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
@@ -326,14 +316,16 @@ def _check(name: str, settings: Settings) -> int:
 
 
 @cli.command()
-@_long("set", "set_name", metavar="NAME", help="The label postrender/managed of its revisions.")
-@_long(
+@long_option(
+    "set", "set_name", metavar="NAME", help="The label postrender/managed of its revisions."
+)
+@long_option(
     "namespace",
     metavar="NAMESPACE",
     envvar="POSTRENDER_NAMESPACE",
     help="Where  [default: the Pod's, or the kubeconfig's]",
 )
-@_long(
+@long_option(
     "workload",
     "workloads",
     multiple=True,
@@ -341,24 +333,26 @@ def _check(name: str, settings: Settings) -> int:
     help="A workload, its render id, and the revisions that it names: "
     "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Any number.",
 )
-@_long(
+@long_option(
     "emitted",
     multiple=True,
     metavar="KIND/NAME,…",
     help="What else was applied, and is never deleted: configmap/web-c.",
 )
-@_long("rollout", default="", metavar="NAME", help="A Rollout whose render id is not known.")
-@_long("configmaps", default="", metavar="NAME,…", help="The ConfigMaps that -rollout names.")
-@_long("timeout", default="90s", metavar="TIME", help="How long to wait: 90s (default), 2m.")
-@_long(
+@long_option("rollout", default="", metavar="NAME", help="A Rollout whose render id is not known.")
+@long_option("configmaps", default="", metavar="NAME,…", help="The ConfigMaps that -rollout names.")
+@long_option("timeout", default="90s", metavar="TIME", help="How long to wait: 90s (default), 2m.")
+@long_option(
     "on-failure",
     default="fail",
     metavar="fail|report",
     type=click.Choice(["report", "fail"]),
     help="report: exit 0 if it was recorded as an Event  [default: fail]",
 )
-@_long("delete-finished-jobs", is_flag=True, help="Delete Jobs of the set that this run replaces.")
-@_long("no-prune", is_flag=True, help="Write owners, but only report what is unused.")
+@long_option(
+    "delete-finished-jobs", is_flag=True, help="Delete Jobs of the set that this run replaces."
+)
+@long_option("no-prune", is_flag=True, help="Write owners, but only report what is unused.")
 def attach(
     namespace: str | None,
     rollout: str,
@@ -442,7 +436,7 @@ def schema() -> int:
 
 
 @config.command()
-@settings_options
+@settings_options()
 def show(config: str | None, **given: Any) -> int:
     """Print the values in effect as YAML, defaults included."""
     from postrender.config import defaults, merge_values
@@ -458,7 +452,8 @@ def _nobody_pipes(name: str) -> bool:
     return name == "-" and sys.stdin is not None and sys.stdin.isatty()
 
 
-def _plan(stream: Stream, settings: Settings) -> Plan:
+def _check_content(stream: Stream, settings: Settings) -> None:
+    """Refuse an empty input: it is the broken pipe upstream."""
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
     ):
@@ -467,6 +462,10 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
             "check the program that feeds it, or say --allow-empty",
             Place(stream.source),
         )
+
+
+def _plan(stream: Stream, settings: Settings) -> Plan:
+    _check_content(stream, settings)
     inventory = take_inventory(stream, settings)
     if not settings.history.previous:
         return make_plan(inventory, settings)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from postrender.items import Item, ItemKey
 from postrender.objects import SECRET, GroupKind, Identity
 from postrender.paths import Path
-from postrender.preview.labels import AUTO_MOUNT, label_of
+from postrender.preview.labels import label_of
 from postrender.preview.pairs import Pair
 from postrender.preview.sides import ORIGINAL, Object, Side
 from postrender.revision import canonical_json
@@ -93,7 +93,9 @@ def _named(side: Side, item: Item, numbers: Mapping[Base, int]) -> Iterator[Name
         yield _of(each, numbers, path, label_of(path), is_in_template=is_inside)
     for mount in choices.mounts.get(item.key, ()) if choices else ():
         each = side.main[mount.item.key]
-        yield _of(each, numbers, (), AUTO_MOUNT, is_in_template=True)
+        # As a render writes it, so that both sides say the same.
+        for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
+            yield _of(each, numbers, (), label, is_in_template=True)
     for reference in item.references:
         name = side.base_names.get(reference.name)
         if reference.rule.target == SECRET and name and reference.path not in linked:

@@ -1,0 +1,95 @@
+"""The options that commands share, and the configuration key of each one that has a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _flag(name: str, text: str) -> Callable[[Command], Command]:
+    variable = "POSTRENDER_" + name.replace("-", "_").upper()
+    return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
+
+
+def long_option(name: str, *names: str, **options: Any) -> Callable[[Command], Command]:
+    """Return an option that has one dash too, as those of the original attacher have (Go)."""
+    return click.option(f"-{name}", f"--{name}", *names, **options)
+
+
+# The options that have a key in the configuration, in the order of the help.
+SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "config": click.option(
+        "--config",
+        metavar="FILE",
+        envvar="POSTRENDER_CONFIG",
+        help="The configuration  [default: the nearest postrender.yaml upward]",
+    ),
+    "namespace": click.option(
+        "--namespace", envvar="POSTRENDER_NAMESPACE", help="The release's namespace."
+    ),
+    "secrets": _flag("secrets", "Revise Secrets too."),
+    "strict": _flag("strict", "Fail on certain leftovers and on edited revisions."),
+    "keep_original": _flag(
+        "keep-original", "Keep originals beside revisions (Helm 3 hooks need it)."
+    ),
+    "allow_empty": _flag("allow-empty", "Take an empty input for what it is."),
+    "attacher": _flag("attacher", "Append the attacher Job."),
+    "attacher_image": click.option(
+        "--attacher-image", envvar="POSTRENDER_ATTACHER_IMAGE", help="The attacher's image."
+    ),
+    "previous": click.option(
+        "--previous",
+        metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
+        envvar="POSTRENDER_PREVIOUS",
+        help="What was applied before, whose revisions are carried along.",
+    ),
+    "kube_context": click.option(
+        "--kube-context",
+        metavar="CONTEXT",
+        envvar="POSTRENDER_KUBE_CONTEXT",
+        help="Of the helm that --previous asks.",
+    ),
+    "kubeconfig": click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        envvar="POSTRENDER_KUBECONFIG",
+        help="Of the helm that --previous asks.",
+    ),
+    "log_file": click.option(
+        "--log-file",
+        metavar="FILE",
+        envvar="POSTRENDER_LOG_FILE",
+        help="Append findings and errors to this file too.",
+    ),
+}
+
+
+# The configuration key of each option.
+CONFIG_KEYS: dict[str, tuple[str, ...]] = {
+    "namespace": ("namespace",),
+    "secrets": ("secrets",),
+    "strict": ("strict",),
+    "keep_original": ("keepOriginal",),
+    "allow_empty": ("allowEmpty",),
+    "attacher": ("attacher", "enabled"),
+    "attacher_image": ("attacher", "image"),
+    "previous": ("history", "previous"),
+    "kube_context": ("history", "kubeContext"),
+    "kubeconfig": ("history", "kubeconfig"),
+    "log_file": ("logFile",),
+}
+
+
+def settings_options(*names: str) -> Callable[[Command], Command]:
+    """Add options that have a key in the configuration: those named, or all, in their order."""
+
+    def add(command: Command) -> Command:
+        for name in reversed(names or tuple(SETTINGS)):
+            command = SETTINGS[name](command)
+        return command
+
+    return add
