@@ -19,7 +19,7 @@ from postrender.objects import strings_at
 from postrender.orchestrators import own_annotations
 from postrender.paths import Data, mapping_at
 from postrender.preview.hidden import Hidden, hide_content, hide_digest
-from postrender.revision import REVISION_ANNOTATION
+from postrender.revision import HASH_LENGTH, REVISION_ANNOTATION
 from postrender.words import replace_words
 
 # What an API server writes, where manifests come from one.
@@ -46,6 +46,10 @@ _ON_REVISIONS = frozenset(
     }
 )
 _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
+_OF_TEXTS = ("annotations", "labels")
+# Keys that may be there without saying anything.
+_MAY_BE_EMPTY = ("annotations", "labels", "metadata")
+_SHORTEST_REVISION = HASH_LENGTH + 2
 _REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
 
 
@@ -101,25 +105,25 @@ def applied(template: Data) -> Data:
 
 
 def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True) -> Data:
+    # A hot loop: short strings, which no revision name is in, cost no call.
     if isinstance(data, dict):
-        whole = hide_content(data) if hides else data
-        return {
-            key: _annotations(value, base_names, hides=hides)
-            if key in ("annotations", "labels") and isinstance(value, dict)
-            else _comparable(value, base_names, hides=hides)
-            for key, value in whole.items()
-            if value is not None and not _is_empty_metadata(key, value)
-        }
+        compared: dict[str, Data] = {}
+        for key, value in (hide_content(data) if hides else data).items():
+            if isinstance(value, str):
+                is_short = len(value) < _SHORTEST_REVISION
+                compared[key] = value if is_short else with_base_names(value, base_names)
+            elif value is None or (not value and key in _MAY_BE_EMPTY):
+                continue
+            elif key in _OF_TEXTS and isinstance(value, dict):
+                compared[key] = _annotations(value, base_names, hides=hides)
+            else:
+                compared[key] = _comparable(value, base_names, hides=hides)
+        return compared
     if isinstance(data, list):
         return [_comparable(value, base_names, hides=hides) for value in data]
-    if isinstance(data, str) and base_names:
+    if isinstance(data, str):
         return with_base_names(data, base_names)
     return data
-
-
-def _is_empty_metadata(key: str, value: Data) -> bool:
-    """Tell whether a key is there without saying anything, as `annotations: {}`."""
-    return not value and key in ("annotations", "labels", "metadata")
 
 
 def _annotations(values: dict[str, Data], base_names: Mapping[str, str], *, hides: bool) -> Data:

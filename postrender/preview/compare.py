@@ -45,7 +45,7 @@ def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> P
             for stream, each in ((old, NO_HISTORY), (new, history))
         ]
     else:
-        indexes = find_concerned(old, new, preview_settings(settings))
+        indexes = find_concerned(old, new, settings.namespace)
         sides = [
             read_side(stream, chosen, settings)
             for stream, chosen in zip((old, new), indexes, strict=True)

@@ -1,11 +1,103 @@
-"""Which documents of two streams must be read to compare them."""
+"""Which documents of two streams must be read to compare them, told from their text alone.
+
+A document with the same bytes on both sides says nothing by itself. But it is read where something
+that changes has to do with it: a Rollout that names a changed ConfigMap rolls, and what else names
+that ConfigMap decides what becomes of it. So whatever is connected by the name of a ConfigMap or
+Secret is read as a whole, and where the text leaves a doubt, everything is.
+"""
 
 from __future__ import annotations
 
-from postrender.settings import Settings
-from postrender.stream import Stream
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from postrender.items import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
+from postrender.relevance import hides_names, may_hold, root_kind
+from postrender.stream import Stream, has_content
+from postrender.words import words_of
+
+_HOLDERS = {"ConfigMap", "Secret"}
+_METADATA = re.compile(
+    r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE
+)
+_NAME_LINE = re.compile(r"^[ \t]+[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE)
+_NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
+_NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
+_MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
+_WORKLOAD_REF = "workloadRef"
+# What a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
+_REFERRED = {"Deployment", "ReplicaSet", "PodTemplate", ""}
 
 
-def find_concerned(old: Stream, new: Stream, settings: Settings) -> tuple[list[int], list[int]]:
-    """Return the documents of each stream that must be read, by their numbers."""
-    return list(range(len(old.documents))), list(range(len(new.documents)))
+def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
+    """Return the documents of each stream that must be read; namespace: the release's.
+
+    Comparing only these gives what comparing all of them does.
+    """
+    texts = [[document.text for document in stream.documents] for stream in (old, new)]
+    before, after = (Counter(each) for each in texts)
+    whole = [text for text in before | after if has_content(text)]
+    same = {text for text in whole if before[text] == after[text]}
+    if not same or any(mark in text for text in whole for mark in _MOUNTS):
+        read = set(whole)  # which workload it goes into depends on what others there are
+    else:
+        read = _connected(whole, same)
+        if not namespace and _leaves_doubt(read, same - read):
+            read = set(whole)
+    first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
+    return first, second
+
+
+def _connected(texts: Sequence[str], same: AbstractSet[str]) -> set[str]:
+    """Return the texts that change, with all that names connect with them."""
+    read = {text for text in texts if text not in same}
+    read |= _always_read(texts, same)
+    names = {text: _names_of(text) for text in texts if may_hold(text, _HOLDERS)}
+    # One whose name cannot be told from the text is read; a reference to it is then no reason.
+    read |= {text for text, own in names.items() if not own}
+    known = {name for own in names.values() for name in own}
+    mentions = {text: known.intersection(words_of(text)) for text in texts}
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for text, own in mentions.items():
+        for name in own:
+            by_name[name].append(text)
+    waiting, seen = list(read), set[str]()
+    while waiting:
+        for name in mentions[waiting.pop()] - seen:
+            seen.add(name)
+            more = [text for text in by_name[name] if text not in read]
+            read.update(more)
+            waiting += more
+    return read
+
+
+def _always_read(texts: Iterable[str], same: AbstractSet[str]) -> set[str]:
+    """Return the texts that may hide a name, or hand their pod template to a Rollout."""
+    read = {text for text in same if hides_names(text)}
+    if any(_WORKLOAD_REF in text for text in texts):
+        read |= {text for text in same if _WORKLOAD_REF in text or root_kind(text) in _REFERRED}
+    return read
+
+
+def _names_of(text: str) -> set[str]:
+    """Return names among which that of a ConfigMap or Secret is, nothing if that is not certain."""
+    metadata = _METADATA.search(text) if root_kind(text) in _HOLDERS else None
+    if metadata is None:
+        return set()
+    names = [_NAME.match(value) for value in _NAME_LINE.findall(metadata[1])]
+    found = {name[2] for name in names if name}
+    return found if names and all(names) else set()
+
+
+def _leaves_doubt(read: Iterable[str], left_out: Iterable[str]) -> bool:
+    """Tell whether what is left out may decide which namespace an absent one is.
+
+    That is the only one that the manifests write, where some objects write it and others do not.
+    """
+    inside = [set(_NAMESPACE.findall(text)) for text in read]
+    if all(inside) or not any(inside):
+        return False
+    every = set[str]().union(*inside, *(_NAMESPACE.findall(text) for text in left_out))
+    return len(every) > 1

@@ -24,7 +24,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 def is_same(old: Data, new: Data) -> bool:
     """Tell whether data is the same; 1 is not true, as it is in Python."""
-    return old == new and _encode(old) == _encode(new)
+    if old != new or old.__class__ is not new.__class__:
+        return False
+    return old.__class__ is str or _encode(old) == _encode(new)
 
 
 def find_field_changes(old: Data, new: Data, path: str = "") -> list[FieldChange]:
@@ -41,7 +43,7 @@ def _changes(old: Data, new: Data, path: str) -> Iterator[FieldChange]:
             yield from _in_named(old, new, path, name)
         else:
             yield from _in_sequences(old, new, path)
-    elif not is_same(old, new):
+    else:
         yield _change(path, old, new)
 
 
@@ -53,7 +55,7 @@ def _change(path: str, old: Data, new: Data) -> FieldChange:
 def _in_mappings(old: dict[str, Data], new: dict[str, Data], path: str) -> Iterator[FieldChange]:
     for key in [*old, *(key for key in new if key not in old)]:
         before, after = old.get(key), new.get(key)
-        if before is not after:
+        if before is not after and not is_same(before, after):
             yield from _changes(before, after, _inside(path, key))
 
 
@@ -79,7 +81,8 @@ def _tells_apart(key: str, items: Sequence[Data]) -> bool:
 def _in_named(old: list[Data], new: list[Data], path: str, key: str) -> Iterator[FieldChange]:
     before, after = _by_name(old, key), _by_name(new, key)
     for name in [*before, *(name for name in after if name not in before)]:
-        yield from _changes(before.get(name), after.get(name), f"{path}[{key}={name}]")
+        if not is_same(before.get(name), after.get(name)):
+            yield from _changes(before.get(name), after.get(name), f"{path}[{key}={name}]")
     kept = [name for name in before if name in after]
     now = [name for name in after if name in before]
     if kept != now:
@@ -94,8 +97,9 @@ def _in_sequences(old: list[Data], new: list[Data], path: str) -> Iterator[Field
     for before, after in _matches(old, new):
         common = min(len(before), len(after))
         for number in range(common):
-            at = f"{path}[{after[number]}]"
-            yield from _changes(old[before[number]], new[after[number]], at)
+            one, other = old[before[number]], new[after[number]]
+            if not is_same(one, other):
+                yield from _changes(one, other, f"{path}[{after[number]}]")
         for number in before[common:]:
             yield FieldChange(f"{path}[{number}]", REMOVED, shown(old[number]), None)
         for number in after[common:]:
