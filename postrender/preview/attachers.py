@@ -23,16 +23,17 @@ def comparable_attachers(
     is_told = old_side.is_rendered and new_side.is_rendered
     before, after = (
         [
-            _by_set(each) if _is_attacher(each) else each
+            _by_set(each) if is_attacher(each) else each
             for each in objects
-            if is_told or not _is_attacher(each)
+            if is_told or not is_attacher(each)
         ]
         for objects in (old, new)
     )
     return before, after
 
 
-def _is_attacher(each: Object) -> bool:
+def is_attacher(each: Object) -> bool:
+    """Tell whether a render appended an object."""
     return each.item is not None and each.item.is_attacher
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from postrender.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.objects import Identity
-from postrender.preview.attachers import comparable_attachers
+from postrender.preview.attachers import comparable_attachers, is_attacher
 from postrender.preview.comparable import BaseNames, comparable
 from postrender.preview.concerned import find_concerned
 from postrender.preview.fields import find_field_changes, is_same
@@ -112,7 +112,7 @@ def _others(
     for number, pair in enumerate(pairs):
         if pair.newest.is_content or not pair.identity.name:
             continue
-        if is_workload(pair.newest):
+        if is_workload(pair.newest) and not is_attacher(pair.newest):
             workload = find_workload_change(pair, context)
             if workload:
                 workloads[number] = workload
@@ -125,6 +125,8 @@ def _others(
 
 def _object_change(pair: Pair, names: BaseNames) -> ObjectChange | None:
     if pair.both is None:
+        if is_attacher(pair.newest):
+            return None  # it comes and goes with the workloads that it is for
         return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
     old, new = pair.both
     if is_same(old.data, new.data):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from postrender.items import ItemKey
+from postrender.preview.attachers import is_attacher
 from postrender.preview.labels import WORKLOAD_REF
 from postrender.preview.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, Node
 from postrender.preview.naming import Names
@@ -58,7 +59,7 @@ def find_graph(
 
 
 def _role(pair: Pair) -> str:
-    if is_workload(pair.newest):
+    if is_workload(pair.newest) and not is_attacher(pair.newest):
         return "workload"
     return "config" if pair.newest.is_content else "other"
 
