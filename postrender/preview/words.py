@@ -202,10 +202,10 @@ def change_words(change: str) -> str:
 
 def effect_words(workload: WorkloadChange) -> str:
     """Return what becomes of a workload, and where it needs one the reason: `rolls`."""
-    effect, kind = workload.effect, workload.identity.kind
+    effect = workload.effect
     words = EFFECTS[effect][0]
     if effect == REFUSED:
-        what = f"a {kind}" if kind == "Pod" else f"the pod template of a {kind}"
+        what = "a Pod" if workload.identity.kind == "Pod" else "a Job's pod template"
         return f"{words}: {what} cannot change; delete it first or give it another name"
     return _REASONS.get(effect, words)
 
@@ -303,11 +303,12 @@ def _text_of(value: Data) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def key_words(key: KeyChange) -> str:
-    """Return how a key changes: `+2 -1`, `2,048 bytes, sha256 abab… -> 4,096 bytes, …`."""
+def key_words(key: KeyChange, style: Style) -> str:
+    """Return how a key changes: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
     added = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "+")
     removed = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "-")
-    lines = " ".join([f"+{added}"] * bool(added) + [f"-{removed}"] * bool(removed))
+    counts = ((added, f"+{added}"), (removed, f"-{removed}"))
+    lines = " ".join(text for count, text in counts if count) or "empty"
     if not key.old_blob and not key.new_blob:
         return lines
     sides = [
@@ -315,7 +316,7 @@ def key_words(key: KeyChange) -> str:
         for blob in (key.old_blob, key.new_blob)
     ]
     if key.change == CHANGED:
-        return " -> ".join(side or f"text, {lines}" for side in sides)
+        return f" {style.arrow} ".join(side or f"text, {lines}" for side in sides)
     return sides[0] or sides[1]
 
 
@@ -340,17 +341,28 @@ def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
     return lines
 
 
-def names_words(content: ContentChange, style: Style) -> str:
-    """Return by what names workloads have it, on either side; "" where that is its base name."""
+def content_words(content: ContentChange, style: Style) -> list[str]:
+    """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
+    words = [_names(content, style)]
+    if content.strategy != "rename":
+        words.append(f"strategy {style.code(content.strategy)}")
+    if content.note:
+        words.append(style.prose(content.note))
+    if content.identity.kind == "Secret" and content.change == CHANGED:
+        words.append("what it holds is not shown")
+    if content.users:
+        words.append(f"named by {listed([style.code(style.name(each)) for each in content.users])}")
+    return [each for each in words if each]
+
+
+def _names(content: ContentChange, style: Style) -> str:
+    """Return by what names workloads have it; "" where that is its base name."""
     old, new = content.old_revision, content.new_revision
-    names = {old, new} - {"", content.identity.name}
-    if not names:
+    if not {old, new} - {"", content.identity.name}:
         return ""
-    if old == new:
-        return style.code(old)
-    if old and new:
+    if old and new and old != new:
         return f"{style.code(old)} {style.arrow} {style.code(new)}"
-    return style.code(old or new)
+    return style.code(new or old)
 
 
 def revision_words(revision: RevisionChange) -> str:

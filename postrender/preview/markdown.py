@@ -1,0 +1,252 @@
+"""A preview as a comment on a pull request, for GitHub and GitLab.
+
+Whatever comes from a manifest stands in a code span or in a fenced block, where neither Markdown,
+HTML, mentions nor issue numbers mean anything; in the summaries of folded parts, which are HTML,
+its characters are escaped. What is too long is cut: see `to_markdown`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from postrender.objects import Identity
+from postrender.preview.fitting import Cut, Nouns, Part, Section, size_of
+from postrender.preview.model import (
+    REFUSED,
+    ROLLS,
+    ContentChange,
+    FieldChange,
+    KeyChange,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    Undecided,
+    WorkloadChange,
+)
+from postrender.preview.view import View
+from postrender.preview.words import (
+    EFFECTS,
+    Style,
+    by_effect,
+    cause_words,
+    change_words,
+    content_words,
+    diff_lines,
+    effect_words,
+    field_words,
+    in_place_words,
+    key_words,
+    listed,
+    namer,
+    revision_name,
+    revision_words,
+    summary_line,
+    via_words,
+    visible,
+)
+
+MARKER = "<!-- postrender diff -->"
+"""The first line, by which a CI job finds its comment of the last run again."""
+
+# GitHub takes 65,536 characters (GitLab 1,000,000); the rest is for what a CI job adds, a link to
+# the page for instance.
+LIMIT = 65_000
+_FOR_NOTICE = 600
+_LONG = 1_000
+_LONGEST_NAME = 300
+_LONGEST_VALUE = 200
+_MOST_CAUSES = 12
+
+_WORKLOADS = Nouns("workload", "workloads")
+_KEYS = Nouns("key", "keys")
+_FIELDS = Nouns("workload outside of its pod template", "workloads outside of their pod templates")
+_REVISIONS = Nouns("revision", "revisions")
+_OBJECTS = Nouns("other object", "other objects")
+_UNDECIDED = Nouns("undecided thing", "undecided things")
+
+_END = "\n</details>\n"
+
+_TICKS = re.compile("`+")
+# Of GitHub and GitLab: GH-1 is an issue, www.… a link, :word: a picture.
+_PLAIN_WORD = re.compile(
+    r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
+)
+
+
+def code(text: str) -> str:
+    """Return text as a code span, whatever it holds."""
+    text = visible(text) or " "
+    fence = "`" * (_longest_ticks(text) + 1)
+    is_stripped = text[0] == text[-1] == " " and text.strip()  # CommonMark 0.31, code spans
+    if is_stripped or text[0] == "`" or text[-1] == "`":
+        text = f" {text} "
+    return f"{fence}{text}{fence}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+def _code_in_table(text: str) -> str:
+    """Return text as a code span in a cell, which a `|` would end."""
+    return code(text).replace("|", "\\|")
+
+
+def _in_html(text: str) -> str:
+    return f"<code>{html.escape(visible(text), quote=False)}</code>"
+
+
+def prose(text: str) -> str:
+    """Return a sentence, in which each word that could be more than a word is a code span."""
+    words = text.split(" ")
+    return " ".join(word if _PLAIN_WORD.fullmatch(word) else code(word) for word in words)
+
+
+def _prose_in_table(text: str) -> str:
+    return prose(text).replace("|", "\\|")
+
+
+def to_markdown(preview: Preview, view: View) -> str:  # noqa: ARG001 (every format has it)
+    """Return a preview as Markdown of at most 65,536 characters.
+
+    Where it is longer, it is cut in this order: fields of other objects; long diffs, the longest
+    first; other objects, other fields of workloads, revisions, ConfigMaps and Secrets, what is
+    undecided, from the end of each; the reasons in the table of workloads, then its rows.
+    """
+    style = Style(code, prose, namer(preview), _LONGEST_VALUE, "→")
+    in_table = style._replace(code=_code_in_table, prose=_prose_in_table)
+    sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
+    title = f"{MARKER}\n### What changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
+    contents = [_content(each, style) for each in preview.contents]
+    sections = [
+        _workloads(preview.workloads, in_table),
+        *contents,
+        _fields(preview.workloads, style),
+        _revisions(preview.revisions if preview.has_changes else (), in_table),
+        _objects(preview.objects, style),
+        _undecided(preview.undecided, style),
+    ]
+    table, *of_contents, fields, revisions, objects, undecided = range(len(sections))
+    cut = Cut(sections, LIMIT - size_of(title), _FOR_NOTICE)
+    cut.shorten([objects])
+    cut.shorten(of_contents)
+    for number in (objects, fields, revisions, *reversed(of_contents), undecided):
+        cut.drop(number)
+    cut.shorten([table])
+    cut.drop(table)
+    return title + _notice(cut.left_out()) + cut.text()
+
+
+def _notice(left_out: Sequence[str]) -> str:
+    if not left_out:
+        return ""
+    return (
+        f"\n> Cut to fit into a comment; left out: {', '.join(left_out)}. "
+        "`postrender diff --format text` shows everything.\n"
+    )
+
+
+def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
+    parts = tuple(_row(workload, style) for workload in by_effect(workloads))
+    head = "\n| workload | effect | because |\n| --- | --- | --- |\n" if parts else ""
+    return Section(head, parts, "", _WORKLOADS, "the causes of ")
+
+
+def _row(workload: WorkloadChange, style: Style) -> Part:
+    name = style.code(_short(style.name(workload.identity)))
+    short, effect = EFFECTS[workload.effect][0], effect_words(workload)
+    if workload.effect in (REFUSED, ROLLS):
+        short, effect = f"**{short}**", effect.replace(short, f"**{short}**", 1)
+    reasons = [cause_words(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
+    if more := len(workload.causes) - len(reasons):
+        reasons.append(f"{more:,} more")
+    reasons += [in_place_words(workload, style), via_words(workload, style)]
+    because = "<br>".join(filter(None, reasons))
+    kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
+    full = f"| {name} | {effect} | {because} |\n"
+    return _part(full, f"| {name} | {short} | {kinds} |\n")
+
+
+def _content(content: ContentChange, style: Style) -> Section:
+    name, does = style.name(content.identity), change_words(content.change)
+    keys = [_in_html(_short(each.key)) for each in content.keys]
+    summary = f"{_in_html(_short(name))} {does}" + (f": {listed(keys)}" if keys else "")
+    facts = content_words(content, style)
+    head = _fold(summary) + (f"\nIt {does}: {'; '.join(facts)}\n" if facts else "")
+    fields = "".join(f"- {field_words(field, style)}\n" for field in content.fields)
+    parts = [Part(f"\n{fields}")] if fields else []
+    parts += [_key(key, style) for key in content.keys]
+    nouns = Nouns(content.identity.kind, f"{content.identity.kind}s")
+    return Section(head, tuple(parts), _END, _KEYS, "the diffs of ", nouns)
+
+
+def _key(key: KeyChange, style: Style) -> Part:
+    words = f"\n**{code(_short(key.key))}** {change_words(key.change)} ({key_words(key, style)})"
+    lines = diff_lines(key, _with_tabs)
+    if not lines:
+        return Part(f"{words}\n")
+    text = "\n".join(lines)
+    fence = "`" * max(3, _longest_ticks(text) + 1)
+    full = f"{words}\n\n{fence}diff\n{text}\n{fence}\n"
+    return Part(full, f"{words}: the diff is left out\n" if len(full) > _LONG else "")
+
+
+def _with_tabs(text: str) -> str:
+    return visible(text, keep="\t")
+
+
+def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
+    changed = [each for each in by_effect(workloads) if each.fields]
+    parts = [_item(each.identity, "", each.fields, style) for each in changed]
+    return _list("Workloads, outside of their pod templates", parts, _FIELDS)
+
+
+def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
+    parts = [
+        _item(each.identity, f" {change_words(each.change)}", each.fields, style)
+        for each in objects
+    ]
+    return _list("Other objects", parts, _OBJECTS)
+
+
+def _item(identity: Identity, does: str, fields: Iterable[FieldChange], style: Style) -> Part:
+    brief = f"- {code(_short(style.name(identity)))}{does}\n"
+    full = brief + "".join(f"  - {field_words(field, style)}\n" for field in fields)
+    return _part(full, brief)
+
+
+def _part(full: str, brief: str) -> Part:
+    return Part(full, brief if len(brief) < len(full) else "")
+
+
+def _list(title: str, parts: Sequence[Part], nouns: Nouns) -> Section:
+    head = f"{_fold(f'{title} ({len(parts):,})')}\n" if parts else ""
+    return Section(head, tuple(parts), _END if parts else "", nouns, "the fields of ")
+
+
+def _revisions(revisions: Sequence[RevisionChange], style: Style) -> Section:
+    if not revisions:
+        return Section("", (), "", _REVISIONS)
+    columns = "| revision | what becomes of it |\n| --- | --- |\n"
+    head = f"{_fold(f'Revisions ({len(revisions):,})')}\n{columns}"
+    rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in revisions]
+    return Section(head, tuple(map(Part, rows)), _END, _REVISIONS)
+
+
+def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
+    lines = [
+        f"- {code(each.place)}: {style.prose(each.what)}; {style.prose(each.remedy)}\n"
+        for each in undecided
+    ]
+    head = "\n**Undecided**\n\n" if lines else ""
+    return Section(head, tuple(map(Part, lines)), "", _UNDECIDED)
+
+
+def _fold(summary: str) -> str:
+    return f"\n<details>\n<summary>{summary}</summary>\n"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"

@@ -1,0 +1,269 @@
+"""A preview as text for a terminal; `python -m tests.test_text_preview` writes what is expected."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from postrender.objects import Identity
+from postrender.preview.model import (
+    ADDED,
+    CHANGED,
+    CONFIG,
+    NEW,
+    NEXT_RUN,
+    REFUSED,
+    REMOVED,
+    REUSED,
+    ROLLS,
+    STAYS,
+    SUPERSEDED,
+    TEMPLATE,
+    UNCHANGED,
+    Cause,
+    ContentChange,
+    FieldChange,
+    Hunk,
+    KeyChange,
+    Line,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    Undecided,
+    WorkloadChange,
+)
+from postrender.preview.text import to_text
+from postrender.preview.view import View
+from postrender.preview.words import namer, summary_line, visible
+from tests.generated_previews import PREVIEWS, identities_of, lines_of
+from tests.previews import CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
+
+EXPECTED = Path(__file__).parent / "preview"
+WIDTHS = (40, 80, 200)
+COLOUR = re.compile(r"\x1b\[[0-9]+m")
+ANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+
+NOTHING = Preview("old.yaml", "new.yaml")
+
+
+def expected_file(width: int) -> Path:
+    return EXPECTED / f"sample-{width}.txt"
+
+
+def text_of(preview: Preview, width: int = 80) -> str:
+    return to_text(preview, View(width))
+
+
+def field(old: object, new: object, path: str = "spec.x", change: str = CHANGED) -> Preview:
+    fields = (FieldChange(path, change, old, new),)
+    return NOTHING._replace(objects=(ObjectChange(SERVICE, CHANGED, fields),))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_sample_reads_well(width: int) -> None:
+    assert text_of(sample(), width) == expected_file(width).read_text("utf-8")
+
+
+def test_without_changes_it_is_one_line() -> None:
+    assert text_of(NOTHING) == "no changes\n"
+
+
+def test_without_changes_what_is_undecided_is_told() -> None:
+    preview = NOTHING._replace(
+        revisions=(RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),),
+        undecided=(Undecided("new.yaml:3", "names something", "say what"),),
+    )
+    summary = "no changes; 1 thing undecided"
+    assert text_of(preview).splitlines() == [
+        summary,
+        "from old.yaml to new.yaml",
+        "",
+        "UNDECIDED",
+        "",
+        "? new.yaml:3: names something",
+        "    say what",
+        "",
+        summary,
+    ]
+
+
+def test_the_summary_is_the_first_line_and_the_last() -> None:
+    rollouts = (ROLLOUT, ROLLOUT._replace(name="api"))
+    preview = NOTHING._replace(
+        contents=(
+            ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ()),
+            ContentChange(SECRET, CHANGED, "rename", "", "", (), (), ()),
+        ),
+        workloads=tuple(WorkloadChange(each, CHANGED, ROLLS) for each in rollouts),
+        revisions=(
+            RevisionChange(CONFIG_MAP, "b", NEW),
+            RevisionChange(CONFIG_MAP, "a", SUPERSEDED),
+        ),
+        objects=(ObjectChange(SERVICE, ADDED), ObjectChange(JOB, REMOVED)),
+    )
+    lines = text_of(preview, 200).splitlines()
+    assert lines[0] == lines[-1]
+    assert lines[0] == (
+        "1 ConfigMap and 1 Secret change, 2 Rollouts roll, 1 new revision; "
+        "1 other object is added, 1 is removed"
+    )
+
+
+def test_a_workload_that_only_reads_other_content_is_counted_as_such() -> None:
+    unchanged = WorkloadChange(WORKER, UNCHANGED, STAYS, in_place=(CONFIG_MAP,))
+    changed = WorkloadChange(ROLLOUT, CHANGED, STAYS)
+    preview = NOTHING._replace(workloads=(unchanged, changed))
+    assert summary_line(preview) == (
+        "1 Rollout changes without a restart, 1 Deployment reads new content in place"
+    )
+
+
+def test_what_is_refused_stands_before_what_rolls() -> None:
+    workloads = (
+        WorkloadChange(WORKER, CHANGED, NEXT_RUN),
+        WorkloadChange(ROLLOUT, CHANGED, ROLLS),
+        WorkloadChange(JOB, CHANGED, REFUSED),
+    )
+    text = text_of(NOTHING._replace(workloads=workloads), 200)
+    starts = [line for line in text.splitlines() if line.startswith("~ ")]
+    assert [start.split()[1] for start in starts] == [
+        "Job/migrate",
+        "Rollout/web",
+        "Deployment/worker",
+    ]
+
+
+def test_one_that_goes_to_another_group_is_told_apart() -> None:
+    old, new = (
+        Identity(group, "Ingress", None, "web") for group in ("extensions", "networking.k8s.io")
+    )
+    preview = NOTHING._replace(objects=(ObjectChange(old, REMOVED), ObjectChange(new, ADDED)))
+    text = text_of(preview)
+    assert "- Ingress.extensions/web is removed" in text
+    assert "+ Ingress.networking.k8s.io/web is added" in text
+
+
+def test_diff_lines_are_shown_whole() -> None:
+    long = "x" * 5_000
+    key = KeyChange("a.json", ADDED, (Hunk(0, 0, 1, 1, (Line("+", 0, 1, long),)),))
+    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (key,), (), ())
+    assert f"    +{long}\n" in text_of(NOTHING._replace(contents=(content,)))
+
+
+def test_an_empty_key_is_called_empty() -> None:
+    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "", "", (KeyChange("a", ADDED),), (), ())
+    assert "  + a (empty)\n" in text_of(NOTHING._replace(contents=(content,)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        (2, 3, "spec.x: 2 -> 3"),
+        ("2", 2, 'spec.x: "2" -> 2'),
+        ("on", True, 'spec.x: "on" -> true'),
+        ("a b", "a\nb", r'spec.x: a b -> "a\nb"'),
+        ("", " a", 'spec.x: "" -> " a"'),
+        (None, {"a": [1]}, 'spec.x: null -> {"a": [1]}'),
+        ("\u202ea", "1.2.3", r'spec.x: "\u202ea" -> 1.2.3'),
+    ],
+)
+def test_values_cannot_be_mistaken(old: object, new: object, shown: str) -> None:
+    assert f"    {shown}\n" in text_of(field(old, new))
+
+
+def test_fields_that_come_and_go_and_change_their_order() -> None:
+    assert "    spec.x added: 1\n" in text_of(field(None, 1, change=ADDED))
+    assert "    spec.x removed: 1\n" in text_of(field(1, None, change=REMOVED))
+    text = text_of(field(["a", "b"], ["b", "a"], "spec.containers[]"))
+    assert '    order of spec.containers: ["a", "b"] -> ["b", "a"]\n' in text
+
+
+def test_long_values_begin_shortly_before_they_differ() -> None:
+    same = "y" * 1_000
+    text = text_of(field(f"{same}OLD{same}", f"{same}NEW{same}"), 1_000)
+    (line,) = (line for line in text.splitlines() if "spec.x" in line)
+    assert re.search(r"…y{20}OLDy+… \(2,003 characters\) -> …y{20}NEWy+… \(2,003 ch", line)
+    assert len(line) < 700
+
+
+def test_many_keys_of_a_cause_are_counted() -> None:
+    keys = tuple(f"k{number}" for number in range(500))
+    cause = Cause(CONFIG, CONFIG_MAP, what="its content changes", keys=keys)
+    workload = WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,))
+    text = text_of(NOTHING._replace(workloads=(workload,)), 200)
+    assert "k11 and 488 more)" in text
+    assert "k12" not in text
+
+
+def test_colours_say_nothing_that_text_does_not() -> None:
+    coloured = to_text(sample(), View(80, is_coloured=True))
+    assert COLOUR.sub("", coloured) == text_of(sample())
+    for shown in (
+        "\x1b[31m-  timeout: 30s\x1b[0m",
+        "\x1b[32m+  timeout: 5s\x1b[0m",
+        "\x1b[1m\x1b[33m~ Rollout/web\x1b[0m\x1b[1m\x1b[33m rolls\x1b[0m",
+    ):
+        assert shown in coloured
+
+
+def test_a_path_that_is_wider_than_the_terminal_is_parted_at_a_joint() -> None:
+    cause = Cause(
+        TEMPLATE, field=FieldChange("spec.template.spec.hostUsersAndMore.long", CHANGED, 1, 2)
+    )
+    workload = WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,))
+    lines = text_of(NOTHING._replace(workloads=(workload,)), 30).splitlines()
+    at = lines.index("~ Rollout/web rolls")
+    assert lines[at + 1 : at + 3] == ["    spec.template.spec.", "      hostUsersAndMore.long: 1"]
+
+
+def test_wide_characters_take_two_columns() -> None:
+    text = text_of(field("\u4e2d" * 30, "\u6587" * 30), 40)
+    assert max(map(columns, text.splitlines())) <= 40
+    assert text.count("\u4e2d") == text.count("\u6587") == 30
+
+
+def columns(text: str) -> int:
+    """Return how many columns a terminal needs (unicodedata: East Asian Width, UAX 11)."""
+    wide = sum(1 for each in text if unicodedata.east_asian_width(each) in ("W", "F"))
+    return len(text) + wide - sum(1 for each in text if unicodedata.combining(each))
+
+
+@ANY
+@given(preview=PREVIEWS)
+def test_nothing_writes_to_the_terminal(preview: Preview) -> None:
+    text = text_of(preview)
+    tabs = "\t" if any("\t" in line for _, line in lines_of(preview)) else ""
+    assert all(each.isprintable() or each in f"\n{tabs}" for each in text)
+    text.encode()
+    coloured = to_text(preview, View(80, is_coloured=True))
+    assert COLOUR.sub("", coloured) == text
+
+
+@ANY
+@given(preview=PREVIEWS)
+def test_everything_is_told(preview: Preview) -> None:
+    text = text_of(preview, 100_000)
+    name = namer(preview)
+    for identity in identities_of(preview):
+        assert visible(name(identity)) in text
+    lines = text.splitlines()
+    for sign, line in lines_of(preview):
+        assert f"    {sign}{visible(line, keep=chr(9))}" in lines
+
+
+@ANY
+@given(preview=PREVIEWS)
+def test_all_but_diffs_fits_the_terminal(preview: Preview) -> None:
+    for width in WIDTHS:
+        diffs = {f"    {sign}{visible(line, keep=chr(9))}" for sign, line in lines_of(preview)}
+        for line in text_of(preview, width).splitlines():
+            assert columns(line) <= width or line in diffs
+
+
+if __name__ == "__main__":
+    for width in WIDTHS:
+        expected_file(width).write_text(text_of(sample(), width), "utf-8")
