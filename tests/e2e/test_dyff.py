@@ -1,0 +1,29 @@
+"""What dyff 1.12.0 prints of the pairs that docs/preview.md compares it on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.change_cases import PAIRS, Case, cases, rendered
+from tests.e2e.programs import program
+
+SIDES = {"dyff.txt": (), "dyff-rendered.txt": ("old", "new")}
+
+
+def dyff(case: Case, name: str, folder: Path, binary: str = "") -> str:
+    """Return what dyff prints of a case: of the files as they are, or rendered before."""
+    rendered(case, folder, *SIDES[name])
+    command = [binary or program("dyff"), "between", "--omit-header", "--color=off"]
+    sides = ["--fixed-width=80", case.old, case.new]
+    done = subprocess.run([*command, *sides], cwd=folder, capture_output=True, check=True)
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize("name", SIDES)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_dyff_prints_what_is_compared(pair: str, name: str, tmp_path: Path) -> None:
+    case = next(case for case in cases() if case.name == pair)
+    assert dyff(case, name, tmp_path) == case.expected(name)
