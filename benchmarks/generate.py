@@ -51,7 +51,11 @@ def main() -> None:
     if options.what == "kustomize":
         write_kustomization(options.count, options.folder)
         return
-    streams = {"many": lambda: many(options.count), "crds": crds, "chart": chart}
+    streams = {
+        "many": lambda: many(options.count, changed=options.changed),
+        "crds": crds,
+        "chart": chart,
+    }
     for document in streams[options.what]():
         sys.stdout.buffer.write(document.encode())
 
@@ -64,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     several = commands.add_parser("many", help="N ConfigMaps, N Services, N Rollouts")
     folder = commands.add_parser("kustomize", help="the same ConfigMaps and Rollouts as a folder")
     folder.add_argument("folder", type=Path, help="a folder that does not exist yet")
+    several.add_argument(
+        "--changed", type=int, default=0, metavar="N", help="every Nth has another content"
+    )
     for command in (several, folder):
         command.add_argument("--count", type=int, default=1000, metavar="N")
     return parser

@@ -26,7 +26,7 @@ metadata:
 spec:
   ports:
     - name: http
-      port: 80
+      port: {port}
       targetPort: http
   selector:
     app.kubernetes.io/name: {name}"""
@@ -56,7 +56,7 @@ spec:
     spec:
       containers:
         - name: app
-          image: "registry.example.org/{name}:1.{number}.0"
+          image: "registry.example.org/{name}:1.{number}.{patch}"
           envFrom:
             - configMapRef:
                 name: {name}-config
@@ -72,26 +72,32 @@ spec:
             name: {name}-config"""
 
 
-def many(count: int, services: bool = True) -> Iterator[str]:
-    """Yield the documents; each Rollout has its ConfigMap as a volume and as envFrom."""
-    for number in range(count):
-        yield document("fleet/templates/configmap.yaml", config_map(number))
-    for number in range(count if services else 0):
-        yield document("fleet/templates/service.yaml", _fill(_SERVICE, number))
-    for number in range(count):
-        yield document("fleet/templates/rollout.yaml", rollout(number))
+def many(count: int, services: bool = True, changed: int = 0) -> Iterator[str]:
+    """Yield the documents; each Rollout has its ConfigMap as a volume and as envFrom.
+
+    changed: every how many applications have one value of the ConfigMap, the port of the Service
+    and the image of the Rollout other than usual; none if 0.
+    """
+    numbers = [(number, bool(changed) and number % changed == 0) for number in range(count)]
+    for number, is_changed in numbers:
+        yield document("fleet/templates/configmap.yaml", config_map(number, is_changed))
+    for number, is_changed in numbers if services else ():
+        yield document("fleet/templates/service.yaml", _fill(_SERVICE, number, is_changed))
+    for number, is_changed in numbers:
+        yield document("fleet/templates/rollout.yaml", rollout(number, is_changed))
 
 
-def rollout(number: int) -> str:
+def rollout(number: int, is_changed: bool = False) -> str:
     """Return one Rollout."""
-    return _fill(_ROLLOUT, number)
+    return _fill(_ROLLOUT, number, is_changed)
 
 
-def config_map(number: int) -> str:
+def config_map(number: int, is_changed: bool = False) -> str:
     """Return one ConfigMap."""
     name = app_name(number)
     head = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}-config\n  labels:\n"
-    entries = "".join(_entry(key, value) for key, value in config_data(number).items())
+    data = config_data(number) | ({"LOG_LEVEL": "trace"} if is_changed else {})
+    entries = "".join(_entry(key, value) for key, value in data.items())
     return f"{head}{indent(LABELS.format(name=name), 4)}\ndata:\n{indent(entries, 2)}"
 
 
@@ -123,7 +129,8 @@ def _entry(key: str, value: str) -> str:
     return f"{key}: |\n{indent(value, 2)}" if "\n" in value else f'{key}: "{value}"\n'
 
 
-def _fill(template: str, number: int) -> str:
+def _fill(template: str, number: int, is_changed: bool) -> str:
     name = app_name(number)
     labels = indent(LABELS.format(name=name), 4)
-    return template.format(name=name, number=number, labels=labels)
+    patch, port = (1, 81) if is_changed else (0, 80)
+    return template.format(name=name, number=number, labels=labels, patch=patch, port=port)

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 
 _REVISION = re.compile(r'\bname: "?([a-z0-9-]+-config-[2456789bcdfghkmt]{10})\b')
+_OBJECT = re.compile(r"\b((?:ConfigMap|Service|Rollout)/app-\d+(?:-config)?)\b")
 
 
 class BenchmarkError(Exception):
@@ -24,6 +25,7 @@ class Command:
     """A process to measure.
 
     revisions: how many revision names it has to write, each at least twice, none if 0;
+    objects: how many objects it has to speak of, any number if 0;
     limit: how often it is run at most, without a warm-up, for what is slow.
     """
 
@@ -31,6 +33,7 @@ class Command:
     stdin: Path | None = None
     revisions: int = 0
     limit: int = 0
+    objects: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,8 @@ def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> tuple[Cos
                 done.append(_run(command, folder))
             if command not in names:
                 names[command] = _names(command, folder)
-    if ours.revisions == other.revisions and names[ours] != names[other]:
-        raise BenchmarkError("both name the same content, but not alike")
+    if _expected(ours) == _expected(other) and names[ours] != names[other]:
+        raise BenchmarkError("both do the same work, but do not name the same")
     return _median(costs[ours]), _median(costs[other])
 
 
@@ -92,18 +95,32 @@ def _warm_up(command: Command, folder: Path) -> frozenset[str]:
 
 
 def _names(command: Command, folder: Path) -> frozenset[str]:
-    """Return the revision names in the output, line by line: the harness must stay small.
-
-    Linux counts what this process takes when it starts another as that one's peak.
-    """
+    """Return the names in the output that it is about, and raise BenchmarkError for too few."""
+    if command.objects:
+        found = _found(_OBJECT, folder)
+        if len(found) != command.objects:
+            raise BenchmarkError(f"expected {command.objects} objects, found {len(found)}")
+        return frozenset(found)
     if not command.revisions:
         return frozenset()
-    with _output(folder).open(encoding="utf-8") as lines:
-        found = Counter(name for line in lines for name in _REVISION.findall(line))
+    found = _found(_REVISION, folder)
     if len(found) != command.revisions or min(found.values()) < 2:
         wanted = f"{command.revisions} revision names, each on an object and in a reference"
         raise BenchmarkError(f"expected {wanted}, found {len(found)} names")
     return frozenset(found)
+
+
+def _expected(command: Command) -> tuple[int, int]:
+    return command.revisions, command.objects
+
+
+def _found(pattern: re.Pattern[str], folder: Path) -> Counter[str]:
+    """Count what a pattern finds in the output, line by line: the harness must stay small.
+
+    Linux counts what this process takes when it starts another as that one's peak.
+    """
+    with _output(folder).open(encoding="utf-8") as lines:
+        return Counter(name for line in lines for name in pattern.findall(line))
 
 
 def _output(folder: Path) -> Path:

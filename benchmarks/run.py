@@ -7,6 +7,7 @@ process that fails or writes the wrong thing does.
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import shutil
 import sys
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 _POSTRENDER = (sys.executable, "-m", "postrender")
+_ROOT = Path(__file__).resolve().parents[1]
 _MEGA = 1_000_000
 _HEADER = ("what", "ours", "other", "ratio", "target", "met")
 
@@ -41,9 +43,10 @@ class Bench:
         """Write a stream into the folder."""
         return write_stream(documents, self.folder / f"{name}.yaml")
 
-    def many(self, count: int, services: bool = True) -> Stream:
+    def many(self, count: int, services: bool = True, changed: int = 0) -> Stream:
         """Write N ConfigMaps with what is beside them."""
-        return self.stream(f"many-{count}-{services}", many(count, services))
+        name = f"many-{count}-{services}-{changed}"
+        return self.stream(name, many(count, services, changed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +177,37 @@ def _chart(bench: Bench) -> Iterator[Row]:
     yield _timed(bench, what, _render(stream, len(COMPONENTS)), _compose(stream))
 
 
+def _preview(bench: Bench) -> Iterator[Row]:
+    dyff = _dyff()
+    for what, changed, target in (("a tenth", 10, 1), ("all", 1, 2)):
+        label = f"diff, {what} of 1,000 changed / `dyff between`"
+        if not dyff:
+            yield Row(label, note="skipped: no dyff on PATH or in .cache/e2e")
+            continue
+        other = _changed(bench, (dyff, "between", "--omit-header"), 1000, changed)
+        yield _timed(bench, label, _diff(bench, 1000, changed), other, target)
+    for what, changed in (("a tenth", 10), ("all", 1)):
+        label = f"diff 10,000 / diff 1,000, {what} changed"
+        small, large = (_diff(bench, count, changed) for count in (1000, 10_000))
+        yield _timed(bench, label, large, small, 11)
+
+
+def _diff(bench: Bench, count: int, changed: int) -> Command:
+    return _changed(bench, (*_POSTRENDER, "diff"), count, changed)
+
+
+def _changed(bench: Bench, program: tuple[str, ...], count: int, changed: int) -> Command:
+    """Return a command that compares N of each kind with the same, every so many changed."""
+    sides = [str(bench.many(count, changed=each).path) for each in (0, changed)]
+    return Command((*program, *sides), objects=3 * count // changed)
+
+
+def _dyff() -> str | None:
+    """Return the dyff on PATH, or the one that the end-to-end tests have built."""
+    built = os.environ.get("POSTRENDER_E2E") or str(_ROOT / ".cache" / "e2e")
+    return shutil.which("dyff") or shutil.which("dyff", path=str(Path(built, "bin").resolve()))
+
+
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "start-up": _start_up,
     "compose": _composing,
@@ -182,6 +216,7 @@ ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "crds": _crds,
     "memory": _memory,
     "chart": _chart,
+    "preview": _preview,
 }
 
 

@@ -8,6 +8,7 @@ could tell it. Beside them stands what each format prints of it, and for some wh
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import shlex
@@ -80,6 +81,10 @@ def cases() -> list[Case]:
     return [Case(folder) for folder in sorted(CHANGES.iterdir()) if folder.is_dir()]
 
 
+def case_named(name: str) -> Case:
+    return Case(CHANGES / name)
+
+
 def diff(case: Case, *options: str, folder: Path | None = None, swapped: bool = False) -> Result:
     """Run `postrender diff` on the two sides of a case, in a folder that has them."""
     sides = [case.new, case.old] if swapped else [case.old, case.new]
@@ -89,19 +94,23 @@ def diff(case: Case, *options: str, folder: Path | None = None, swapped: bool = 
 def rendered(case: Case, folder: Path, *which: str, attached: bool = False) -> Path:
     """Write the sides of a case into a folder, some of them as `render` makes them."""
     for name in (case.old, case.new):
-        text = case.expected(name)
-        if name.split(".")[0] in which:
-            image = ["--attacher-image", "registry.example.com/postrender:1"]
-            attacher = image if attached else ["--no-attacher"]
-            done = run(["render", *case.options, *attacher, name], case.folder)
-            assert done.code == 0, done.stderr
-            text = done.stdout
+        is_rendered = name.split(".")[0] in which
+        text = _render(case, name, attached) if is_rendered else case.expected(name)
         (folder / name).write_bytes(text.encode())
     configuration = case.folder / "postrender.yaml"
     if configuration.exists():
         shutil.copy(configuration, folder)
     (folder / ".git").mkdir(exist_ok=True)  # no postrender.yaml is looked for above it
     return folder
+
+
+@functools.cache
+def _render(case: Case, name: str, attached: bool) -> str:
+    image = ["--attacher-image", "registry.example.com/postrender:1"]
+    attacher = image if attached else ["--no-attacher"]
+    done = run(["render", *case.options, *attacher, name], case.folder)
+    assert done.code == 0, done.stderr
+    return done.stdout
 
 
 def run(arguments: list[str], folder: Path) -> Result:

@@ -112,12 +112,14 @@ def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True
             if isinstance(value, str):
                 is_short = len(value) < _SHORTEST_REVISION
                 compared[key] = value if is_short else with_base_names(value, base_names)
-            elif value is None or (not value and key in _MAY_BE_EMPTY):
-                continue
-            elif key in _OF_TEXTS and isinstance(value, dict):
-                compared[key] = _annotations(value, base_names, hides=hides)
-            else:
-                compared[key] = _comparable(value, base_names, hides=hides)
+            elif value is not None:
+                inner = (
+                    _annotations(value, base_names, hides=hides)
+                    if key in _OF_TEXTS and isinstance(value, dict)
+                    else _comparable(value, base_names, hides=hides)
+                )
+                if inner or key not in _MAY_BE_EMPTY:
+                    compared[key] = inner
         return compared
     if isinstance(data, list):
         return [_comparable(value, base_names, hides=hides) for value in data]

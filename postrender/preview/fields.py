@@ -19,6 +19,9 @@ _NAMES = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip
 # Longer lists are compared item by item: looking for what moved takes the square of the time.
 _LONGEST_SEQUENCE = 1000
 
+# Told key by key, also where all of it comes or goes: whether `annotations:` is there says nothing.
+_OPENED = ("metadata", "annotations", "labels")
+
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
@@ -56,7 +59,14 @@ def _in_mappings(old: dict[str, Data], new: dict[str, Data], path: str) -> Itera
     for key in [*old, *(key for key in new if key not in old)]:
         before, after = old.get(key), new.get(key)
         if before is not after and not is_same(before, after):
+            if key in _OPENED:
+                before, after = _opened(before, after), _opened(after, before)
             yield from _changes(before, after, _inside(path, key))
+
+
+def _opened(value: Data, other: Data) -> Data:
+    """Return an empty mapping in the place of one that only the other side has."""
+    return {} if value is None and isinstance(other, dict) else value
 
 
 def _inside(path: str, key: str) -> str:

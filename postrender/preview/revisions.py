@@ -34,7 +34,7 @@ def find_revisions(
     changes = []
     for key in [*after, *(key for key in before if key not in after)]:
         identity, change = _change(before.get(key), after.get(key))
-        if before.get(key) == after.get(key) and identity not in bases:
+        if _of(before.get(key)) == _of(after.get(key)) and identity not in bases:
             continue
         name = "" if identity.group_kind == SECRET else key[2]
         changes.append(RevisionChange(identity, name, change, _is(after.get(key), _EARLIER)))
@@ -57,6 +57,11 @@ def _each_state(
             home = identity.namespace or namespace
             state = _CURRENT if each.role == MAIN else _EARLIER
             yield (identity.kind, home, each.name), (state, identity)
+
+
+def _of(state: _State | None) -> tuple[str, str] | None:
+    """Return a state without the namespace, which one side may write and the other not."""
+    return (state[0], state[1].name) if state else None
 
 
 def _is(state: _State | None, what: str) -> bool:

@@ -44,6 +44,7 @@ from postrender.preview.sides import Object
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
 _IMAGE = re.compile(_CONTAINER + r"\.image\Z")
+_ENVS = re.compile(_CONTAINER + r"\.env\Z")
 _ENV = re.compile(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
 
 # What happens where the pod template of a kind changes; where none is named, new pods are made.
@@ -78,10 +79,14 @@ class Context(NamedTuple):
 
 
 class _Difference(NamedTuple):
-    """How two workloads differ: outside of their pod templates, and why these differ."""
+    """How two workloads differ: outside of their pod templates, and why these differ.
+
+    is_in_template: whether pod templates differ by base names too.
+    """
 
     fields: tuple[FieldChange, ...]
     causes: tuple[Cause, ...]
+    is_in_template: bool = False
 
 
 def is_workload(each: Object) -> bool:
@@ -97,17 +102,16 @@ def find_workload_change(pair: Pair, context: Context) -> WorkloadChange | None:
         return WorkloadChange(pair.identity, change, effect)
     old, new = pair.both
     old_source, new_source = _source(old, context.old), _source(new, context.new)
-    fields, causes = _difference(old, new, context)
+    fields, causes, is_in_template = _difference(old, new, context)
     if new_source is not new or old_source is not old:
         causes = _difference(old_source, new_source, context).causes
     in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, context))
     if not (causes or fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
-    changes_itself = not via and any(cause.kind != CONFIG for cause in causes)
     return WorkloadChange(
         pair.identity,
-        CHANGED if fields or changes_itself else UNCHANGED,
+        CHANGED if fields or (is_in_template and not via) else UNCHANGED,
         _effect(new, context) if causes else STAYS,
         causes,
         via,
@@ -164,7 +168,8 @@ def _difference(old: Object, new: Object, context: Context) -> _Difference:
             Cause(TEMPLATE, field=FieldChange(change.path, CHANGED, None, None))
             for change in find_field_changes(templates[0], templates[1])
         ]
-    return _Difference(fields, tuple(sorted(causes, key=lambda cause: _ORDER.index(cause.kind))))
+    ordered = tuple(sorted(causes, key=lambda cause: _ORDER.index(cause.kind)))
+    return _Difference(fields, ordered, bool(inside))
 
 
 _ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
@@ -257,7 +262,7 @@ def _is_name(change: FieldChange) -> bool:
 
 def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
     variables: dict[tuple[str, str], list[FieldChange]] = {}
-    for change in changes:
+    for change in _each_variable(changes):
         image, variable = _IMAGE.search(change.path), _ENV.search(change.path)
         if image and change.change == CHANGED:
             yield Cause(IMAGE, container=image[1], old=change.old, new=change.new)
@@ -269,6 +274,20 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
         old = next((_value_of(change.old) for change in own if change.old is not None), None)
         new = next((_value_of(change.new) for change in own if change.new is not None), None)
         yield Cause(ENV, container=container, what=name, old=old, new=new)
+
+
+def _each_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
+    """Yield changes, those of a whole `env` one by one."""
+    for change in changes:
+        items = change.old if change.new is None else change.new
+        is_whole = _ENVS.search(change.path) and change.change != CHANGED
+        if not is_whole or not isinstance(items, list):
+            yield change
+            continue
+        for item in items:
+            name = value_at(item, ("name",))
+            old, new = (item, None) if change.new is None else (None, item)
+            yield FieldChange(f"{change.path}[name={name}]", change.change, old, new)
 
 
 def _value_of(value: Data) -> Data:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.change_cases import PAIRS, Case, cases, rendered
+from tests.change_cases import PAIRS, Case, case_named, rendered
 from tests.e2e.programs import program
 
 SIDES = {"dyff.txt": (), "dyff-rendered.txt": ("old", "new")}
@@ -25,5 +25,5 @@ def dyff(case: Case, name: str, folder: Path, binary: str = "") -> str:
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_dyff_prints_what_is_compared(pair: str, name: str, tmp_path: Path) -> None:
-    case = next(case for case in cases() if case.name == pair)
+    case = case_named(pair)
     assert dyff(case, name, tmp_path) == case.expected(name)
