@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from postrender.errors import Place, UserError
-from postrender.inputs import GIT, checked, is_hidden, manifests_of
+from postrender.inputs import GIT, checked, is_hidden, manifests_of, printable
 from postrender.stream import Source
 
 _OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
@@ -25,7 +25,6 @@ _NO_FILE = {
     "dangling": ("a link to what the revision does not have", "mend it, or name another folder"),
     "loop": ("a link that leads back to itself", "mend it, or name another folder"),
     "notdir": ("a part of its path is a file", "check the path"),
-    "ambiguous": ("the revision is that of several objects", "give more digits of it"),
     "submodule": (
         "a submodule, whose files are in another repository",
         "check it out, and name the folder where it lies",
@@ -82,7 +81,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     objects = _cat([_asked(name, path, entries[path]) for path in paths], name)
     # Links to folders are not followed, no more than on disk.
     return tuple(
-        _file(_below(name, path), each)
+        _file(_below(name, printable(path)), each)
         for path, each in zip(paths, objects, strict=True)
         if each.kind != "tree"
     )
@@ -91,9 +90,22 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 def _find(name: str) -> _Object:
     revision, path = _parse(name)
     tree, found = _cat([f"{revision}^{{tree}}", f"{revision}:{path}"], name)
-    if tree.kind == "missing":
+    if tree.kind != "tree":
         raise _no_revision(name, revision)
-    return tree if tree.kind == "ambiguous" else found
+    is_elsewhere = found.kind == "missing" and _is_in_submodule(revision, path, name)
+    return _Object("submodule") if is_elsewhere else found
+
+
+def _is_in_submodule(revision: str, path: str, name: str) -> bool:
+    """Tell whether a path that a revision does not have is a submodule, or below one."""
+    parts = path.rstrip("/").split("/")
+    folders = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
+    found = _cat([f"{revision}:{folder}" for folder in folders], name)
+    return any(
+        f"{_SUBMODULE} ".encode() + os.fsencode(part) + b"\0" in folder.data
+        for part, folder in zip(parts, found, strict=True)
+        if folder.kind == "tree"
+    )
 
 
 def _parse(name: str) -> tuple[str, str]:

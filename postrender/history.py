@@ -50,7 +50,7 @@ class Manifest(NamedTuple):
 class Previous(NamedTuple):
     """Everything that was applied before, oldest first, and the hooks that Helm keeps apart.
 
-    stored: how many revisions of a release Helm stores, 0 for a file.
+    stored: how many revisions of a release Helm stores, 0 for files.
     """
 
     manifests: tuple[Manifest, ...] = ()

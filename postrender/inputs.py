@@ -51,7 +51,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
         sources = read_git(name, allow_empty=allow_empty)
     elif name != "-" and os.path.isdir(name):
         paths = manifests_of(_files_below(name), name)
-        sources = tuple(_read_file(os.path.join(name, path)) for path in paths)
+        sources = tuple(_read_listed(os.path.join(name, path)) for path in paths)
     else:
         return (_read_file(name),)
     if not sources and not allow_empty:
@@ -82,6 +82,11 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
     return found
 
 
+def printable(path: str) -> str:
+    """Return a path as text that can be written anywhere: a name need not be UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def checked(name: str, data: bytes) -> Source:
     """Return a file that was read. Raises UserError where git has put a pointer in its place."""
     if data.startswith(_LFS_POINTER):
@@ -108,6 +113,14 @@ def _files_below(folder: str) -> Iterator[str]:
         folders[:] = [each for each in folders if not each.startswith(".")]
         for file in files:
             yield os.path.relpath(os.path.join(place, file), folder).replace(os.sep, "/")
+
+
+def _read_listed(path: str) -> Source:
+    if not os.path.isfile(path) and os.path.exists(path):
+        raise UserError("neither a file nor a link to one", "name a folder without it", Place(path))
+    source = _read_file(path)
+    # A name may be no text, and somebody will print it.
+    return source._replace(name=printable(source.name))
 
 
 def _read_file(name: str) -> Source:

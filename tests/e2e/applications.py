@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +17,7 @@ from tests.e2e.looks import wait_for_phase
 from tests.e2e.losses import wait_until_owned
 from tests.e2e.releases import CHART
 from tests.e2e.rollouts import promote
+from tests.repositories import git
 
 T = TypeVar("T")
 # Rendering alone takes seconds where the machine is busy.
@@ -83,20 +82,7 @@ class Repository:
         return self._git("rev-parse", "HEAD").strip()
 
     def _git(self, *arguments: str) -> str:
-        who = {"GIT_AUTHOR_NAME": "e2e", "GIT_AUTHOR_EMAIL": "e2e@example.com"}
-        who |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in who.items()}
-        # No settings of the tester's: they may ask for signatures.
-        own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-        done = subprocess.run(
-            ["git", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **who, **own},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return git(self.folder, *arguments)
 
 
 class Application:

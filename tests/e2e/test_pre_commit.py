@@ -13,6 +13,7 @@ import pytest
 
 from tests.e2e.programs import ROOT
 from tests.e2e.releases import Done, run
+from tests.repositories import nobody
 
 GOOD = """\
 apiVersion: v1
@@ -43,12 +44,9 @@ SOURCES = (".pre-commit-hooks.yaml", "LICENSE", "README.md", "postrender", "pypr
 
 def in_folder(folder: Path, *command: str, check: bool = True) -> Done:
     """Run git or pre-commit in a folder, by nobody's configuration."""
-    keys = [f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")]
     environment = {
         **os.environ,
-        **dict.fromkeys(keys, "tester@example.com"),
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_SYSTEM": os.devnull,
+        **nobody(),
         # In the folder that the test has, not in the tester's own.
         "PRE_COMMIT_HOME": str(folder.parent / "pre-commit"),
     }
