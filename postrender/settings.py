@@ -71,7 +71,8 @@ class AttacherSettings(NamedTuple):
 class HistorySettings(NamedTuple):
     """Where earlier outputs are, and how many revisions of a base name stay (None: by default).
 
-    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; context and kubeconfig: helm's.
+    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; context and kubeconfig:
+    helm's.
     """
 
     previous: str = ""
