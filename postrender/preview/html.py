@@ -1,0 +1,252 @@
+"""A change as one HTML page that needs nothing else: no network, and no script to be read."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections import Counter
+from collections.abc import Iterable
+from importlib.resources import files
+
+from postrender import __version__
+from postrender.preview import html_entries, words
+from postrender.preview.html_graph import graph_markup
+from postrender.preview.markup import Html, joined, tag
+from postrender.preview.model import (
+    ADDED,
+    CARRIED,
+    CHANGED,
+    DROPPED,
+    NEW,
+    REMOVED,
+    REUSED,
+    SUPERSEDED,
+    UNCHANGED,
+    Preview,
+)
+from postrender.preview.view import View
+
+# A page with more than this is opened folded.
+_OPEN_LINES = 400
+_OPEN_WORKLOADS = 40
+
+# Filters in this order; EFFECTS of words is in that of their weight.
+_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, CARRIED, DROPPED)
+
+
+def to_html(preview: Preview, view: View) -> str:
+    """Return a change as a page. The same change gives the same page, whatever the view."""
+    del view
+    style, script = _asset("page.css"), _asset("page.js")
+    title = f"What changes from {preview.old} to {preview.new}"
+    head = [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="generator", content=f"postrender {__version__}"),
+        tag("link", rel="icon", href="data:,"),
+        tag("title", Html(html.escape(words.visible(title)))),
+        tag("style", style),
+        tag("script", script),
+    ]
+    body = [
+        tag("a", "Skip to the changes", class_="skip", href="#main"),
+        _header(preview),
+        tag("div", _tools(preview), _main(preview), class_="columns"),
+    ]
+    page = tag("html", tag("head", *head), tag("body", *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _asset(name: str) -> Html:
+    return Html(files("postrender.preview").joinpath("page", name).read_text("utf-8"))
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy by which a browser runs our script, uses our style, and loads nothing."""
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+# ---- what stands above all
+
+
+def _header(preview: Preview) -> Html:
+    sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
+    parts = [
+        tag("p", "postrender diff", class_="brand"),
+        tag("h1", "What changes ", tag("span", *sides, class_="sides")),
+        tag("p", words.summary_line(preview), class_="summary"),
+        _tiles(preview),
+    ]
+    return tag("header", *parts)
+
+
+def _tiles(preview: Preview) -> Html:
+    effects = Counter(each.effect for each in preview.workloads)
+    revisions = Counter(each.change for each in preview.revisions)
+    tiles = [
+        _tile(effects[each], forms[effects[each] != 1], "workloads", each)
+        for each, forms in words.EFFECTS.items()
+        if effects[each]
+    ]
+    tiles += [
+        _tile(len(preview.contents), "ConfigMaps and Secrets", "contents"),
+        _tile(revisions["new"], "new revisions", "revisions"),
+        _tile(len(preview.objects), "other objects", "objects"),
+        _tile(len(preview.undecided), "not decided", "undecided", "undecided"),
+    ]
+    shown = [each for each in tiles if each]
+    return tag("ul", *shown, class_="tiles") if shown else Html("")
+
+
+def _tile(number: int, label: str, section: str, kind: str = "") -> Html:
+    if not number:
+        return Html("")
+    parts = tag("b", f"{number:,}"), " ", tag("span", label)
+    return tag("li", tag("a", *parts, href=f"#{section}", data_kind=kind or section))
+
+
+# ---- what finds and filters
+
+
+def _tools(preview: Preview) -> Html:
+    lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
+    changes = Counter(each.change for entries in lists for each in entries)
+    effects = Counter(each.effect for each in preview.workloads)
+    search = tag(
+        "p",
+        tag("label", "Search", for_="search"),
+        tag(
+            "input",
+            id="search",
+            type="search",
+            placeholder="name, key or path",
+            autocomplete="off",
+            spellcheck="false",
+            aria_keyshortcuts="/",
+        ),
+        class_="search",
+    )
+    filters = tag(
+        "details",
+        tag("summary", "Filter", tag("span", id="active")),
+        _choices("Change", "change", changes, _CHANGES),
+        _choices("Effect on workloads", "effect", effects, words.EFFECTS),
+        id="filters",
+        open=True,
+    )
+    results = tag("p", id="results", role="status")
+    clear = tag("button", "Clear", type="button", id="clear", hidden=True)
+    find = tag("search", search, filters, tag("div", results, clear, class_="found"))
+    layout = _radios("Diffs", "layout", (("inline", "Inline"), ("split", "Side by side")))
+    theme = _radios("Colours", "theme", (("auto", "Auto"), ("light", "Light"), ("dark", "Dark")))
+    fold = tag(
+        "div",
+        tag("button", "Unfold all", type="button", id="unfold"),
+        tag("button", "Fold all", type="button", id="fold"),
+        class_="buttons",
+    )
+    keys = tag("details", tag("summary", "Keys"), _keys(), class_="keys")
+    look = tag("div", layout, theme, fold, keys, class_="look")
+    view = tag("details", tag("summary", "View"), look, id="view", open=True)
+    return tag("div", _contents(preview), tag("div", find, view, class_="script"), class_="tools")
+
+
+def _choices(legend: str, name: str, numbers: Counter[str], order: Iterable[str]) -> Html:
+    chips = [
+        tag(
+            "label",
+            tag("input", type="checkbox", name=name, value=each),
+            tag("span", each, " ", tag("small", f"{numbers[each]:,}")),
+        )
+        for each in order
+        if numbers[each]
+    ]
+    return tag("fieldset", tag("legend", legend), *chips, class_="chips") if chips else Html("")
+
+
+def _radios(legend: str, name: str, options: Iterable[tuple[str, str]]) -> Html:
+    choices = [
+        tag("label", tag("input", type="radio", name=name, value=value), tag("span", label))
+        for value, label in options
+    ]
+    return tag("fieldset", tag("legend", legend), tag("div", *choices), class_="switch")
+
+
+def _keys() -> Html:
+    keys = [
+        ("/", "search"),
+        ("j ↓", "next entry"),
+        ("k ↑", "previous entry"),
+        ("Enter", "fold or unfold"),
+        ("Esc", "clear search and filters"),
+    ]
+    rows = [tag("li", tag("kbd", key), " ", what) for key, what in keys]
+    box = tag("input", type="checkbox", id="letters", checked=True)
+    return joined(tag("ul", *rows), tag("label", box, " Use / j k as shortcuts", class_="letters"))
+
+
+def _contents(preview: Preview) -> Html:
+    """Return links to the sections that the page has."""
+    sections = [
+        ("undecided", "Not decided", len(preview.undecided)),
+        ("workloads", "Workloads", len(preview.workloads)),
+        ("contents", "ConfigMaps and Secrets", len(preview.contents)),
+        ("graph", "Who names what", len(preview.graph.nodes)),
+        ("revisions", "Revisions", len(preview.revisions)),
+        ("objects", "Other objects", len(preview.objects)),
+    ]
+    links = [
+        tag("li", tag("a", label, " ", tag("small", f"{number:,}"), href=f"#{name}"))
+        for name, label, number in sections
+        if number
+    ]
+    return tag("nav", tag("ul", *links), aria_label="Sections") if links else Html("")
+
+
+# ---- the sections
+
+
+def _main(preview: Preview) -> Html:
+    names = html_entries.Names.of(preview)
+    lines = sum(
+        len(hunk.lines) for each in preview.contents for key in each.keys for hunk in key.hunks
+    )
+    is_open = lines <= _OPEN_LINES
+    few = len(preview.workloads) <= _OPEN_WORKLOADS
+    undecided = map(html_entries.undecided, preview.undecided)
+    workloads = (
+        html_entries.workload(each, names, few) for each in words.by_effect(preview.workloads)
+    )
+    contents = (html_entries.content(each, names, is_open) for each in preview.contents)
+    revisions = (html_entries.revision(each, names) for each in preview.revisions)
+    objects = (html_entries.other(each, names, few) for each in preview.objects)
+    sections = [
+        _section("undecided", "Not decided", undecided),
+        _section("workloads", "What happens to workloads, and why", workloads),
+        _section("contents", "ConfigMaps and Secrets", contents),
+        graph_markup(preview.graph, names),
+        _section("revisions", "Revisions", revisions),
+        _section("objects", "Other objects", objects),
+    ]
+    empty = tag("p", "Nothing matches.", id="empty", class_="nothing", hidden=True)
+    nothing = tag("p", "Nothing changes.", class_="nothing")
+    return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
+
+
+def _section(name: str, title: str, entries: Iterable[Html]) -> Html:
+    shown = [*entries]
+    if not shown:
+        return Html("")
+    heading = tag("h2", title, " ", tag("small", f"{len(shown):,}", class_="count"), id=f"{name}-h")
+    return tag("section", heading, *shown, id=name, aria_labelledby=f"{name}-h")

@@ -1,0 +1,237 @@
+"""The entries of the HTML page: one element for each thing that changes, which can be folded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from postrender.objects import Identity
+from postrender.preview import words
+from postrender.preview.html_diffs import (
+    fields_markup,
+    hunks_markup,
+    sign_markup,
+    values_markup,
+)
+from postrender.preview.markup import Html, escaped, joined, tag
+from postrender.preview.model import (
+    CONFIG,
+    ENV,
+    IMAGE,
+    TEMPLATE,
+    Cause,
+    ContentChange,
+    KeyChange,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    Undecided,
+    WorkloadChange,
+)
+
+
+class Names(NamedTuple):
+    """How objects are called on the page, where their entries stand, what happens to workloads."""
+
+    name: Callable[[Identity], str]
+    places: dict[Identity, str]
+    effects: dict[Identity, str]
+
+    @classmethod
+    def of(cls, preview: Preview) -> Names:
+        """Return the names of what a preview has entries of."""
+        lists = {
+            "o": [each.identity for each in preview.objects],
+            "c": [each.identity for each in preview.contents],
+            "w": [each.identity for each in preview.workloads],
+        }
+        places = {
+            identity: f"{letter}{number}"
+            for letter, identities in lists.items()
+            for number, identity in enumerate(identities)
+        }
+        effects = {each.identity: each.effect for each in preview.workloads}
+        return cls(words.namer(preview), places, effects)
+
+    @property
+    def style(self) -> words.Style:
+        """How sentences are written: names of objects are links, all else that is given is code."""
+        return words.Style(_code, escaped, self.link, arrow="→")
+
+    def plain(self, identity: Identity) -> Html:
+        """Return the name of an object, with its kind set back."""
+        kind = self.name(identity).partition("/")[0]
+        parts = [tag("span", f"{kind}/", class_="kind"), tag("code", identity.name)]
+        if identity.namespace:
+            parts += [tag("span", " in ", class_="kind"), tag("code", identity.namespace)]
+        return tag("span", *parts, class_="name")
+
+    def link(self, identity: Identity) -> Html:
+        """Return the name of an object, as a link where it has an entry."""
+        place, name = self.places.get(identity), self.plain(identity)
+        return tag("a", name, href=f"#{place}") if place else name
+
+    def links(self, identities: Iterable[Identity]) -> Html:
+        """Return the names of objects as a list in a sentence."""
+        return Html(", ".join(map(self.link, identities)))
+
+
+def _code(text: str) -> str:
+    return text if isinstance(text, Html) else tag("code", text)
+
+
+def badge(word: str) -> Html:
+    """Return a kind of change or an effect as a small label."""
+    return tag("span", word, class_=f"badge {word.replace(' ', '-')}")
+
+
+class _Line(NamedTuple):
+    """What an entry shows when it is folded: badge, name, and the rest in brief.
+
+    effects: those on workloads that it has to do with, for the filter.
+    """
+
+    place: str
+    change: str
+    badge: str
+    name: Html
+    brief: Html = Html("")
+    effects: Iterable[str] = ()
+
+
+def _entry(line: _Line, body: Html, is_open: bool) -> Html:
+    """Return an entry that can be folded, or one line where there is nothing to fold."""
+    parts = [badge(line.badge), tag("h3", line.name), tag("span", line.brief, class_="brief")]
+    data: dict[str, str | bool] = {
+        "id": line.place,
+        "data_change": line.change,
+        "data_effects": ",".join(sorted(set(line.effects))) or False,
+    }
+    if not body:
+        return tag("div", *parts, class_="entry line", tabindex="-1", **data)
+    inside = tag("div", body, class_="body")
+    return tag("details", tag("summary", *parts), inside, class_="entry", open=is_open, **data)
+
+
+def _sentence(text: str) -> Html:
+    """Return a clause of ours, which may hold markup, as a sentence."""
+    return tag("p", Html(f"{text[:1].upper()}{text[1:]}."))
+
+
+def undecided(each: Undecided) -> Html:
+    """Return what could not be decided, where, and what to do about it."""
+    parts = [
+        tag("p", tag("code", each.place)),
+        tag("p", each.what),
+        tag("p", tag("b", "What to do: "), each.remedy),
+    ]
+    return tag("div", *parts, class_="entry note", tabindex="-1")
+
+
+def workload(each: WorkloadChange, names: Names, is_open: bool) -> Html:
+    """Return what happens to a workload, and each cause of it."""
+    means = words.effect_words(each)
+    body = [_sentence(escaped(means))] if means != words.EFFECTS[each.effect][0] else []
+    if each.via:
+        body.append(_sentence(words.via_words(each, names.style)))
+    causes = [_cause(cause, names) for cause in each.causes]
+    body += [tag("ul", *causes, class_="causes")] * bool(causes)
+    if each.in_place:
+        body.append(_sentence(words.in_place_words(each, names.style)))
+    if each.fields:
+        body += [tag("h4", "Outside of the pod template"), fields_markup(each.fields)]
+    brief = ", ".join(dict.fromkeys(map(_in_brief, each.causes)))
+    line = _Line(
+        names.places[each.identity],
+        each.change,
+        each.effect,
+        names.plain(each.identity),
+        escaped(brief),
+        [each.effect],
+    )
+    return _entry(line, joined(*body), is_open)
+
+
+def _in_brief(cause: Cause) -> str:
+    if cause.kind == CONFIG and cause.subject:
+        return cause.subject.name
+    return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
+
+
+def _cause(cause: Cause, names: Names) -> Html:
+    return tag("li", tag("span", cause.kind, class_="cause"), tag("div", *_why(cause, names)))
+
+
+def _why(cause: Cause, names: Names) -> list[Html]:
+    if cause.kind == TEMPLATE and cause.field:
+        return [fields_markup((cause.field,))]
+    if cause.kind in (IMAGE, ENV):
+        variable = [tag("code", cause.what), escaped(" ")] if cause.kind == ENV else []
+        container = joined("of ", tag("code", cause.container), " ")
+        return [*variable, container, values_markup(cause.old, cause.new)]
+    return [Html(words.cause_words(cause, names.style))]
+
+
+def content(each: ContentChange, names: Names, is_open: bool) -> Html:
+    """Return what changes in a ConfigMap, key by key; of a Secret only that it does."""
+    body = []
+    revisions = words.names_words(each, names.style)
+    if revisions:
+        body.append(tag("p", Html(revisions), class_="revisions"))
+    if each.note:
+        body.append(_sentence(escaped(each.note)))
+    if each.users:
+        body.append(_sentence(joined("named by ", names.links(each.users))))
+    body += [_key(key, names.name(each.identity), is_open) for key in each.keys]
+    if each.fields:
+        body += [tag("h4", "Outside of its data"), fields_markup(each.fields)]
+    line = _Line(
+        names.places[each.identity],
+        each.change,
+        each.change,
+        names.plain(each.identity),
+        Html(" ".join(_key_name(key) for key in each.keys)),
+        [names.effects[user] for user in each.users if user in names.effects],
+    )
+    return _entry(line, joined(*body), is_open)
+
+
+def _key_name(key: KeyChange) -> Html:
+    return tag("span", sign_markup(key.change), key.key, class_="key-name")
+
+
+def _key(key: KeyChange, name: str, is_open: bool) -> Html:
+    title = tag("h4", tag("code", key.key))
+    line = [
+        badge(key.change),
+        title,
+        tag("span", words.key_words(key).replace("->", "→"), class_="numbers"),
+    ]
+    if not key.hunks:
+        return tag("div", *line, class_="key line")
+    pre = tag("pre", hunks_markup(key.hunks))
+    label = f"{key.key} of {name}"
+    diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
+    return tag("details", tag("summary", *line), diff, class_="key", open=is_open)
+
+
+def revision(each: RevisionChange, names: Names) -> Html:
+    """Return what becomes of a revision."""
+    becomes = words.revision_words(each)
+    parts = [
+        badge(each.change),
+        tag("span", Html(words.revision_name(each, names.style)), class_="revision"),
+        tag("span", becomes if becomes != each.change else "", class_="becomes"),
+    ]
+    if each.name:
+        parts.append(tag("span", names.link(each.identity), class_="base"))
+    return tag("div", *parts, class_="entry line", tabindex="-1", data_change=each.change)
+
+
+def other(each: ObjectChange, names: Names, is_open: bool) -> Html:
+    """Return what changes of any other object."""
+    number = len(each.fields)
+    brief = escaped(f"{number} field" + "s" * (number != 1)) if number else Html("")
+    name = names.plain(each.identity)
+    line = _Line(names.places[each.identity], each.change, each.change, name, brief)
+    return _entry(line, fields_markup(each.fields), is_open)

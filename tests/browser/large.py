@@ -1,0 +1,86 @@
+"""A change of many ConfigMaps and workloads, for what must not become slow."""
+
+from __future__ import annotations
+
+from postrender.objects import Identity
+from postrender.preview.model import (
+    CHANGED,
+    CONFIG,
+    IMAGE,
+    NEW,
+    ROLLS,
+    SUPERSEDED,
+    Cause,
+    ContentChange,
+    Edge,
+    Graph,
+    Hunk,
+    KeyChange,
+    Line,
+    Node,
+    Preview,
+    RevisionChange,
+    WorkloadChange,
+)
+
+
+def large(number: int, lines: int = 60) -> Preview:
+    """Return a preview of so many ConfigMaps, each with a diff of so many lines and a Rollout."""
+    configs = [Identity("", "ConfigMap", None, f"service-{at:03}-config") for at in range(number)]
+    rollouts = [
+        Identity("argoproj.io", "Rollout", None, f"service-{at:03}") for at in range(number)
+    ]
+    key = KeyChange("application.yaml", CHANGED, (_hunk(lines),))
+    nodes = [Node(each, "workload", CHANGED, ROLLS) for each in rollouts]
+    nodes += [Node(each, "config", CHANGED) for each in configs]
+    edges = [Edge(at, number + at, "volume") for at in range(number)]
+    edges += [Edge(at, number, "env") for at in range(0, number, 10)]
+    return Preview(
+        "main",
+        "head",
+        contents=tuple(
+            ContentChange(
+                each,
+                CHANGED,
+                "rename",
+                f"{each.name}-m567dfc6df",
+                f"{each.name}-7f89tk7g74",
+                (key,),
+                (),
+                (user,),
+            )
+            for each, user in zip(configs, rollouts, strict=True)
+        ),
+        workloads=tuple(
+            WorkloadChange(
+                each,
+                CHANGED,
+                ROLLS,
+                (
+                    Cause(CONFIG, config, what="its content changes", keys=("application.yaml",)),
+                    Cause(IMAGE, container="app", old=f"shop/{each.name}:1", new="shop/app:2"),
+                ),
+            )
+            for each, config in zip(rollouts, configs, strict=True)
+        ),
+        revisions=tuple(
+            RevisionChange(each, f"{each.name}-{suffix}", change)
+            for each in configs
+            for suffix, change in (("7f89tk7g74", NEW), ("m567dfc6df", SUPERSEDED))
+        ),
+        graph=Graph(tuple(nodes), tuple(edges)),
+    )
+
+
+def _hunk(lines: int) -> Hunk:
+    """Return a hunk in which each third line changes."""
+    found: list[Line] = []
+    at = 0
+    while len(found) < lines:
+        at += 1
+        text = f"  setting{at:02}: a value of some length, number {at}"
+        if at % 3:
+            found.append(Line(" ", at, at, text))
+        else:
+            found += [Line("-", at, 0, text), Line("+", 0, at, f"{text} and more")]
+    return Hunk(1, at, 1, at, tuple(found))
