@@ -17,13 +17,29 @@ from postrender.inputs import STDIN, read_input, read_inputs
 from postrender.inventory import take_inventory
 from postrender.options import CONFIG_KEYS, long_option, settings_options
 from postrender.plan import Plan, make_plan
-from postrender.preview import FORMAT_NAMES, SECTIONS
+from postrender.preview import SECTIONS
 from postrender.render import render as render_plan
 from postrender.reports import check_log_file, log_error, report_bug, report_error, report_finding
 from postrender.settings import SEQUENCE, Settings
 from postrender.stream import Stream, has_content, read_stream, read_streams
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# Where the formats stand, which are imported when they are asked for: a new one is a new entry.
+EXPLAIN_FORMATS = {
+    "text": "postrender.explain:to_text",
+    "json": "postrender.explain:to_json",
+    "mermaid": "postrender.explain:to_mermaid",
+    "dot": "postrender.explain:to_dot",
+}
+DIFF_FORMATS = {
+    "text": "postrender.preview.text:to_text",
+    "markdown": "postrender.preview.markdown:to_markdown",
+    "json": "postrender.preview.json:to_json",
+    "html": "postrender.preview.html:to_html",
+    "mermaid": "postrender.preview.formats:to_mermaid",
+    "dot": "postrender.preview.formats:to_dot",
+}
 
 # The schema of each command that prints JSON.
 JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
@@ -203,11 +219,12 @@ def render(input: str, config: str | None, **given: Any) -> int:  # noqa: A002
 
 @cli.command()
 @click.argument("input", default="-", type=click.Path(), metavar="[INPUT]")
-@click.option("--format", "format_", default="text", type=click.Choice(["text", "json"]))
+@click.option("--format", "format_", default="text", type=click.Choice(list(EXPLAIN_FORMATS)))
 @settings_options()
 def explain(input: str, format_: str, config: str | None, **given: Any) -> int:  # noqa: A002
     """Tell what render would do with each ConfigMap of INPUT, and why."""
-    from postrender.explain import FORMATS
+    from pkgutil import resolve_name
+
     from postrender.explain import explain as explain_plan
 
     if _nobody_pipes(input):
@@ -219,7 +236,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
         if _is_function_call(stream):
             settings = _function_settings(stream, config, given)
         plan = _plan(stream, settings)
-        _write([FORMATS[format_](explain_plan(plan))])
+        _write([resolve_name(EXPLAIN_FORMATS[format_])(explain_plan(plan))])
         _report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)
@@ -230,7 +247,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 @cli.command()
 @click.argument("old", type=click.Path())
 @click.argument("new", type=click.Path())
-@click.option("--format", "format_", default="text", type=click.Choice(FORMAT_NAMES))
+@click.option("--format", "format_", default="text", type=click.Choice(list(DIFF_FORMATS)))
 @click.option("--exit-code", "tells", is_flag=True, help="Exit with 4 where there are changes.")
 @click.option(
     "--context",
@@ -261,8 +278,10 @@ def diff(
     Each is a file, `-` for stdin, a folder of manifests or git:REV:PATH, and is rendered by
     postrender already or not yet.
     """
+    from pkgutil import resolve_name
+
     from postrender.preview.compare import compare
-    from postrender.preview.formats import FORMATS, view_of
+    from postrender.preview.formats import view_of
     from postrender.preview.sections import only_sections
 
     if old == new == "-":
@@ -271,7 +290,7 @@ def diff(
     try:
         sides = [_side(name, settings) for name in (old, new)]
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
-        _write([FORMATS[format_](preview, view_of(sys.stdout))])
+        _write([resolve_name(DIFF_FORMATS[format_])(preview, view_of(sys.stdout))])
     except UserError as error:
         log_error(error, settings.log_file)
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from postrender.errors import Finding
@@ -11,6 +11,10 @@ from postrender.items import Item
 from postrender.objects import Identity
 from postrender.plan import Plan
 from postrender.planning.links import Link, by_target
+from postrender.preview import graph
+from postrender.preview.model import Graph
+from postrender.preview.plan_graph import plan_graph
+from postrender.preview.view import View
 
 
 class User(NamedTuple):
@@ -46,7 +50,10 @@ class Earlier(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A whole stream explained. mode: of the attacher Jobs, with the reason; sets: their names."""
+    """A whole stream explained.
+
+    mode: of the attacher Jobs, with the reason; sets: their names; graph: who names what.
+    """
 
     entries: tuple[Entry, ...]
     earlier: tuple[Earlier, ...]
@@ -54,6 +61,7 @@ class Explanation(NamedTuple):
     mode: str
     mode_reason: str
     findings: tuple[Finding, ...]
+    graph: Graph = Graph()
 
 
 def explain(plan: Plan) -> Explanation:
@@ -99,7 +107,9 @@ def explain(plan: Plan) -> Explanation:
         for each in choices.carried
         if (past := each.past)
     )
-    return Explanation(tuple(entries), earlier, sets_, mode, reason, plan.findings)
+    return Explanation(
+        tuple(entries), earlier, sets_, mode, reason, plan.findings, plan_graph(plan)
+    )
 
 
 def _users(plan: Plan, item: Item, links: list[Link]) -> Iterator[User]:
@@ -203,5 +213,11 @@ def to_json(explanation: Explanation) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-# A new format is one new entry.
-FORMATS: dict[str, Callable[[Explanation], str]] = {"text": to_text, "json": to_json}
+def to_mermaid(explanation: Explanation) -> str:
+    """Return who names what as a Mermaid flowchart."""
+    return graph.to_mermaid(explanation.graph, View())
+
+
+def to_dot(explanation: Explanation) -> str:
+    """Return who names what in the language of Graphviz."""
+    return graph.to_dot(explanation.graph, View())

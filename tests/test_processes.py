@@ -306,6 +306,16 @@ def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
     assert_refused(run("", "explain", "in.yaml"), "error: in.yaml:7 (document 1")
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("text", b"ConfigMap/"), ("json", b"{"), ("mermaid", b"flowchart "), ("dot", b"digraph ")],
+)
+def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
+    done = run(GOOD, "explain", "--format", name)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(start)
+
+
 @pytest.mark.parametrize("name", ["none.yaml", ".", "none\udcff.yaml"])
 def test_an_input_file_that_cannot_be_read(name: str) -> None:
     assert_refused(run("", "render", name, "--log-file", "log"), "cannot read")

@@ -1,8 +1,7 @@
 """What a change will do, told before it is applied: `model` is built once, formats print it."""
 
-# What can be asked for on the command line, which must know without loading any of it: formats
-# (postrender.preview.formats) and parts of a preview, with the field of the model that each one is.
-FORMAT_NAMES = ("text", "markdown", "json", "html", "mermaid", "dot")
+# The parts of a preview that can be asked for on the command line, which must know them without
+# loading any: the field of the model that each one is.
 SECTIONS = {
     "configmaps": "contents",
     "workloads": "workloads",

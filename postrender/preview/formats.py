@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from typing import TextIO
 
-from postrender.preview.json import to_json
+from postrender.preview import graph
 from postrender.preview.model import Preview
 from postrender.preview.view import View
 
-# A new format is one new module and one entry here.
-FORMATS: dict[str, Callable[[Preview, View], str]] = {"json": to_json}
+
+def to_mermaid(preview: Preview, view: View) -> str:
+    """Return who names what as a Mermaid flowchart."""
+    return graph.to_mermaid(preview.graph, view)
+
+
+def to_dot(preview: Preview, view: View) -> str:
+    """Return who names what in the language of Graphviz."""
+    return graph.to_dot(preview.graph, view)
 
 
 def view_of(output: TextIO | None) -> View:

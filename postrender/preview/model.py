@@ -194,26 +194,29 @@ class Node(NamedTuple):
     """An object in the graph of who names what; change: as in the rest of the model.
 
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …); effect: of
-    a workload, else "".
+    a workload, else ""; note: more about it in words (what it becomes, or why nothing), else "".
     """
 
     identity: Identity
     role: str
     change: str
     effect: str = ""
+    note: str = ""
 
 
 class Edge(NamedTuple):
     """One object names another: numbers of nodes; change: ADDED, REMOVED or UNCHANGED.
 
     label: by what, as words for a person: `volume`, `envFrom`, `env`, `workloadRef`, `auto-mount`,
-    or the last part of the path.
+    or the last part of the path; stays: whether it keeps the base name, whatever its target is
+    called (a Job, a bare Pod, a hook).
     """
 
     source: int
     target: int
     label: str
     change: str = UNCHANGED
+    stays: bool = False
 
 
 class Graph(NamedTuple):

@@ -1,0 +1,108 @@
+"""Who names what in a stream that is to be rendered: the graph of `explain`.
+
+Nothing in it ends in a hash of what a Secret holds: a Secret has its base name only, and so has a
+ConfigMap that names one, because the hash of such a ConfigMap covers the Secret's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from postrender.items import Item, ItemKey
+from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS
+from postrender.plan import Plan
+from postrender.planning.choices import Choices, find_rollouts
+from postrender.planning.decide import is_known_revision
+from postrender.preview.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
+from postrender.preview.model import UNCHANGED, Edge, Graph, Node
+from postrender.settings import IGNORE
+
+# Of a revision that kustomize or kubectl named: what `-` and ten characters of hash leave.
+_SUFFIX = 11
+
+Named = tuple[ItemKey, ItemKey, str, bool]
+
+
+def plan_graph(plan: Plan) -> Graph:
+    """Return every ConfigMap (and Secret) that a plan decides about, with whatever names it."""
+    choices = plan.choices
+    if choices is None:
+        return Graph()
+    named = list(_named(choices))
+    naming = {source for source, *_ in named}
+    items = choices.inventory.items
+    named += _rollouts(choices, [item for item in items if item.key in naming])
+    drawn = {*choices.decisions, *(source for source, *_ in named)}
+    nodes = [item for item in items if item.key in drawn]
+    numbers = {item.key: number for number, item in enumerate(nodes)}
+    return Graph(
+        tuple(_node(choices, item) for item in nodes),
+        tuple(
+            Edge(numbers[source], numbers[target], label, stays=stays)
+            for source, target, label, stays in dict.fromkeys(named)
+        ),
+    )
+
+
+def _named(choices: Choices) -> Iterator[Named]:
+    for source, links in choices.links.items():
+        for link in links:
+            target = link.target.key
+            if target in choices.decisions:
+                label = label_of(link.reference.path)
+                yield source, target, label, link.stays and target in choices.names
+    for workload, mounts in choices.mounts.items():
+        for mount in mounts:
+            yield workload, mount.item.key, AUTO_MOUNT, False
+
+
+def _rollouts(choices: Choices, items: Collection[Item]) -> Iterator[Named]:
+    for workload, rollouts in find_rollouts(choices, items).items():
+        for rollout in rollouts:
+            yield rollout.key, workload, WORKLOAD_REF, False
+
+
+def _node(choices: Choices, item: Item) -> Node:
+    kind = item.identity.group_kind
+    identity = item.identity
+    if kind in (CONFIG_MAP, SECRET):
+        identity = identity._replace(name=_base_name(item))
+        return Node(identity, "config", UNCHANGED, note=_note(choices, item))
+    return Node(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
+
+
+def _base_name(item: Item) -> str:
+    if item.is_revision or not is_known_revision(item):
+        return item.base_name
+    return item.identity.name[:-_SUFFIX]
+
+
+def _note(choices: Choices, item: Item) -> str:
+    """Return what becomes of a ConfigMap or Secret, in words."""
+    decision = choices.decisions.get(item.key)
+    if decision is None:
+        return ""
+    name = "" if _tells_of_secrets(choices, item) else choices.revision_of(item)
+    if decision.is_revision:
+        return f"is {name or 'a revision'} already"
+    if item.key in choices.names:
+        original = ", and the original stays" if decision.keep_reason else ""
+        return f"becomes {name or 'a revision'}{original}"
+    named = "keeps its name" if decision.strategy == IGNORE else decision.strategy
+    return f"{named}: {decision.reason}"
+
+
+def _tells_of_secrets(choices: Choices, item: Item) -> bool:
+    """Tell whether the name of an object's revision depends on what a Secret holds."""
+    if item.identity.group_kind == SECRET:
+        return True
+    seen = {item.key}
+    ahead = [item.key]
+    while ahead:
+        for link in choices.links.get(ahead.pop(), ()):
+            if link.target.identity.group_kind == SECRET:
+                return True
+            if link.target.key not in seen:
+                seen.add(link.target.key)
+                ahead.append(link.target.key)
+    return False
