@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from postrender.objects import Identity
@@ -44,6 +45,9 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
+
+# However busy the machine is.
+PATIENT = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 # What breaks out of a label, a string or a block of one of the formats where it is not escaped.
 HOSTILE = (

@@ -35,6 +35,7 @@ from postrender.preview.view import View
 # Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
 # maxTextSize and maxEdges).
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
+_SHORTEST_BOX = len('  n_[""]\n')
 
 _EFFECTS = {
     ROLLS: "rolls",
@@ -127,7 +128,8 @@ def to_mermaid(graph: Graph, view: View) -> str:  # noqa: ARG001
         )
         return _mermaid(_draw(_part(graph, order[:size])), notice)
 
-    too_large = bisect_left(range(total), True, key=lambda size: not _fits(cut(size)))
+    sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
+    too_large = bisect_left(sizes, True, key=lambda size: not _fits(cut(size)))
     return cut(max(too_large - 1, 0))
 
 
