@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from postrender.objects import Identity
@@ -41,6 +42,13 @@ from postrender.preview.model import (
     RevisionChange,
     Undecided,
     WorkloadChange,
+)
+
+ANY = settings(
+    max_examples=50,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
 )
 
 HOSTILE = (

@@ -12,7 +12,7 @@ from pathlib import Path
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from postrender.objects import Identity
 from postrender.preview import markdown
@@ -39,12 +39,12 @@ from postrender.preview.model import (
 )
 from postrender.preview.view import View
 from postrender.preview.words import diff_lines, namer, summary_line, visible
-from tests.generated_previews import HOSTILE, PREVIEWS, identities_of
+from tests.generated_previews import ANY, HOSTILE, PREVIEWS, identities_of
 from tests.previews import ROLLOUT, SERVICE, sample
 
 EXPECTED = Path(__file__).parent / "preview" / "sample.md"
 GITHUB_TAKES = 65_536
-ANY = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+
 
 TAGS = {"h3", "p", "strong", "blockquote", "br", "code", "pre", "ul", "li", "details", "summary"}
 TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
