@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from postrender.objects import Identity
@@ -46,8 +46,13 @@ from postrender.preview.model import (
     WorkloadChange,
 )
 
-# However busy the machine is.
-PATIENT = settings(deadline=None, suppress_health_check=list(HealthCheck))
+# Shrinking a whole preview takes minutes.
+ANY = settings(
+    max_examples=50,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
 
 # What breaks out of a label, a string or a block of one of the formats where it is not escaped.
 HOSTILE = (
@@ -73,6 +78,18 @@ HOSTILE = (
     "$$x^2$$",
     "n" * 253,
     "click a call b()",
+    "<!-- x -->",
+    "</details>",
+    "`",
+    "````markdown",
+    "\\|",
+    "@someone",
+    "#1",
+    "GH-1",
+    "www.example.com https://example.com a@example.com",
+    "[link](x) ![image](x)",
+    "\x9b2J\t\ufeff\ud800",
+    "\u4e2d\u6587 e\u0301",
     "",
     " ",
 )
@@ -166,3 +183,23 @@ PREVIEWS = st.builds(
     _several(st.builds(Undecided, TEXTS, TEXTS, TEXTS)),
     graphs(),
 )
+
+
+def lines_of(preview: Preview) -> list[tuple[str, str]]:
+    """Return sign and text of each line of each diff."""
+    return [
+        (line.sign, line.text)
+        for content in preview.contents
+        for key in content.keys
+        for hunk in key.hunks
+        for line in hunk.lines
+    ]
+
+
+def identities_of(preview: Preview) -> list[Identity]:
+    """Return what each object that changes is called."""
+    return [
+        *(each.identity for each in preview.contents),
+        *(each.identity for each in preview.workloads),
+        *(each.identity for each in preview.objects),
+    ]

@@ -29,7 +29,7 @@ from postrender.references.rule import Rule
 from postrender.render import render
 from postrender.settings import AttacherSettings, Settings, StrategyRule
 from postrender.stream import read_stream
-from tests.any_previews import HOSTILE, PATIENT, graphs
+from tests.any_previews import ANY, HOSTILE, graphs
 from tests.previews import sample
 
 DOT = shutil.which("dot")
@@ -217,7 +217,7 @@ def named(texts: Sequence[str]) -> Graph:
     return Graph(nodes, edges)
 
 
-@PATIENT
+@ANY
 @given(graphs())
 def test_no_name_becomes_part_of_mermaids_language(graph: Graph) -> None:
     for line in mermaid(graph).splitlines():
@@ -264,7 +264,7 @@ def as_shown(text: str) -> str:
 def test_mermaids_own_parser_reads_what_is_meant() -> None:
     made: list[Graph] = [named(HOSTILE), sample().graph, *(named([text]) for text in HOSTILE)]
 
-    @settings(PATIENT, max_examples=200, database=None)
+    @settings(ANY, max_examples=200, database=None)
     @given(graphs())
     def collect(graph: Graph) -> None:
         if graph.nodes:
@@ -297,7 +297,7 @@ def test_mermaids_own_parser_reads_what_is_meant() -> None:
 
 
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
-@settings(PATIENT, max_examples=40)
+@settings(ANY, max_examples=40)
 @given(graphs())
 def test_graphviz_shows_what_is_meant(graph: Graph) -> None:
     check_dot(graph)

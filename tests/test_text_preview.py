@@ -39,7 +39,7 @@ from postrender.preview.model import (
 from postrender.preview.text import to_text
 from postrender.preview.view import View
 from postrender.preview.words import namer, summary_line, visible
-from tests.generated_previews import ANY, PREVIEWS, identities_of, lines_of
+from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.previews import CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
 EXPECTED = Path(__file__).parent / "preview"

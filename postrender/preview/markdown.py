@@ -7,7 +7,6 @@ its characters are escaped. What is too long is cut: see `to_markdown`.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Sequence
 
@@ -95,7 +94,8 @@ def _code_in_table(text: str) -> str:
 
 
 def _in_html(text: str) -> str:
-    return f"<code>{html.escape(visible(text), quote=False)}</code>"
+    text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<code>{text}</code>"
 
 
 def prose(text: str) -> str:
@@ -143,7 +143,7 @@ def _notice(left_out: Sequence[str]) -> str:
     if not left_out:
         return ""
     return (
-        f"\n> Cut to fit into a comment; left out: {', '.join(left_out)}. "
+        f"\n> Cut to fit into a comment; left out: {prose(', '.join(left_out))}. "
         "`postrender diff --format text` shows everything.\n"
     )
 

@@ -105,6 +105,10 @@ class Style(NamedTuple):
     arrow: str = "->"
 
 
+PLAIN = Style()
+"""As it stands in the manifests: for a format that escapes whole sentences."""
+
+
 def namer(preview: Preview) -> Callable[[Identity], str]:
     """Return what calls each object of a preview by a name that no other one has.
 
@@ -303,7 +307,7 @@ def _text_of(value: Data) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def key_words(key: KeyChange, style: Style) -> str:
+def key_words(key: KeyChange, style: Style = PLAIN) -> str:
     """Return how a key changes: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
     added = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "+")
     removed = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "-")
