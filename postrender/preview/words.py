@@ -347,7 +347,7 @@ def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
 
 def content_words(content: ContentChange, style: Style) -> list[str]:
     """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
-    words = [_names(content, style)]
+    words = [names_words(content, style)]
     if content.strategy != "rename":
         words.append(f"strategy {style.code(content.strategy)}")
     if content.note:
@@ -359,7 +359,7 @@ def content_words(content: ContentChange, style: Style) -> list[str]:
     return [each for each in words if each]
 
 
-def _names(content: ContentChange, style: Style) -> str:
+def names_words(content: ContentChange, style: Style) -> str:
     """Return by what names workloads have it; "" where that is its base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
