@@ -159,7 +159,8 @@ def _tools(preview: Preview) -> Html:
     keys = tag("details", tag("summary", "Keys"), _keys(), class_="keys")
     look = tag("div", layout, theme, fold, keys, class_="look")
     view = tag("details", tag("summary", "View"), look, id="view", open=True)
-    return tag("div", _contents(preview), tag("div", find, view, class_="script"), class_="tools")
+    tools = tag("div", find, view, class_="script")
+    return tag("aside", _contents(preview), tools, class_="tools", aria_label="Find and view")
 
 
 def _choices(legend: str, name: str, numbers: Counter[str], order: Iterable[str]) -> Html:

@@ -71,10 +71,6 @@ class Names(NamedTuple):
         place, name = self.places.get(identity), self.plain(identity)
         return tag("a", name, href=f"#{place}") if place else name
 
-    def links(self, identities: Iterable[Identity]) -> Html:
-        """Return the names of objects as a list in a sentence."""
-        return Html(", ".join(map(self.link, identities)))
-
 
 def _code(text: str) -> str:
     return text if isinstance(text, Html) else tag("code", text)
@@ -174,15 +170,9 @@ def _why(cause: Cause, names: Names) -> list[Html]:
 
 def content(each: ContentChange, names: Names, is_open: bool) -> Html:
     """Return what changes in a ConfigMap, key by key; of a Secret only that it does."""
-    body = []
-    revisions = words.names_words(each, names.style)
-    if revisions:
-        body.append(tag("p", Html(revisions), class_="revisions"))
-    if each.note:
-        body.append(_sentence(escaped(each.note)))
-    if each.users:
-        body.append(_sentence(joined("named by ", names.links(each.users))))
-    body += [_key(key, names.name(each.identity), is_open) for key in each.keys]
+    facts = " · ".join(words.content_words(each, names.style))
+    body = [tag("p", Html(facts), class_="facts")] if facts else []
+    body += [_key(key, each.identity, names, is_open) for key in each.keys]
     if each.fields:
         body += [tag("h4", "Outside of its data"), fields_markup(each.fields)]
     line = _Line(
@@ -200,17 +190,17 @@ def _key_name(key: KeyChange) -> Html:
     return tag("span", sign_markup(key.change), key.key, class_="key-name")
 
 
-def _key(key: KeyChange, name: str, is_open: bool) -> Html:
+def _key(key: KeyChange, of: Identity, names: Names, is_open: bool) -> Html:
     title = tag("h4", tag("code", key.key))
     line = [
         badge(key.change),
         title,
-        tag("span", words.key_words(key).replace("->", "→"), class_="numbers"),
+        tag("span", words.key_words(key, names.style), class_="numbers"),
     ]
     if not key.hunks:
         return tag("div", *line, class_="key line")
     pre = tag("pre", hunks_markup(key.hunks))
-    label = f"{key.key} of {name}"
+    label = f"{key.key} of {names.name(of)}"
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
     return tag("details", tag("summary", *line), diff, class_="key", open=is_open)
 

@@ -56,7 +56,7 @@
       section: place.parentElement,
       change: place.dataset.change || "",
       effects: (place.dataset.effects || "").split(","),
-      text: [...place.querySelectorAll("h3, code, .key-name")]
+      text: [...place.querySelectorAll(".name, code, .key-name")]
         .map((part) => part.textContent).join("\n").toLowerCase(),
     }));
     const sections = new Map(entries.map((entry) => [entry.section, { shown: 0, all: 0 }]));
@@ -109,6 +109,13 @@
       apply();
     }
 
+    // How tall it is about, until it has been in view, so that what is below stays where it is.
+    for (const { place } of entries) {
+      const lines = [...place.querySelectorAll("pre")].map((pre) => pre.childElementCount);
+      if (!lines.length) continue;
+      const height = lines.reduce((sum, each) => sum + each * 20 + 40, 90);
+      place.style.setProperty("--tall", `${height}px`);
+    }
     search.addEventListener("input", apply);
     for (const box of boxes) box.addEventListener("change", apply);
     clear.addEventListener("click", () => {

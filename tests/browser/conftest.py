@@ -1,0 +1,75 @@
+"""The fixtures of the tests in a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from postrender.preview.html import to_html
+from postrender.preview.model import Preview
+from postrender.preview.view import View
+from tests.browser.chromium import NONE, chromium, found, is_required
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Give the browser that all tests of a worker share, each with a profile of its own."""
+    if not found():
+        if is_required():
+            pytest.fail(NONE)
+        pytest.skip(NONE)
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Give what opens the page of a preview; options are those of a profile (BrowserContext).
+
+    At the end of the test the pages must have asked for nothing, and the browser must have had
+    nothing to complain of: no error, no violation of the page's policy, no dialog.
+    """
+    complaints: list[str] = []
+    contexts: list[BrowserContext] = []
+
+    def opened(
+        preview: Preview,
+        width: int = 1440,
+        height: int = 900,
+        may_complain: bool = False,
+        **options: Any,
+    ) -> Page:
+        path = tmp_path / f"page{len(contexts)}.html"
+        path.write_text(to_html(preview, View()), "utf-8")
+        options["viewport"] = {"width": width, "height": height}
+        context = browser.new_context(reduced_motion="reduce", **options)
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        if may_complain:
+            page.goto(path.as_uri())
+            return page
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((path.as_uri(), "data:"))
+                else complaints.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(path.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
