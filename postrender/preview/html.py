@@ -55,10 +55,20 @@ def to_html(preview: Preview, view: View) -> str:
     body = [
         tag("a", "Skip to the changes", class_="skip", href="#main"),
         _header(preview),
-        tag("div", _tools(preview), _main(preview), class_="columns"),
+        tag(
+            "div",
+            *([_tools(preview)] if _has_entries(preview) else []),
+            _main(preview),
+            class_="columns",
+        ),
     ]
     page = tag("html", tag("head", *head), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
+
+
+def _has_entries(preview: Preview) -> bool:
+    lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
+    return any((*lists, preview.undecided))
 
 
 def _asset(name: str) -> Html:

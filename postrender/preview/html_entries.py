@@ -15,9 +15,12 @@ from postrender.preview.html_diffs import (
 )
 from postrender.preview.markup import Html, escaped, joined, tag
 from postrender.preview.model import (
+    ADDED,
+    CHANGED,
     CONFIG,
     ENV,
     IMAGE,
+    REMOVED,
     TEMPLATE,
     Cause,
     ContentChange,
@@ -162,9 +165,10 @@ def _why(cause: Cause, names: Names) -> list[Html]:
     if cause.kind == TEMPLATE and cause.field:
         return [fields_markup((cause.field,))]
     if cause.kind in (IMAGE, ENV):
-        variable = [tag("code", cause.what), escaped(" ")] if cause.kind == ENV else []
+        variable = joined(tag("code", cause.what), " ") if cause.kind == ENV else Html("")
         container = joined("of ", tag("code", cause.container), " ")
-        return [*variable, container, values_markup(cause.old, cause.new)]
+        change = ADDED if cause.old is None else REMOVED if cause.new is None else CHANGED
+        return [sign_markup(change), variable, container, values_markup(cause.old, cause.new)]
     return [Html(words.cause_words(cause, names.style))]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Page, expect
 
 from postrender.preview.model import Preview
 from tests.browser.conftest import Open
@@ -335,6 +335,11 @@ def test_a_search_narrows_the_graph(open_page: Open) -> None:
     drawn(page)
     page.get_by_label("Search").fill("jobs-config")
     expect(page.locator("#drawing .node")).to_have_count(2)
+    expect(page.locator("#names > ul > li:not([hidden])")).to_have_count(2)
+    page.get_by_label("Search").fill("no such thing")
+    expect(page.locator("#graph")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.locator("#drawing .node")).to_have_count(10)
 
 
 def test_the_graph_grows_and_shrinks(open_page: Open) -> None:
@@ -557,7 +562,9 @@ def test_everyone_can_use_it(open_page: Open, state: str, scheme: str) -> None:
     action(page)
     page.wait_for_timeout(300)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{state}-{scheme}.png", full_page=True)
+    height = page.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
+    clip = FloatRect(x=0, y=0, width=width, height=height)
+    page.screenshot(path=SCREENSHOTS / f"{state}-{scheme}.png", clip=clip)
     checked = Axe().run(
         page,
         options={

@@ -35,6 +35,7 @@
 
   function start() {
     const search = document.getElementById("search");
+    if (!search) return;
     const find = finder(search, graph());
     switches();
     folding();
@@ -284,6 +285,7 @@
   function graph() {
     const place = document.getElementById("drawing");
     if (!place) return { later() {} };
+    const section = place.parentElement;
     const most = 120;
     const nodes = [...document.querySelectorAll("#names > ul > li")].map((item, at) => ({
       at,
@@ -293,11 +295,15 @@
       state: item.dataset.state,
       name: item.dataset.name,
       entry: document.getElementById(item.querySelector("a")?.hash.slice(1) || "-"),
+      names: [],
+      namedBy: [],
       near: [],
     }));
     const edges = nodes.flatMap((from) => [...from.item.querySelectorAll("li")].map((item) => (
       { from, to: nodes[item.dataset.to], by: item.dataset.by, change: item.dataset.change })));
     for (const edge of edges) {
+      edge.from.names.push(edge.to);
+      edge.to.namedBy.push(edge.from);
       edge.from.near.push(edge.to);
       edge.to.near.push(edge.from);
     }
@@ -319,17 +325,20 @@
     let isSeen = false;
 
     function matching() {
-      if (focus) return reach(focus, edges);
+      if (focus) return reach(focus);
       if (!words) return new Set(nodes);
       const found = nodes.filter((node) => (node.entry
         ? !node.entry.hidden
         : words.length && words.every((word) => node.name.toLowerCase().includes(word))));
-      return new Set(found.flatMap((node) => [...reach(node, edges, found.length > most)]));
+      return new Set(found.flatMap((node) => [...reach(node)]));
     }
 
     function draw() {
       const found = matching();
       const wanted = nodes.filter((node) => found.has(node));
+      for (const node of nodes) node.item.hidden = !found.has(node);
+      section.hidden = !wanted.length;
+      if (!isSeen || !wanted.length) return;
       const shown = isAll ? wanted : firstOf(wanted, most);
       const { picture, width } = pictureOf(shown, edges, focus);
       sheet.replaceChildren(picture);
@@ -339,7 +348,6 @@
         ? `${number(shown.length)} of ${number(nodes.length)} objects` : `${number(nodes.length)} objects`;
       more.hidden = shown.length === wanted.length;
       whole.hidden = !focus;
-      place.hidden = !shown.length;
     }
 
     function choose(node) {
@@ -383,33 +391,24 @@
       watcher.disconnect();
       isSeen = true;
       draw();
-    }, { rootMargin: "800px 0px" }).observe(place.parentElement);
+    }, { rootMargin: "800px 0px" }).observe(section);
     return {
       later(given) {
         words = given;
         focus = null;
-        if (!isSeen) return;
         clearTimeout(timer);
         timer = setTimeout(draw, 150);
       },
     };
   }
 
-  // Returns all that names a node, or that it names, be it through others.
-  function reach(node, edges, isOnlyNext = false) {
+  // Returns a node with all that names it and that it names, be it through others.
+  function reach(node) {
     const found = new Set([node]);
-    for (const [start, end] of [["from", "to"], ["to", "from"]]) {
-      const waiting = [node];
-      const seen = new Set(waiting);
-      for (const at of waiting) {
-        for (const next of edges.filter((edge) => edge[start] === at).map((edge) => edge[end])) {
-          if (!seen.has(next)) {
-            seen.add(next);
-            found.add(next);
-            if (!isOnlyNext) waiting.push(next);
-          }
-        }
-      }
+    for (const way of ["names", "namedBy"]) {
+      const seen = new Set([node]);
+      for (const at of seen) for (const next of at[way]) seen.add(next);
+      for (const each of seen) found.add(each);
     }
     return found;
   }
