@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from postrender.preview.formats import FORMATS as PRINTED
+from postrender.cli import DIFF_FORMATS as PRINTED
 from tests.change_cases import Case, case_named, cases, diff, rendered
 
 FILES = {

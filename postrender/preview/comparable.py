@@ -54,7 +54,7 @@ _REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):
-    """What each revision name on either side stands for; of_secrets: those of Secrets."""
+    """What each revision name stands for; of_secrets: those that are not to be shown."""
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]

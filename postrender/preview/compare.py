@@ -84,7 +84,11 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
     workloads, objects = _others(pairs, judged)
     changes = {number: each.change for number, each in contents.items() if isinstance(number, int)}
     changes |= {number: each.change for number, each in workloads.items()}
-    changes |= {number: each.change for number, each in objects.items()}
+    changes |= {
+        number: each.change
+        for number, each in objects.items()
+        if not is_attacher(pairs[number].newest)
+    }
     effects = {number: each.effect for number, each in workloads.items()}
     graph, touched = find_graph(pairs, before, after, changes, effects)
     originals = compare_originals(old, new, namespace, names, context)
@@ -93,7 +97,7 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
         new.inventory.stream.source,
         _sorted([*contents.values(), *originals]),
         tuple(workloads.values()),
-        find_revisions(old, new, namespace, _bases([pairs[number] for number in touched])),
+        find_revisions(old, new, namespace, _bases([pairs[number] for number in touched]), names),
         tuple(objects.values()),
         find_undecided(old, new, pairs, touched, names),
         graph,

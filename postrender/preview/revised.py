@@ -48,14 +48,19 @@ def compare_content(
         pair.identity,
         _kind(pair, changes=is_rewritten or bool(fields)),
         pair.newest.strategy,
-        "" if is_secret or pair.old is None else pair.old.name,
-        "" if is_secret or pair.new is None else pair.new.name,
+        _name(pair.old, names),
+        _name(pair.new, names),
         () if is_secret else find_key_changes(_shown(old, names), _shown(new, names), context),
         () if is_secret else fields,
         tuple(users),
         _note(pair, is_rewritten=is_rewritten, is_used=bool(users)),
     )
     return Compared(change, is_rewritten)
+
+
+def _name(each: Object | None, names: BaseNames) -> str:
+    is_hidden = each is None or each.identity.group_kind == SECRET or each.name in names.of_secrets
+    return "" if each is None or is_hidden else each.name
 
 
 def _kind(pair: Pair, *, changes: bool) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from postrender.objects import SECRET, Identity
+from postrender.preview.comparable import BaseNames
 from postrender.preview.model import (
     CARRIED as CARRIED_ALONG,
 )
@@ -23,7 +24,7 @@ _CURRENT, _EARLIER = "current", "earlier"
 
 
 def find_revisions(
-    old: Side, new: Side, namespace: str, bases: AbstractSet[Identity]
+    old: Side, new: Side, namespace: str, bases: AbstractSet[Identity], names: BaseNames
 ) -> tuple[RevisionChange, ...]:
     """Return what becomes of the revisions of both sides; namespace: the release's.
 
@@ -36,8 +37,11 @@ def find_revisions(
         identity, change = _change(before.get(key), after.get(key))
         if _of(before.get(key)) == _of(after.get(key)) and identity not in bases:
             continue
-        name = "" if identity.group_kind == SECRET else key[2]
-        changes.append(RevisionChange(identity, name, change, _is(after.get(key), _EARLIER)))
+        is_hidden = identity.group_kind == SECRET or key[2] in names.of_secrets
+        comes_back = change == REUSED and _is(before.get(key), _EARLIER)
+        is_carried = _is(after.get(key), _EARLIER)
+        name = "" if is_hidden else key[2]
+        changes.append(RevisionChange(identity, name, change, is_carried, comes_back))
     return tuple(sorted(changes, key=_order))
 
 

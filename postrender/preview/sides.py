@@ -6,7 +6,7 @@ sides are compared as they reach the cluster. On one that is rendered a plan fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.auto_mount import CONTAINERS_ANNOTATION, MOUNT_IN_ANNOTATION
@@ -34,6 +34,7 @@ from postrender.preview.model import Undecided
 from postrender.revision import HASH_LENGTH, hash_of_name
 from postrender.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.stream import Stream
+from postrender.words import words_of
 
 # A ConfigMap or Secret as the workloads have it; an earlier revision of it; the original that stays
 # beside the revision.
@@ -266,13 +267,25 @@ def _base_names(objects: Iterable[Object]) -> dict[str, str]:
     }
 
 
-def _secret_names(objects: Iterable[Object], inventory: Inventory) -> dict[str, str]:
-    """Return the base names of Secrets' revisions, and of what a Secret's reference looks like."""
+def _secret_names(objects: Sequence[Object], inventory: Inventory) -> dict[str, str]:
+    """Return the base names of what must not be shown with the name of its revision.
+
+    That is every Secret, what its reference looks like, and a ConfigMap whose data holds such
+    a name: its own ends in a hash of that.
+    """
     names = _base_names(each for each in objects if each.identity.group_kind == SECRET)
     for item in inventory.items:
         for reference in item.references:
             if reference.rule.target == SECRET and hash_of_name(reference.name):
                 names.setdefault(reference.name, reference.name[: -HASH_LENGTH - 1])
+    others = [each for each in objects if each.is_content and each.is_revised] if names else []
+    found = True
+    while found:
+        found = False
+        for each in others:
+            if each.name not in names and names.keys() & words_of(str(each.data.get("data"))):
+                names[each.name] = each.identity.name
+                found = True
     return names
 
 
