@@ -29,16 +29,16 @@ DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 EXPLAIN_FORMATS = {
     "text": "postrender.explain:to_text",
     "json": "postrender.explain:to_json",
-    "mermaid": "postrender.explain:to_mermaid",
-    "dot": "postrender.explain:to_dot",
+    "mermaid": "postrender.preview.graph:to_mermaid",
+    "dot": "postrender.preview.graph:to_dot",
 }
 DIFF_FORMATS = {
     "text": "postrender.preview.text:to_text",
     "markdown": "postrender.preview.markdown:to_markdown",
     "json": "postrender.preview.json:to_json",
     "html": "postrender.preview.html:to_html",
-    "mermaid": "postrender.preview.formats:to_mermaid",
-    "dot": "postrender.preview.formats:to_dot",
+    "mermaid": "postrender.preview.graph:to_mermaid",
+    "dot": "postrender.preview.graph:to_dot",
 }
 
 # The schema of each command that prints JSON.
@@ -281,8 +281,8 @@ def diff(
     from pkgutil import resolve_name
 
     from postrender.preview.compare import compare
-    from postrender.preview.formats import view_of
     from postrender.preview.sections import only_sections
+    from postrender.preview.view import view_of
 
     if old == new == "-":
         raise click.UsageError("OLD and NEW cannot both be stdin.")
@@ -290,7 +290,8 @@ def diff(
     try:
         sides = [_side(name, settings) for name in (old, new)]
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
-        _write([resolve_name(DIFF_FORMATS[format_])(preview, view_of(sys.stdout))])
+        view = [view_of(sys.stdout)] if format_ == "text" else []
+        _write([resolve_name(DIFF_FORMATS[format_])(preview, *view)])
     except UserError as error:
         log_error(error, settings.log_file)
         raise

@@ -11,10 +11,8 @@ from postrender.items import Item
 from postrender.objects import Identity
 from postrender.plan import Plan
 from postrender.planning.links import Link, by_target
-from postrender.preview import graph
 from postrender.preview.model import Graph
 from postrender.preview.plan_graph import plan_graph
-from postrender.preview.view import View
 
 
 class User(NamedTuple):
@@ -211,13 +209,3 @@ def to_json(explanation: Explanation) -> str:
         ],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def to_mermaid(explanation: Explanation) -> str:
-    """Return who names what as a Mermaid flowchart."""
-    return graph.to_mermaid(explanation.graph, View())
-
-
-def to_dot(explanation: Explanation) -> str:
-    """Return who names what in the language of Graphviz."""
-    return graph.to_dot(explanation.graph, View())

@@ -14,17 +14,16 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 
-from postrender.explain import explain, to_dot, to_mermaid
+from postrender.explain import explain
 from postrender.inventory import take_inventory
 from postrender.objects import Identity
 from postrender.paths import Path as ObjectPath
 from postrender.paths import parse_pattern
 from postrender.plan import make_plan
 from postrender.preview import graph as drawing
-from postrender.preview.graph import MAX_CHARACTERS, MAX_EDGES
+from postrender.preview.graph import MAX_CHARACTERS, MAX_EDGES, to_dot, to_mermaid
 from postrender.preview.labels import label_of
-from postrender.preview.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, Node
-from postrender.preview.view import View
+from postrender.preview.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, Node, Preview
 from postrender.references.rule import Rule
 from postrender.render import render
 from postrender.settings import AttacherSettings, Settings, StrategyRule
@@ -72,11 +71,11 @@ def test_a_reference_is_called_by_what_it_stands_in(path: ObjectPath, label: str
 
 
 def mermaid(graph: Graph) -> str:
-    return drawing.to_mermaid(graph, View())
+    return drawing.to_mermaid(Preview("", "", graph=graph))
 
 
 def dot(graph: Graph) -> str:
-    return drawing.to_dot(graph, View())
+    return drawing.to_dot(Preview("", "", graph=graph))
 
 
 def line_of(text: str, start: str) -> str:

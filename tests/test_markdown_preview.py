@@ -37,7 +37,6 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.preview.view import View
 from postrender.preview.words import diff_lines, namer, summary_line, visible
 from tests.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
 from tests.previews import ROLLOUT, SERVICE, sample
@@ -95,7 +94,7 @@ def rendered(text: str) -> Reader:
 
 
 def comment_of(preview: Preview) -> str:
-    return to_markdown(preview, View())
+    return to_markdown(preview)
 
 
 def notice_of(comment: str) -> str:

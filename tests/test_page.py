@@ -19,12 +19,10 @@ from postrender.preview import model
 from postrender.preview.html import to_html
 from postrender.preview.html_diffs import hunks_markup, value_markup
 from postrender.preview.model import Hunk, Line, Preview
-from postrender.preview.view import View
 from tests.browser.large import large
 from tests.previews import sample
 
 ROOT = Path(__file__).resolve().parents[1]
-VIEW = View()
 
 # What the model says by itself: all other texts are from manifests or from the command line.
 OURS = {each for name, each in vars(model).items() if name.isupper() and isinstance(each, str)}
@@ -97,7 +95,7 @@ class Structure(HTMLParser):
 
 
 def page_of(preview: Preview) -> str:
-    return to_html(preview, VIEW)
+    return to_html(preview)
 
 
 def planted(part: Any, text: str) -> Any:
@@ -138,8 +136,8 @@ def test_a_page_can_always_be_written_as_utf_8() -> None:
 def test_the_same_change_gives_the_same_page() -> None:
     code = (
         "from tests.previews import sample; from postrender.preview.html import to_html; "
-        "from postrender.preview.view import View; import hashlib; "
-        "print(hashlib.sha256(to_html(sample(), View(40, True)).encode()).hexdigest())"
+        "import hashlib; "
+        "print(hashlib.sha256(to_html(sample()).encode()).hexdigest())"
     )
     pages = {
         subprocess.run(

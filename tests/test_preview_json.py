@@ -19,7 +19,6 @@ from postrender.inventory import take_inventory
 from postrender.plan import make_plan
 from postrender.preview.json import to_json
 from postrender.preview.model import CHANGED, Hunk, KeyChange, Line, Preview
-from postrender.preview.view import View
 from postrender.schemas import schema_text
 from postrender.settings import Settings
 from postrender.stream import read_stream
@@ -46,7 +45,7 @@ def validate(document: Any, schema: Any = PREVIEW) -> None:
 
 
 def parsed(preview: Preview) -> Any:
-    return json.loads(to_json(preview, View()))
+    return json.loads(to_json(preview))
 
 
 def subschemas(schema: Any) -> Iterator[dict[str, Any]]:

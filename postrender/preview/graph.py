@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from postrender.preview.model import (
     ADDED,
@@ -30,7 +30,6 @@ from postrender.preview.model import (
     Graph,
     Node,
 )
-from postrender.preview.view import View
 
 # Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
 # maxTextSize and maxEdges).
@@ -91,6 +90,14 @@ class _Frame(NamedTuple):
     boxes: tuple[_Box, ...]
 
 
+class HasGraph(Protocol):
+    """What has a graph: a preview, and what explain tells."""
+
+    @property
+    def graph(self) -> Graph:
+        """Who names what."""
+
+
 class _Arrow(NamedTuple):
     """All by which one object names another; source and target: ids of boxes."""
 
@@ -107,12 +114,13 @@ class _Drawing(NamedTuple):
     arrows: tuple[_Arrow, ...]
 
 
-def to_mermaid(graph: Graph, view: View) -> str:  # noqa: ARG001
+def to_mermaid(source: HasGraph) -> str:
     """Return a graph as a Mermaid flowchart.
 
     One that is larger than what Mermaid draws is cut, with a notice in it: what changes and what is
     next to it stays longest.
     """
+    graph = source.graph
     whole = _mermaid(_draw(graph), () if graph.nodes else (_NOTHING,))
     if _fits(whole):
         return whole
@@ -133,9 +141,9 @@ def to_mermaid(graph: Graph, view: View) -> str:  # noqa: ARG001
     return cut(max(too_large - 1, 0))
 
 
-def to_dot(graph: Graph, view: View) -> str:  # noqa: ARG001
+def to_dot(source: HasGraph) -> str:
     """Return a graph in the DOT language of Graphviz."""
-    drawing = _draw(graph)
+    drawing = _draw(source.graph)
     line = _COLOURS[UNCHANGED].line
     lines = [
         "digraph postrender {",
@@ -153,7 +161,7 @@ def to_dot(graph: Graph, view: View) -> str:  # noqa: ARG001
         else:
             lines += boxes
     lines += [f"  {_dot_arrow(arrow)}" for arrow in drawing.arrows]
-    if not graph.nodes:
+    if not source.graph.nodes:
         lines.append(f'  nothing [shape=plaintext, style="", label="{_NOTHING}"];')
     return "\n".join([*lines, "}"]) + "\n"
 

@@ -25,7 +25,6 @@ from postrender.preview.model import (
     UNCHANGED,
     Preview,
 )
-from postrender.preview.view import View
 
 # A page with more than this is opened folded.
 _OPEN_LINES = 400
@@ -35,9 +34,8 @@ _OPEN_WORKLOADS = 40
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, CARRIED, DROPPED)
 
 
-def to_html(preview: Preview, view: View) -> str:
-    """Return a change as a page. The same change gives the same page, whatever the view."""
-    del view
+def to_html(preview: Preview) -> str:
+    """Return a change as a page."""
     style, script = _asset("page.css"), _asset("page.js")
     title = f"What changes from {preview.old} to {preview.new}"
     head = [

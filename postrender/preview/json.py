@@ -37,7 +37,6 @@ from postrender.preview.model import (
     KeyChange,
     Preview,
 )
-from postrender.preview.view import View
 
 VERSION = 1
 
@@ -51,7 +50,7 @@ _OPEN_END = "\\ No newline at end of file"
 Json = dict[str, Any]
 
 
-def to_json(preview: Preview, view: View) -> str:  # noqa: ARG001
+def to_json(preview: Preview) -> str:
     """Return a preview as JSON that fits preview.schema.json."""
     document = {
         "version": VERSION,

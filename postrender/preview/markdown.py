@@ -24,7 +24,6 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.preview.view import View
 from postrender.preview.words import (
     EFFECTS,
     Style,
@@ -108,7 +107,7 @@ def _prose_in_table(text: str) -> str:
     return prose(text).replace("|", "\\|")
 
 
-def to_markdown(preview: Preview, view: View) -> str:  # noqa: ARG001 (every format has it)
+def to_markdown(preview: Preview) -> str:
     """Return a preview as Markdown of at most 65,536 characters.
 
     Where it is longer, it is cut in this order: fields of other objects; long diffs, the longest

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
+import shutil
+from typing import NamedTuple, TextIO
 
 
 class View(NamedTuple):
@@ -10,3 +12,10 @@ class View(NamedTuple):
 
     width: int = 80
     is_coloured: bool = False
+
+
+def view_of(output: TextIO | None) -> View:
+    """Return how to print to an output: as wide and as colourful as it is, if it is a terminal."""
+    if output is None or not output.isatty():
+        return View()
+    return View(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))

@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, BrowserContext, Page
 
 from postrender.preview.html import to_html
 from postrender.preview.model import Preview
-from postrender.preview.view import View
 from tests.browser.chromium import NONE, chromium, found, is_required
 
 Open = Callable[..., Page]
@@ -46,7 +45,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         **options: Any,
     ) -> Page:
         path = tmp_path / f"page{len(contexts)}.html"
-        path.write_text(to_html(preview, View()), "utf-8")
+        path.write_text(to_html(preview), "utf-8")
         options["viewport"] = {"width": width, "height": height}
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
