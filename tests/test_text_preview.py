@@ -12,10 +12,12 @@ from hypothesis import given
 from postrender.objects import Identity
 from postrender.preview.model import (
     ADDED,
+    CARRIED,
     CHANGED,
     CONFIG,
     NEW,
     NEXT_RUN,
+    NO_PODS,
     REFUSED,
     REMOVED,
     REUSED,
@@ -40,7 +42,7 @@ from postrender.preview.text import to_text
 from postrender.preview.view import View
 from postrender.preview.words import namer, summary_line, visible
 from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
-from tests.previews import CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
+from tests.previews import BINARY, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
 EXPECTED = Path(__file__).parent / "preview"
 WIDTHS = (40, 80, 200)
@@ -120,6 +122,29 @@ def test_a_workload_that_only_reads_other_content_is_counted_as_such() -> None:
     assert summary_line(preview) == (
         "1 Rollout changes without a restart, 1 Deployment reads new content in place"
     )
+
+
+def test_a_pod_template_is_counted_with_the_workload_that_has_the_pods() -> None:
+    rollout = WorkloadChange(ROLLOUT, UNCHANGED, ROLLS, via=WORKER)
+    template = WorkloadChange(WORKER, CHANGED, NO_PODS)
+    preview = NOTHING._replace(workloads=(rollout, template))
+    assert summary_line(preview) == "1 Rollout rolls"
+    assert "~ Rollout/web rolls\n" in text_of(preview)
+    alone = NOTHING._replace(workloads=(template,))
+    assert summary_line(alone) == "1 Deployment has no pods of its own"
+
+
+def test_revisions_of_what_does_not_change_are_only_counted() -> None:
+    revisions = (
+        RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
+        RevisionChange(BINARY, "web-logo-b27mm5ctgg", REUSED),
+        RevisionChange(BINARY, "web-logo-8cd7tc6dk6", CARRIED),
+    )
+    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ())
+    text = text_of(NOTHING._replace(contents=(content,), revisions=revisions))
+    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
+    assert "  2 other revisions stay as they are\n" in text
+    assert "web-logo" not in text
 
 
 def test_what_is_refused_stands_before_what_rolls() -> None:

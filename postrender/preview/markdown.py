@@ -20,7 +20,6 @@ from postrender.preview.model import (
     KeyChange,
     ObjectChange,
     Preview,
-    RevisionChange,
     Undecided,
     WorkloadChange,
 )
@@ -41,6 +40,7 @@ from postrender.preview.words import (
     revision_name,
     revision_words,
     summary_line,
+    told_revisions,
     via_words,
     visible,
 )
@@ -123,7 +123,7 @@ def to_markdown(preview: Preview) -> str:
         _workloads(preview.workloads, in_table),
         *contents,
         _fields(preview.workloads, style),
-        _revisions(preview.revisions if preview.has_changes else (), in_table),
+        _revisions(preview, in_table),
         _objects(preview.objects, style),
         _undecided(preview.undecided, style),
     ]
@@ -225,13 +225,15 @@ def _list(title: str, parts: Sequence[Part], nouns: Nouns) -> Section:
     return Section(head, tuple(parts), _END if parts else "", nouns, "the fields of ")
 
 
-def _revisions(revisions: Sequence[RevisionChange], style: Style) -> Section:
-    if not revisions:
+def _revisions(preview: Preview, style: Style) -> Section:
+    told, others = told_revisions(preview)
+    if not told or not preview.has_changes:
         return Section("", (), "", _REVISIONS)
     columns = "| revision | what becomes of it |\n| --- | --- |\n"
-    head = f"{_fold(f'Revisions ({len(revisions):,})')}\n{columns}"
-    rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in revisions]
-    return Section(head, tuple(map(Part, rows)), _END, _REVISIONS)
+    head = f"{_fold(f'Revisions ({len(told):,})')}\n{columns}"
+    rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in told]
+    foot = f"\n{others}\n{_END}" if others else _END
+    return Section(head, tuple(map(Part, rows)), foot, _REVISIONS)
 
 
 def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:

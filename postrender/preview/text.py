@@ -13,15 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from postrender.preview.model import (
-    ADDED,
-    CHANGED,
     ENDS,
     HOOK,
     NEW,
     NEXT_PODS,
     NEXT_RUN,
     REFUSED,
-    REMOVED,
     ROLLS,
     STARTS,
     ContentChange,
@@ -45,10 +42,12 @@ from postrender.preview.words import (
     field_words,
     in_place_words,
     key_words,
+    mark_of,
     namer,
     revision_name,
     revision_words,
     summary_line,
+    told_revisions,
     via_words,
     visible,
 )
@@ -56,7 +55,7 @@ from postrender.preview.words import (
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
 
-_OF_CHANGE = {ADDED: _GREEN, REMOVED: _RED, CHANGED: _YELLOW}
+_OF_MARK = {"+": _GREEN, "-": _RED, "~": _YELLOW}
 _OF_EFFECT = {
     REFUSED: _BOLD + _RED,
     ROLLS: _BOLD + _YELLOW,
@@ -111,7 +110,7 @@ def _parts(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _part("WORKLOADS", by_effect(preview.workloads), _workload, page)
     yield _part("CONFIGURATION", preview.contents, _content, page)
     if preview.has_changes:
-        yield _list("REVISIONS", preview.revisions, _revision, page)
+        yield _revisions(preview, page)
     yield _list("OTHER OBJECTS", preview.objects, _object, page)
     yield _list("UNDECIDED", preview.undecided, _undecided, page)
 
@@ -179,6 +178,14 @@ def _with_tabs(text: str) -> str:
     return visible(text, keep="\t")
 
 
+def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
+    told, others = told_revisions(preview)
+    if told:
+        yield from _list("REVISIONS", told, _revision, page)
+        if others:
+            yield from page.lines(others, _HANG, _DIM)
+
+
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     words = f"{revision_name(revision, page.style)}: {revision_words(revision)}"
     yield from page.lines(words, _HANG, _GREEN if revision.change == NEW else "")
@@ -199,9 +206,10 @@ def _head(
     change: WorkloadChange | ContentChange | ObjectChange, words: str, colour: str, page: _Page
 ) -> Iterator[str]:
     """Yield what an object is called and what it does."""
-    start = f"{MARKS[change.change]} {visible(page.style.name(change.identity))}"
+    mark = mark_of(change)
+    start = f"{mark} {visible(page.style.name(change.identity))}"
     first, *rest = _wrap(f"{start} {words}", page.width, "", _HANG)
-    start_colour = _BOLD + _OF_CHANGE.get(change.change, "")
+    start_colour = _BOLD + _OF_MARK.get(mark, "")
     if first.startswith(start):
         yield page.paint(start, start_colour) + page.paint(first[len(start) :], colour)
     else:

@@ -40,6 +40,7 @@ from postrender.preview.model import (
     ContentChange,
     FieldChange,
     KeyChange,
+    ObjectChange,
     Preview,
     RevisionChange,
     WorkloadChange,
@@ -73,6 +74,8 @@ _REASONS = {
     NEXT_RUN: "restarts nothing: what runs next has the new pod template",
     NEXT_PODS: "restarts nothing: pods stay, and those that replace them have the new pod template",
 }
+
+_STAY = ("stays as it is", "stay as they are")
 
 _NO_NEWLINE = r"\ No newline at end of file"  # as diff(1) has it
 _MOST_ITEMS = 12
@@ -146,8 +149,7 @@ def summary_line(preview: Preview) -> str:
             what = f"{count:,}" if rest else _count(count, "other object")
             rest.append(f"{what} {_verb(CHANGES[change], count)}")
     if not main and not rest and preview.has_changes:
-        superseded = sum(1 for each in preview.revisions if each.change == SUPERSEDED)
-        main = [_count(superseded, "superseded revision")]
+        main = ["other changes of pod templates and revisions"]
     clauses = [", ".join(group) for group in (main, rest) if group] or ["no changes"]
     if preview.undecided:
         clauses.append(f"{_count(len(preview.undecided), 'thing')} undecided")
@@ -164,7 +166,10 @@ def _contents(preview: Preview) -> list[str]:
 def _workloads(preview: Preview) -> list[str]:
     counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
     in_place = Counter[str]()
+    templates = {each.via for each in preview.workloads}
     for each in preview.workloads:
+        if each.effect == NO_PODS and each.identity in templates:
+            continue  # said of the workload that has the pods
         is_changed = each.effect != STAYS or each.change != UNCHANGED
         (counts[each.effect] if is_changed else in_place)[each.identity.kind] += 1
     verbs = {**EFFECTS, STAYS: ("changes without a restart", "change without a restart")}
@@ -176,7 +181,7 @@ def _workloads(preview: Preview) -> list[str]:
 
 def _revisions(preview: Preview) -> list[str]:
     counts = Counter(each.change for each in preview.revisions)
-    kinds = (NEW, REUSED, DROPPED) if preview.has_changes else ()
+    kinds = (NEW, DROPPED)
     return [_count(counts[change], f"{change} revision") for change in kinds if counts[change]]
 
 
@@ -197,6 +202,13 @@ def _count(count: int, noun: str) -> str:
 
 def _and(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+    """Return the mark of a change; a workload that rolls has that of one that changes."""
+    if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
+        return MARKS[CHANGED]
+    return MARKS[change.change]
 
 
 def change_words(change: str) -> str:
@@ -367,6 +379,21 @@ def names_words(content: ContentChange, style: Style) -> str:
     if old and new and old != new:
         return f"{style.code(old)} {style.arrow} {style.code(new)}"
     return style.code(new or old)
+
+
+def told_revisions(preview: Preview) -> tuple[list[RevisionChange], str]:
+    """Return revisions worth a line each, and in words how many others there are, "" for none.
+
+    Not worth one: what stays as it is of a ConfigMap or Secret that does not change.
+    """
+    changed = {each.identity for each in preview.contents}
+    told = [
+        each
+        for each in preview.revisions
+        if each.change not in (REUSED, CARRIED) or each.identity in changed
+    ]
+    others = len(preview.revisions) - len(told)
+    return told, f"{_count(others, 'other revision')} {_verb(_STAY, others)}" if others else ""
 
 
 def revision_words(revision: RevisionChange) -> str:
