@@ -1,0 +1,509 @@
+"""The jobs of examples/ci: their scripts as they run there, in real repositories with a real Helm.
+
+The APIs that a comment is posted to are stand-ins of ours, which do what the documents of GitHub's
+(2022-11-28) and GitLab's (v4) say; nothing here has run on either of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.e2e.programs import program
+from tests.repositories import commit, git, new_repository, nobody
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "ci"
+HELM = shutil.which("helm") or shutil.which(program("helm4"))
+MARKER = "<!-- postrender diff -->"
+TIMEOUT = 120
+
+needs_helm = pytest.mark.skipif(
+    HELM is None, reason="helm is not on PATH: no chart can be rendered"
+)
+
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-config
+data:
+  greeting: {{ .Values.greeting }}
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: web:1
+          envFrom:
+            - configMapRef: {name: "{{ .Release.Name }}-config"}
+"""
+CHART = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: shop\nversion: 0.1.0\n",
+    "chart/values.yaml": "greeting: hello\n",
+    "chart/values-prod.yaml": "greeting: welcome\n",
+    "chart/templates/config.yaml": CONFIG,
+    "chart/templates/web.yaml": DEPLOYMENT,
+}
+
+
+def workflow(name: str) -> Any:
+    return YAML(typ="safe").load((EXAMPLES / name).read_text("utf-8"))
+
+
+# --- what changes --------------------------------------------------------------------------------
+
+
+class Checkout:
+    """A repository as a job has it: a chart on `main`, a branch `change`, and the scripts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = new_repository(folder / "repository", {"README.md": "hello\n", **CHART})
+        programs = folder / "programs"
+        programs.mkdir()
+        (programs / "postrender").write_text(
+            f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m postrender "$@"\n'
+        )
+        (programs / "postrender").chmod(0o755)
+        (programs / "helm").symlink_to(str(HELM))
+        (self.folder / ".ci").mkdir()
+        for name in ("preview", "comment"):
+            shutil.copy(EXAMPLES / name, self.folder / ".ci" / name)
+        commit(self.folder, {".gitignore": "preview/\n"})
+        git(self.folder, "switch", "--quiet", "--create", "change")
+        home = folder / "home"
+        home.mkdir()
+        self.environment = {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            **nobody(),
+        }
+
+    def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a command as a job does."""
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+
+    def preview(self, *options: str, chart: str = "chart") -> str:
+        """Run the script for the branch; return the Markdown."""
+        done = self.run(".ci/preview", "main", "change", "shop", chart, *options)
+        assert done.returncode == 0, done.stderr
+        assert sorted(path.name for path in (self.folder / "preview").iterdir()) == [
+            "preview.html",
+            "preview.md",
+        ]
+        assert "<html" in (self.folder / "preview" / "preview.html").read_text("utf-8")
+        return self.markdown()
+
+    def markdown(self) -> str:
+        """Return what the script has made."""
+        return (self.folder / "preview" / "preview.md").read_text("utf-8")
+
+    def is_tidy(self) -> bool:
+        """Whether nothing is left of the work but the result."""
+        worktrees = git(self.folder, "worktree", "list").splitlines()
+        left = list(Path(self.environment["TMPDIR"]).glob("tmp.*"))
+        return len(worktrees) == 1 and not left and not git(self.folder, "status", "--short")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@needs_helm
+def test_a_branch_that_changes_a_value(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/values.yaml": "greeting: good day\n"})
+    text = checkout.preview()
+    assert text.startswith(f"{MARKER}\n")
+    for part in ("hello", "good day", "shop-config", "Deployment"):
+        assert part in text
+    assert checkout.is_tidy()
+
+
+@needs_helm
+def test_options_and_values_files_are_those_of_each_commit(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    text = checkout.preview("--values", "chart/values-prod.yaml", "--namespace", "two words")
+    assert "welcome" in text
+    assert "farewell" in text
+    assert "hello" not in text
+
+
+@needs_helm
+def test_a_branch_that_changes_nothing_says_so(checkout: Checkout) -> None:
+    commit(checkout.folder, {"README.md": "hello again\n"})
+    text = checkout.preview()
+    assert text.startswith(f"{MARKER}\n")
+    assert "o changes" in text
+
+
+@needs_helm
+def test_what_main_got_meanwhile_is_not_shown(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    git(checkout.folder, "switch", "--quiet", "main")
+    commit(checkout.folder, {"chart/templates/web.yaml": DEPLOYMENT.replace("web:1", "web:2")})
+    git(checkout.folder, "switch", "--quiet", "change")
+    text = checkout.preview("--values", "chart/values-prod.yaml")
+    assert "farewell" in text
+    assert "web:2" not in text
+
+
+@needs_helm
+def test_a_chart_that_is_new(checkout: Checkout) -> None:
+    moved = {name.replace("chart/", "charts/next/"): text for name, text in CHART.items()}
+    commit(checkout.folder, moved)
+    text = checkout.preview(chart="charts/next")
+    assert "shop-config" in text
+    assert "hello" in text
+    # The other way round everything goes.
+    done = checkout.run(".ci/preview", "change", "main", "shop", "charts/next")
+    assert done.returncode == 1  # its merge base is main, which has no such chart either
+    git(checkout.folder, "rm", "-r", "--quiet", "chart")
+    commit(checkout.folder, {})
+    assert "removed" in checkout.preview().lower()
+
+
+@needs_helm
+def test_a_chart_with_a_dependency(checkout: Checkout) -> None:
+    library = {name.replace("chart/", "library/"): text for name, text in CHART.items()}
+    library["library/Chart.yaml"] = "apiVersion: v2\nname: library\nversion: 0.1.0\n"
+    needs = "dependencies: [{name: library, version: 0.1.0, repository: 'file://../library'}]\n"
+    parent = {"chart/Chart.yaml": CHART["chart/Chart.yaml"] + needs}
+    parent |= {"chart/templates/config.yaml": "", "chart/templates/web.yaml": ""}
+    git(checkout.folder, "switch", "--quiet", "main")
+    commit(checkout.folder, {**library, **parent})
+    git(checkout.folder, "switch", "--quiet", "change")
+    git(checkout.folder, "merge", "--quiet", "main")
+    commit(checkout.folder, {"library/values.yaml": "greeting: from below\n"})
+    text = checkout.preview()
+    assert "from below" in text
+    assert checkout.is_tidy()
+
+
+@needs_helm
+def test_a_chart_that_does_not_render_fails_the_job(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/templates/web.yaml": "{{ fail `no such thing` }}"})
+    done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
+    assert done.returncode != 0
+    assert "no such thing" in done.stderr
+    assert not list((checkout.folder / "preview").iterdir())
+    assert checkout.is_tidy()
+
+
+@needs_helm
+def test_a_path_that_no_commit_has_is_a_mistake(checkout: Checkout) -> None:
+    done = checkout.run(".ci/preview", "main", "change", "shop", "cahrt")
+    assert done.returncode == 1
+    assert "error: cahrt renders nothing at either commit: check the path" in done.stderr
+
+
+@needs_helm
+def test_no_value_of_a_secret_is_kept(checkout: Checkout) -> None:
+    secret = "kind: Secret\napiVersion: v1\nmetadata: {name: key}\nstringData: {key: %s}\n"
+    git(checkout.folder, "switch", "--quiet", "main")
+    commit(checkout.folder, {"chart/templates/secret.yaml": secret % "b3fore"})
+    git(checkout.folder, "switch", "--quiet", "change")
+    git(checkout.folder, "merge", "--quiet", "main")
+    commit(checkout.folder, {"chart/templates/secret.yaml": secret % "aft3r"})
+    checkout.preview()
+    kept = "".join(path.read_text("utf-8") for path in (checkout.folder / "preview").iterdir())
+    assert "key" in kept
+    assert "b3fore" not in kept
+    assert "aft3r" not in kept
+
+
+@needs_helm
+def test_the_commands_of_the_workflow(checkout: Checkout, tmp_path: Path) -> None:
+    job = workflow("github/preview.yaml")["jobs"]["preview"]
+    [step] = [step for step in job["steps"] if ".ci/preview" in step.get("run", "")]
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    summary = tmp_path / "summary.md"
+    done = checkout.run(
+        *("bash", "-e", "-c", step["run"]),
+        **{**job["env"], "BASE": "main", "HEAD": "change", "GITHUB_STEP_SUMMARY": str(summary)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert summary.read_text("utf-8") == checkout.markdown()
+    assert "farewell" in checkout.markdown()
+
+
+@needs_helm
+def test_the_commands_of_the_gitlab_job(checkout: Checkout) -> None:
+    job = workflow("gitlab/preview.gitlab-ci.yml")["preview"]
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    base = git(checkout.folder, "rev-parse", "main").strip()
+    head = git(checkout.folder, "rev-parse", "HEAD").strip()
+    known = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
+    # The runner joins the lines and has a shell stop at the first that fails.
+    script = "\n".join(["set -e", *job["script"]])
+    done = checkout.run("sh", "-c", script, **{**job["variables"], **known})
+    assert done.returncode == 0, done.stderr
+    assert "farewell" in done.stdout
+
+
+# --- the comment ---------------------------------------------------------------------------------
+
+TEXT = f"{MARKER}\n# Preview\n"
+OURS, THEIRS = "github-actions[bot]", "mallory"
+HEAD = "a" * 40
+
+
+class Service:
+    """Stands in for both APIs: the comments of one request, its pages, and who may write them."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder = url, folder
+        self.comments: list[dict[str, Any]] = []
+        self.requests: list[str] = []
+        self.fails = False
+
+    def add(self, body: str, author: str = OURS) -> None:
+        """Add a comment."""
+        number = len(self.comments) + 1
+        who = {"login": author, "id": 7 if author == OURS else 8}
+        self.comments.append({"id": number, "body": body, "user": who, "author": who})
+
+    @property
+    def bodies(self) -> list[str]:
+        """The texts of the comments."""
+        return [comment["body"] for comment in self.comments]
+
+    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
+        """Return what the API does for a request, None for what it does not have."""
+        self.requests.append(f"{method} {path}")
+        if method == "GET" and path == "/user":
+            return {"id": 7}
+        if method == "GET" and path == "/repos/o/r/pulls":
+            is_here = query["head"] == ["fork:feature/x"] and query["state"] == ["open"]
+            return [{"number": 5, "head": {"sha": HEAD}}] if is_here else []
+        lists = ("/repos/o/r/issues/5/comments", "/projects/9/merge_requests/5/notes")
+        if method == "GET" and path in lists:
+            size, page = int(query["per_page"][0]), int(query["page"][0])
+            return self.comments[(page - 1) * size : page * size]
+        if method == "POST" and path in lists:
+            self.add(body["body"])
+            return self.comments[-1]
+        one = re.fullmatch(r"(/repos/o/r/issues/comments|/projects/9/.*/5/notes)/(\d+)", path)
+        if one and method == ("PATCH" if "repos" in path else "PUT"):
+            self.comments[int(one[2]) - 1]["body"] = body["body"]
+            return {}
+        return None
+
+    def post(self, text: str = TEXT, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the script as a job does."""
+        (self.folder / "preview.md").write_text(text, encoding="utf-8")
+        return subprocess.run(
+            [sys.executable, str(EXAMPLES / "comment"), str(self.folder / "preview.md")],
+            env={"PATH": os.environ["PATH"], **variables},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=False,
+        )
+
+    def github(self, event: dict[str, Any] | None = None) -> dict[str, str]:
+        """Return what a job of GitHub Actions has; event: its payload."""
+        file = self.folder / "event.json"
+        file.write_text(json.dumps(event or {"pull_request": {"number": 5}}))
+        return {
+            "GITHUB_TOKEN": "s3cret",
+            "GITHUB_API_URL": self.url,
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_EVENT_PATH": str(file),
+        }
+
+    def gitlab(self) -> dict[str, str]:
+        """Return what a job of GitLab CI has."""
+        return {
+            "GITLAB_CI": "true",
+            "GITLAB_TOKEN": "s3cret",
+            "CI_API_V4_URL": self.url,
+            "CI_PROJECT_ID": "1",
+            "CI_MERGE_REQUEST_PROJECT_ID": "9",
+            "CI_MERGE_REQUEST_IID": "5",
+        }
+
+    def variables(self, kind: str) -> dict[str, str]:
+        """Return what a job of one of the two has."""
+        return self.gitlab() if kind == "gitlab" else self.github()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_any(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            parts = urlsplit(self.path)
+            is_known = "s3cret" in (
+                self.headers.get("PRIVATE-TOKEN"),
+                (self.headers.get("Authorization") or "").removeprefix("Bearer "),
+            )
+            found = stand_in.answer(self.command, parts.path, parse_qs(parts.query), body)
+            status = 403 if stand_in.fails or not is_known else 404 if found is None else 200
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps(found).encode())
+
+        do_GET = do_POST = do_PATCH = do_PUT = do_any  # noqa: N815 (names of http.server)
+
+        def log_message(self, format: str, *values: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    stand_in = Service(f"http://127.0.0.1:{server.server_port}", tmp_path)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield stand_in
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_each_push_writes_the_one_comment_anew(service: Service, kind: str) -> None:
+    service.add("Please rename it.", THEIRS)
+    first = service.post(**service.variables(kind))
+    assert (first.returncode, first.stdout) == (0, "added a comment\n"), first.stderr
+    second = service.post(f"{TEXT}ünd now\n", **service.variables(kind))
+    assert (second.returncode, second.stdout) == (0, "updated the comment\n"), second.stderr
+    assert service.bodies == ["Please rename it.", f"{TEXT}ünd now\n"]
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+@pytest.mark.parametrize("before", [99, 100, 250])
+def test_the_comment_is_found_behind_many_others(service: Service, kind: str, before: int) -> None:
+    for number in range(before):
+        service.add(f"Comment {number}", THEIRS)
+    service.post(**service.variables(kind))
+    service.post(f"{TEXT}again\n", **service.variables(kind))
+    assert service.bodies[before:] == [f"{TEXT}again\n"]
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+def test_a_comment_of_somebody_else_stays_theirs(service: Service, kind: str) -> None:
+    """Who wrote it could write it anew, and say something else than what was found."""
+    service.add(TEXT, THEIRS)
+    service.post(f"{TEXT}ours\n", **service.variables(kind))
+    assert service.bodies == [TEXT, f"{TEXT}ours\n"]
+
+
+def run_of(sha: str = HEAD, branch: str = "feature/x") -> dict[str, Any]:
+    repository = {"owner": {"login": "fork"}}
+    run = {"head_repository": repository, "head_branch": branch, "head_sha": sha}
+    return {"workflow_run": {**run, "pull_requests": []}}
+
+
+def test_a_pull_request_of_a_fork_is_found_by_what_github_says_of_the_run(
+    service: Service,
+) -> None:
+    done = service.post(**service.github(run_of()))
+    assert done.stdout == "added a comment\n", done.stderr
+    assert service.bodies == [TEXT]
+
+
+@pytest.mark.parametrize("event", [run_of(sha="b" * 40), run_of(branch="gone")])
+def test_the_result_of_an_earlier_push_is_not_posted(
+    service: Service, event: dict[str, Any]
+) -> None:
+    done = service.post(**service.github(event))
+    assert done.returncode == 0
+    assert done.stdout == "no open pull request is at this commit: nothing to do\n"
+    assert service.bodies == []
+
+
+@pytest.mark.parametrize("text", ["", "hello", f" {TEXT}", TEXT + "x" * 65536])
+def test_what_is_no_preview_is_not_posted(service: Service, text: str) -> None:
+    done = service.post(text, **service.github())
+    assert done.returncode == 1
+    assert "is no output of postrender diff --format markdown" in done.stderr
+    assert service.requests == []
+
+
+def test_a_token_that_may_not_write(service: Service) -> None:
+    service.fails = True
+    done = service.post(**service.github())
+    assert done.returncode == 1
+    assert done.stderr == f"error: {service.url}/repos/o/r/issues/5/comments: 403 Forbidden\n"
+
+
+def test_a_job_without_its_variables(service: Service) -> None:
+    done = service.post(GITLAB_CI="true")
+    assert done.returncode == 1
+    assert re.fullmatch(r"error: '\w+' is not set: the job needs it\n", done.stderr)
+
+
+def test_a_service_that_does_not_answer(service: Service) -> None:
+    known = {**service.github(), "GITHUB_API_URL": "http://127.0.0.1:1"}
+    done = service.post(**known)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+
+
+# --- the files -----------------------------------------------------------------------------------
+
+WORKFLOWS = ("github/preview.yaml", "github/preview-comment.yaml")
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_actions_are_those_that_were_read(name: str) -> None:
+    text = (EXAMPLES / name).read_text("utf-8")
+    uses = re.findall(r"uses: (.*)", text)
+    assert uses
+    for each in uses:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)
+    # What a pull request's author writes must not become part of a command.
+    for job in workflow(name)["jobs"].values():
+        assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
+
+
+def test_what_a_pull_request_wrote_runs_without_a_token_that_may_write() -> None:
+    text = workflow("github/preview.yaml")
+    assert text["on"] == "pull_request"
+    assert text["permissions"] == {"contents": "read"}
+    assert "permissions" not in text["jobs"]["preview"]
+    for step in text["jobs"]["preview"]["steps"]:
+        assert "secrets." not in str(step)
+        assert "token" not in str(step)
+
+
+def test_the_token_that_may_write_meets_nothing_that_a_pull_request_wrote() -> None:
+    text = workflow("github/preview-comment.yaml")
+    assert text["permissions"] == {}
+    assert text["on"]["workflow_run"]["workflows"] == [workflow("github/preview.yaml")["name"]]
+    [job] = text["jobs"].values()
+    permissions = {"contents": "read", "actions": "read", "pull-requests": "write"}
+    assert job["permissions"] == permissions
+    refs = [step["with"]["ref"] for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert refs == ["${{ github.event.repository.default_branch }}"]
