@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -464,12 +465,6 @@ def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal("git:main:rendered").endswith("git is not on PATH: install it, or name a file")
 
 
-def test_a_tester_whose_git_speaks_another_language(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LANGUAGE", "de")
-    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert "git knows no revision nope" in refusal("git:nope:rendered")
-
-
 def test_nothing_is_run_on_what_is_read(repository: Path) -> None:
     trap = repository / "trap"
     git(repository, "config", "filter.trap.smudge", f"touch {trap}; cat")
@@ -553,3 +548,35 @@ def test_a_resource_that_two_files_have_is_found() -> None:
         make_plan(take_inventory(stream, Settings()), Settings())
     assert "two.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
     assert "the first is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
+
+
+def changed(done: Run) -> list[tuple[str, str]]:
+    """Return what a comparison says of ConfigMaps and Secrets: what each does, and its name."""
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    return [(each["change"], each["object"]["name"]) for each in found["contents"]]
+
+
+def test_a_comparison_with_a_branch(repository: Path) -> None:
+    (repository / "rendered" / "prod.yaml").write_text(GOOD)
+    (repository / "rendered" / "more.yaml").write_text(CONFIG.replace("app", "more"))
+    done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
+    assert changed(done) == [("changed", "app"), ("added", "more")]
+    assert json.loads(done.out)["old"] == "git:main:rendered"
+
+
+def test_a_comparison_with_a_branch_that_does_not_have_the_folder_yet(repository: Path) -> None:
+    (repository / "new").mkdir()
+    (repository / "new" / "prod.yaml").write_text(GOOD)
+    refused = postrender("diff", "--format=json", "git:main:new", "new")
+    assert_refused(refused, "git:main:new: the revision main has no new: check", "--allow-empty")
+    done = postrender("diff", "--format=json", "--allow-empty", "git:main:new", "new")
+    assert changed(done) == [("added", "app")]
+
+
+def test_a_comparison_names_the_file_of_a_folder_and_its_line(repository: Path) -> None:
+    (repository / "rendered" / "two.yaml").write_text(
+        f"{CONFIG}---\nkind: ConfigMap\nmetadata: [\n"
+    )
+    done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
+    assert_refused(done, "rendered/two.yaml:10 (document 2): not valid YAML")
