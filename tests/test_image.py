@@ -407,6 +407,7 @@ def test_replay_leaves_only_what_runs(image: Image) -> None:
     assert all(os.path.exists(cache_from_source(source)) for source in sources)
     assert all(path.stat().st_mode & 0o444 == 0o444 for path in packages.rglob("*.py*"))
     assert (packages / "postrender" / "config.schema.json").is_file()
+    assert (packages / "postrender" / "preview" / "page" / "page.js").is_file()
     assert list(packages.glob("postrender-*.dist-info/licenses/LICENSE"))
 
 

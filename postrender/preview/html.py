@@ -101,27 +101,22 @@ def _header(preview: Preview) -> Html:
 
 def _tiles(preview: Preview) -> Html:
     effects = Counter(each.effect for each in preview.workloads)
-    revisions = Counter(each.change for each in preview.revisions)
-    tiles = [
-        _tile(effects[each], forms[effects[each] != 1], "workloads", each)
-        for each, forms in words.EFFECTS.items()
-        if effects[each]
+    new = sum(1 for each in preview.revisions if each.change == NEW)
+    numbers = [(effects[each], forms, "workloads", each) for each, forms in words.EFFECTS.items()]
+    configuration = ("ConfigMap or Secret", "ConfigMaps and Secrets")
+    numbers += [
+        (len(preview.contents), configuration, "contents", ""),
+        (new, ("new revision", "new revisions"), "revisions", ""),
+        (len(preview.objects), ("other object", "other objects"), "objects", ""),
+        (len(preview.undecided), ("not decided", "not decided"), "undecided", "undecided"),
     ]
-    tiles += [
-        _tile(len(preview.contents), "ConfigMaps and Secrets", "contents"),
-        _tile(revisions["new"], "new revisions", "revisions"),
-        _tile(len(preview.objects), "other objects", "objects"),
-        _tile(len(preview.undecided), "not decided", "undecided", "undecided"),
-    ]
-    shown = [each for each in tiles if each]
-    return tag("ul", *shown, class_="tiles") if shown else Html("")
+    tiles = [_tile(*each) for each in numbers if each[0]]
+    return tag("ul", *tiles, class_="tiles") if tiles else Html("")
 
 
-def _tile(number: int, label: str, section: str, kind: str = "") -> Html:
-    if not number:
-        return Html("")
-    parts = tag("b", f"{number:,}"), " ", tag("span", label)
-    return tag("li", tag("a", *parts, href=f"#{section}", data_kind=kind or section))
+def _tile(number: int, forms: tuple[str, str], section: str, kind: str) -> Html:
+    parts = tag("b", f"{number:,}"), " ", tag("span", forms[number != 1])
+    return tag("li", tag("a", *parts, href=f"#{section}", data_kind=kind or False))
 
 
 # ---- what finds and filters

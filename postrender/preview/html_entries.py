@@ -168,7 +168,8 @@ def _why(cause: Cause, names: Names) -> list[Html]:
         variable = joined(tag("code", cause.what), " ") if cause.kind == ENV else Html("")
         container = joined("of ", tag("code", cause.container), " ")
         change = ADDED if cause.old is None else REMOVED if cause.new is None else CHANGED
-        return [sign_markup(change), variable, container, values_markup(cause.old, cause.new)]
+        sign = sign_markup(change) if change != CHANGED else Html("")
+        return [sign, variable, container, values_markup(cause.old, cause.new)]
     return [Html(words.cause_words(cause, names.style))]
 
 

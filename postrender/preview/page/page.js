@@ -312,7 +312,7 @@
     const whole = element("button", { type: "button" }, "Back to all");
     const [out, into] = ["Smaller", "Larger"].map((label) => element("button", { type: "button" }, label));
     const sheet = element("div", { class: "sheet", tabindex: "0", role: "group", "aria-label": "Drawing of who names what" });
-    const legend = ["added", "removed", "changed"].map((each) => element("span", { class: `legend ${each}` }, each));
+    const legend = ["rolls", "changed", "added", "removed"].map((each) => element("span", { class: `legend ${each}` }, each));
     const zoomers = element("span", { class: "zoom" }, out, into);
     place.append(element("div", { class: "bar" }, count, more, whole, ...legend, zoomers), sheet);
     document.getElementById("names").open = false;
@@ -472,7 +472,11 @@
     picture.append(arrows());
     const lines = drawn.map((edge) => [edge, routes.get(edge).map((node) => places.get(node))]);
     for (const [edge, points] of lines) picture.append(line(edge, points));
-    if (lines.length <= 80) for (const [edge, points] of lines) picture.append(by(edge, points));
+    if (lines.length <= 80) {
+      const labels = lines.map(([edge, points]) => by(edge, points));
+      spread(labels);
+      picture.append(...labels);
+    }
     const first = focus || nodes[0];
     for (const node of nodes) picture.append(box(node, places.get(node), node === focus, node === first));
     return { picture, width };
@@ -577,6 +581,17 @@
     return element("text", { class: `by ${edge.change}`, x, y }, sign + short(edge.by, 18));
   }
 
+  // Moves labels that would lie on one another down.
+  function spread(labels) {
+    const at = (label, axis) => Number(label.getAttribute(axis));
+    const lowest = new Map();
+    for (const label of labels.toSorted((one, other) => at(one, "y") - at(other, "y"))) {
+      const y = Math.max(at(label, "y"), (lowest.get(at(label, "x")) ?? -99) + 13);
+      label.setAttribute("y", y);
+      lowest.set(at(label, "x"), y);
+    }
+  }
+
   function box(node, { x, y }, isFocus, isFirst) {
     const slash = node.name.indexOf("/");
     const [kind, rest] = [node.name.slice(0, slash), node.name.slice(slash + 1)];
@@ -584,8 +599,9 @@
     const name = space < 0 ? rest : rest.slice(0, space);
     const under = `${kind}${space < 0 ? "" : rest.slice(space)} · ${node.state}`;
     const { width, height } = BOX;
+    const mark = ["rolls", "refused"].includes(node.state) ? node.state : node.change;
     return element("g", {
-      class: `node ${node.change}`, transform: `translate(${x} ${y})`, role: "button",
+      class: `node ${mark}`, transform: `translate(${x} ${y})`, role: "button",
       tabindex: isFirst ? 0 : -1, "aria-pressed": isFocus, "aria-label": `${node.name}, ${node.state}`,
       "data-at": node.at, "data-x": x, "data-y": y },
     element("title", {}, node.name),
