@@ -241,6 +241,7 @@ def test_the_words_that_differ_are_marked(old: str, new: str, marked: list[str])
         (" x", '" x"'),
         ({"a": [1]}, '{"a": [1]}'),
         ("two\nlines", "two\nlines"),
+        ("long " * 2000, '"' + ("long " * 1000)[:-1] + "… (10,002 characters)"),
     ],
 )
 def test_a_text_is_told_from_a_value_that_looks_the_same(value: object, text: str) -> None:

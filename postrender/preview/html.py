@@ -50,15 +50,12 @@ def to_html(preview: Preview) -> str:
         tag("style", style),
         tag("script", script),
     ]
+    has_entries = _has_entries(preview)
+    columns = (_tools(preview), _main(preview)) if has_entries else (_main(preview),)
     body = [
         tag("a", "Skip to the changes", class_="skip", href="#main"),
         _header(preview),
-        tag(
-            "div",
-            *([_tools(preview)] if _has_entries(preview) else []),
-            _main(preview),
-            class_="columns",
-        ),
+        tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
     ]
     page = tag("html", tag("head", *head), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"

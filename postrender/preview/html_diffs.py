@@ -14,6 +14,7 @@ from postrender.preview.words import MARKS, hunk_header
 
 # Marks are of help where most of a line stays; elsewhere they are noise.
 _LEAST_COMMON = 1 / 3
+_LONGEST_VALUE = 5000
 _WORD = re.compile(r"\w")
 
 
@@ -119,13 +120,15 @@ def values_markup(old: Data, new: Data) -> Html:
 
 
 def value_markup(value: Data) -> Html:
-    """Return plain data as a person reads it: text as it is, all else as JSON."""
+    """Return plain data as a person reads it: text as it is, else JSON, and the start of either."""
     if isinstance(value, str) and not _reads_as_other(value):
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
         if len(text) > 72 and isinstance(value, dict | list):
             text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
+    if len(text) > _LONGEST_VALUE:
+        text = f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
     return joined(*_with_breaks(text))
 
 

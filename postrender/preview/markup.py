@@ -17,7 +17,7 @@ class Html(str):
 
 def escaped(text: str) -> Html:
     """Return a text as markup, in which characters that are not seen are written out."""
-    if text.isprintable():
+    if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))
 

@@ -1,0 +1,65 @@
+"""How fast the page is with 500 ConfigMaps and 500 workloads: `python -m tests.browser.measure`."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from postrender.preview.html import to_html
+from postrender.preview.view import View
+from tests.browser.chromium import chromium
+from tests.browser.large import large
+
+_KEYSTROKE = """async (text) => {
+  const search = document.getElementById("search");
+  const times = [];
+  for (let end = 1; end <= text.length; end += 1) {
+    search.value = text.slice(0, end);
+    const start = performance.now();
+    search.dispatchEvent(new Event("input", { bubbles: true }));
+    document.body.offsetHeight;
+    times.push(performance.now() - start);
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  }
+  return Math.max(...times);
+}"""
+_CLICK = """(id) => {
+  const start = performance.now();
+  document.getElementById(id).click();
+  document.body.offsetHeight;
+  return performance.now() - start;
+}"""
+_OPENED = """() => {
+  const [opened] = performance.getEntriesByType("navigation");
+  const [painted] = performance.getEntriesByName("first-contentful-paint");
+  return {
+    "first paint": painted.startTime,
+    "parsed": opened.domInteractive,
+    "ready": opened.domContentLoadedEventEnd,
+  };
+}"""
+
+
+def main() -> None:
+    """Print sizes and times."""
+    start = time.perf_counter()
+    page = to_html(large(500), View())
+    print(f"made in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        path = Path(folder, "page.html")
+        path.write_text(page, "utf-8")
+        opened = browser.new_page()
+        opened.goto(path.as_uri())
+        opened.wait_for_timeout(1000)
+        for name, milliseconds in opened.evaluate(_OPENED).items():
+            print(f"{name}: {milliseconds:.0f} ms")
+        keystroke = opened.evaluate(_KEYSTROKE, "service-123")
+        print(f"slowest keystroke, laid out: {keystroke:.0f} ms")
+        opened.keyboard.press("Escape")
+        for name in ("unfold", "fold"):
+            print(f"{name} all, laid out: {opened.evaluate(_CLICK, name):.0f} ms")
+
+
+if __name__ == "__main__":
+    main()
