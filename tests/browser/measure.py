@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 from postrender.preview.html import to_html
-from postrender.preview.view import View
 from tests.browser.chromium import chromium
 from tests.browser.large import large
 
@@ -44,7 +43,7 @@ _OPENED = """() => {
 def main() -> None:
     """Print sizes and times."""
     start = time.perf_counter()
-    page = to_html(large(500), View())
+    page = to_html(large(500))
     print(f"made in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder, "page.html")
