@@ -75,7 +75,7 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
     compared: dict[Target, Compared] = {
         number: found
         for number, pair in enumerate(pairs)
-        if pair.newest.is_content
+        if pair.newest.is_content and pair.identity.name
         if (found := compare_content(pair, names, users.get(number, ()), context))
     }
     contents = {number: each.change for number, each in compared.items()}

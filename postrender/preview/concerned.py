@@ -55,8 +55,8 @@ def _connected(texts: Sequence[str], same: AbstractSet[str]) -> set[str]:
     read = {text for text in texts if text not in same}
     read |= _always_read(texts, same)
     names = {text: _names_of(text) for text in texts if may_hold(text, _HOLDERS)}
-    # One whose name cannot be told from the text is read; a reference to it is then no reason.
-    read |= {text for text, own in names.items() if not own}
+    if not all(names.values()):
+        return set(texts)  # one inside of a List, in JSON: anything may name it
     known = {name for own in names.values() for name in own}
     mentions = {text: known.intersection(words_of(text)) for text in texts}
     by_name: dict[str, list[str]] = defaultdict(list)

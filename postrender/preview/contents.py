@@ -14,13 +14,13 @@ from postrender.preview.model import ADDED, CHANGED, REMOVED, Blob, KeyChange
 Content = Mapping[str, str | bytes]
 
 
-def content_of(data: Mapping[str, Data]) -> Content:
+def content_of(data: Mapping[str, Data], *, is_secret: bool) -> Content:
     """Return the keys of a ConfigMap as a volume shows them: `data` as text, `binaryData` as bytes.
 
     A Secret's are all bytes; `stringData` is written over `data` (core/v1 Secret).
     """
     whole = dict(data)
-    if data.get("kind") == "Secret":
+    if is_secret:
         own = {key: _decoded(value) for key, value in _strings(whole, "data").items()}
         text = _strings(whole, "stringData").items()
         return {**own, **{key: value.encode("utf-8", "surrogatepass") for key, value in text}}

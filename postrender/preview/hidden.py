@@ -30,7 +30,14 @@ class Hidden(str):
 
 
 def hide_content(data: dict[str, Data]) -> dict[str, Data]:
-    """Return an object; where it is a Secret, wherever it stands, without what it holds."""
+    """Return an object; where it is a Secret, wherever it stands, without what it holds.
+
+    The items of a SecretList need not say what they are.
+    """
+    items = data.get("items")
+    if data.get("kind") == "SecretList" and isinstance(items, list):
+        own = [hide_content({**item, "kind": "Secret"}) for item in items if isinstance(item, dict)]
+        return {**data, "items": own}
     if data.get("kind") != "Secret" or not any(key in data for key in _CONTENT):
         return data
     return {

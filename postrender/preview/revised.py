@@ -38,7 +38,7 @@ def compare_content(
 
     users: the workloads that name it; context: lines around each change of text.
     """
-    old, new = (content_of(each.data) if each else {} for each in (pair.old, pair.new))
+    old, new = (_content(each) if each else {} for each in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
     fields = _fields(pair, names)
     if pair.both and not (is_rewritten or fields or pair.both[0].name != pair.both[1].name):
@@ -61,6 +61,10 @@ def compare_content(
 def _name(each: Object | None, names: BaseNames) -> str:
     is_hidden = each is None or each.identity.group_kind == SECRET or each.name in names.of_secrets
     return "" if each is None or is_hidden else each.name
+
+
+def _content(each: Object) -> Content:
+    return content_of(each.data, is_secret=each.identity.group_kind == SECRET)
 
 
 def _kind(pair: Pair, *, changes: bool) -> str:
@@ -125,11 +129,9 @@ def compare_originals(
 
 def _odd_originals(side: Side) -> list[Object]:
     """Return the originals of a side that hold other data than the revision beside them."""
-    contents = {
-        each.identity: content_of(each.data) for each in side.main.values() if each.role == MAIN
-    }
+    contents = {each.identity: _content(each) for each in side.main.values() if each.role == MAIN}
     return [
         each
         for each in (*side.main.values(), *side.originals.values())
-        if each.role == ORIGINAL and contents.get(each.identity) != content_of(each.data)
+        if each.role == ORIGINAL and contents.get(each.identity) != _content(each)
     ]

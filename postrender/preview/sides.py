@@ -121,7 +121,7 @@ def read_side(
                 originals[item.key] = original
     mains = _older_ones_carried(objects)
     everything = (*mains.values(), *originals.values(), *_carried(choices))
-    secret_names = _secret_names(everything, inventory)
+    secret_names = _secret_names(everything, inventory, data)
     return Side(
         inventory,
         everything,
@@ -267,17 +267,32 @@ def _base_names(objects: Iterable[Object]) -> dict[str, str]:
     }
 
 
-def _secret_names(objects: Sequence[Object], inventory: Inventory) -> dict[str, str]:
+def _secret_names(
+    objects: Sequence[Object], inventory: Inventory, data: Mapping[int, Data]
+) -> dict[str, str]:
     """Return the base names of what must not be shown with the name of its revision.
 
     That is every Secret, what its reference looks like, and a ConfigMap whose data holds such
     a name: its own ends in a hash of that.
     """
     names = _base_names(each for each in objects if each.identity.group_kind == SECRET)
-    for item in inventory.items:
-        for reference in item.references:
-            if reference.rule.target == SECRET and hash_of_name(reference.name):
-                names.setdefault(reference.name, reference.name[: -HASH_LENGTH - 1])
+    references = (
+        reference.name
+        for item in inventory.items
+        for reference in item.references
+        if reference.rule.target == SECRET
+    )
+    # The inventory has no references to what is not in the stream.
+    documents = inventory.stream.documents
+    unknown = (
+        name
+        for index, whole in data.items()
+        if "ecret" in documents[index].text
+        for name in _said_to_be_secrets(whole)
+    )
+    for name in (*references, *unknown):
+        if hash_of_name(name):
+            names.setdefault(name, name[: -HASH_LENGTH - 1])
     others = [each for each in objects if each.is_content and each.is_revised] if names else []
     found = True
     while found:
@@ -287,6 +302,19 @@ def _secret_names(objects: Sequence[Object], inventory: Inventory) -> dict[str, 
                 names[each.name] = each.identity.name
                 found = True
     return names
+
+
+def _said_to_be_secrets(data: Data, key: str = "") -> Iterator[str]:
+    """Yield texts below a key that speaks of Secrets: `secretName`, `secretKeyRef: {name: …}`."""
+    if isinstance(data, str):
+        if "secret" in key.lower():
+            yield data
+    elif isinstance(data, list):
+        for value in data:
+            yield from _said_to_be_secrets(value, key)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from _said_to_be_secrets(value, key if name == "name" else name)
 
 
 def _no_objects(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
@@ -223,16 +224,22 @@ def _config_causes(
             continue
         change = context.contents.get(target)
         keys = tuple(each.key for each in change.keys) if change and before and after else ()
-        what = _what_of(before, after, is_rewritten=target in context.rewritten)
+        what = _what_of(before, after, target, context.rewritten)
         yield Cause(CONFIG, (after or before)[0].identity, what=what, keys=keys)
 
 
-def _what_of(before: Sequence[Named], after: Sequence[Named], *, is_rewritten: bool) -> str:
+def _what_of(
+    before: Sequence[Named], after: Sequence[Named], target: Target, rewritten: AbstractSet[Target]
+) -> str:
     if not before:
         return "it is named now"
     if not after:
         return "it is no longer named"
-    return "its content changes" if is_rewritten else "another name for the same content"
+    if target in rewritten:
+        return "its content changes"
+    if not isinstance(target, int):
+        return "another revision of it is named, which is not in these manifests"
+    return "another name for the same content"
 
 
 def _in_place(old: Object, new: Object, context: Context) -> Iterator[Identity]:
@@ -271,8 +278,8 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
         else:
             yield Cause(TEMPLATE, field=change)
     for (container, name), own in variables.items():
-        old = next((_value_of(change.old) for change in own if change.old is not None), None)
-        new = next((_value_of(change.new) for change in own if change.new is not None), None)
+        old = _value_of((change.path, change.old) for change in own)
+        new = _value_of((change.path, change.new) for change in own)
         yield Cause(ENV, container=container, what=name, old=old, new=new)
 
 
@@ -290,8 +297,11 @@ def _each_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
             yield FieldChange(f"{change.path}[name={name}]", change.change, old, new)
 
 
-def _value_of(value: Data) -> Data:
-    """Return what a variable is, of the whole of it or of a part."""
-    if isinstance(value, dict):
-        return value.get("value", value.get("valueFrom", ""))
-    return value
+def _value_of(changes: Iterable[tuple[str, Data]]) -> Data:
+    """Return what a variable is on one side, of changes of the whole of it or of its parts."""
+    for path, value in changes:
+        if isinstance(value, dict) and path.endswith("]"):
+            return value.get("value", value.get("valueFrom", ""))
+        if value is not None:
+            return value
+    return None
