@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from postrender.cli import DIFF_FORMATS as PRINTED
+from postrender.cli import DIFF_FORMATS
 from tests.change_cases import Case, case_named, cases, diff, rendered
 
 FILES = {
@@ -29,7 +29,7 @@ FILES = {
     "dot": "expected.dot",
 }
 # Each format of the program, so that a new one cannot do without.
-FORMATS = {FILES[name]: name for name in PRINTED}
+FORMATS = {FILES[name]: name for name in DIFF_FORMATS}
 SCHEMA = Path(__file__).resolve().parents[1] / "postrender" / "preview" / "preview.schema.json"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "preview.md"
 # In the page: what stands for a change, and what is printed of it.
