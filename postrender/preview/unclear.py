@@ -27,7 +27,8 @@ def find_undecided(
         *(each for pair in pairs for each in _nameless(old, new, pair)),
         *_unsettled(old, concerned, names),
         *_unsettled(new, concerned, names),
-        *_unknown_templates(new, pairs),
+        *_unknown_templates(old, [pair.old for pair in pairs if pair.both]),
+        *_unknown_templates(new, [pair.new for pair in pairs if pair.both]),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -87,17 +88,17 @@ def _unsettled(
                 )
 
 
-def _unknown_templates(side: Side, pairs: Sequence[Pair]) -> Iterator[Undecided]:
+def _unknown_templates(side: Side, objects: Sequence[Object | None]) -> Iterator[Undecided]:
     """Say where a Rollout takes its pod template from what the manifests do not have."""
     known = {each.identity for each in side.main.values()}
-    for pair in pairs:
-        item = pair.new.item if pair.new else None
-        if item is None or item.workload_ref is None:
+    for each in objects:
+        item = each.item if each else None
+        if each is None or item is None or item.workload_ref is None:
             continue
         kind, name = item.workload_ref
-        if not any(each.group_kind == kind and each.name == name for each in known):
+        if not any(other.group_kind == kind and other.name == name for other in known):
             yield Undecided(
-                str(_place(side, pair.newest)),
+                str(_place(side, each)),
                 f"its pod template is that of {kind[1]}/{name}, which is not in these manifests: "
                 "whether it rolls is not known",
                 "compare manifests that have both",
