@@ -10,7 +10,7 @@ from itertools import groupby
 from postrender.paths import Data
 from postrender.preview.markup import Html, escaped, joined, tag
 from postrender.preview.model import FieldChange, Hunk, Line
-from postrender.preview.words import MARKS, hunk_header
+from postrender.preview.words import MARKS, NO_NEWLINE, hunk_header
 
 # Marks are of help where most of a line stays; elsewhere they are noise.
 _LEAST_COMMON = 1 / 3
@@ -28,9 +28,9 @@ def _hunk(hunk: Hunk) -> str:
     width = len(str(max(hunk.old + hunk.old_count, hunk.new + hunk.new_count)))
     lines = [f'<span class="at">{head}\n</span>']
     for is_context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
-        run_lines = [*run]
-        pairs = [(line, escaped(line.text)) for line in run_lines]
-        lines += [_line(*pair, width) for pair in (pairs if is_context else _changed(run_lines))]
+        group = [*run]
+        shown = _unchanged(group) if is_context else _changed(group)
+        lines += [_line(line, text, width) for line, text in shown]
     return "".join(lines)
 
 
@@ -40,6 +40,10 @@ def _line(line: Line, text: Html, width: int) -> str:
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
     return f'<{name} data-l="{old} {new}">{line.sign}{text}\n</{name}>{end}'
+
+
+def _unchanged(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
+    return ((line, escaped(line.text)) for line in lines)
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
@@ -54,7 +58,7 @@ def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
 
 def _end(line: Line) -> str:
     side = {"-": "old", "+": "new"}.get(line.sign, "both")
-    return f'<span class="end" data-side={side}>\\ No newline at end of file\n</span>'
+    return f'<span class="end" data-side={side}>{NO_NEWLINE}\n</span>'
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:

@@ -77,7 +77,7 @@ _REASONS = {
 
 _STAY = ("stays as it is", "stay as they are")
 
-_NO_NEWLINE = r"\ No newline at end of file"  # as diff(1) has it
+NO_NEWLINE = r"\ No newline at end of file"  # as diff(1) has it
 _MOST_ITEMS = 12
 _CONTEXT = 20
 
@@ -353,7 +353,7 @@ def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
         for line in hunk.lines:
             lines.append(line.sign + write(line.text))
             if line.is_open:
-                lines.append(_NO_NEWLINE)
+                lines.append(NO_NEWLINE)
     return lines
 
 
