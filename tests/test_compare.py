@@ -250,3 +250,12 @@ def test_the_way_back_is_the_mirror_image(pair: tuple[list[Obj], list[Obj]], run
         ]
     assert [each.identity for each in there.workloads] == [each.identity for each in back.workloads]
     assert DROPPED not in {each.change for each in (*there.revisions, *back.revisions)}
+
+
+def test_config_maps_without_a_name_of_their_own_are_no_originals_of_one_another() -> None:
+    nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: job-}\ndata: {a: %s}\n"
+    both = nameless % "one" + "---\n" + nameless % "two"
+    preview = compare(stream_of(both), stream_of(nameless % "one"), Settings())
+    assert (preview.contents, preview.objects) == ((), ())
+    (note,) = preview.undecided
+    assert "generateName" in note.what

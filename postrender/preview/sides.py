@@ -231,7 +231,7 @@ def _older_ones_carried(objects: dict[ItemKey, Object]) -> dict[ItemKey, Object]
     """Return objects with one MAIN a base name: the newest revision, before what is plain."""
     groups: dict[tuple[GroupKind, str | None, str], list[ItemKey]] = {}
     for key, each in objects.items():
-        if each.is_content and each.role == MAIN and each.item and not each.item.is_hook:
+        if each.is_content and each.role == MAIN and each.item and not _is_apart(each.item):
             identity = each.identity
             place = (identity.group_kind, identity.namespace, identity.name)
             groups.setdefault(place, []).append(key)
@@ -243,6 +243,11 @@ def _older_ones_carried(objects: dict[ItemKey, Object]) -> dict[ItemKey, Object]
                 role = CARRIED if objects[key].is_revised else ORIGINAL
                 changed[key] = objects[key]._replace(role=role)
     return changed
+
+
+def _is_apart(item: Item) -> bool:
+    """Tell whether an object has to do with no other of its name: a hook, or one without a name."""
+    return item.is_hook or item.has_generated_name
 
 
 def _age(each: Object) -> tuple[bool, int]:
