@@ -23,7 +23,7 @@ from postrender.objects import Identity
 from postrender.settings import AttacherSettings
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "docs/attach.md")
+DOCUMENTS = ("README.md", "docs/attach.md", "docs/preview.md")
 
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
@@ -106,9 +106,9 @@ def permissions() -> str:
 def _help(option: click.Option) -> str:
     text = prose(option.help or "").rstrip(".")
     if isinstance(option.type, click.Choice):
-        first = (f"`{option.default}` (default)",)
-        others = (f"`{each}`" for each in option.type.choices if each != option.default)
-        text = ", ".join((*first, *others)) + (f". {text}" if text else "")
+        choices = sorted(option.type.choices, key=lambda each: each != option.default)
+        named = (f"`{each}`" + " (default)" * (each == option.default) for each in choices)
+        text = ", ".join(named) + (f". {text}" if text else "")
     # click's own mark of a default, in words
     return re.sub(r" *\[default: (.*)\]", r"; if not given, \1", text)
 
@@ -166,6 +166,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "configuration": configuration,
     "attach": lambda: options_of(cli.attach),
     "adopt": lambda: options_of(cli.adopt),
+    "diff": lambda: options_of(cli.diff),
     "permissions": permissions,
 }
 

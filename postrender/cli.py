@@ -245,9 +245,16 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 
 
 @cli.command()
-@click.argument("old", type=click.Path())
-@click.argument("new", type=click.Path())
-@click.option("--format", "format_", default="text", type=click.Choice(list(DIFF_FORMATS)))
+@click.argument("old", type=click.Path(), metavar="OLD")
+@click.argument("new", type=click.Path(), metavar="NEW")
+@click.option(
+    "--format",
+    "format_",
+    default="text",
+    type=click.Choice(list(DIFF_FORMATS)),
+    help="What to print.",
+    show_default=True,
+)
 @click.option("--exit-code", "tells", is_flag=True, help="Exit with 4 where there are changes.")
 @click.option(
     "--context",

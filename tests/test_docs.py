@@ -127,7 +127,7 @@ def test_exit_codes() -> None:
         for line in section("Command line").splitlines()
         if re.match(r"\| \d+ \|", line)
     ]
-    assert codes == [cli.DONE, cli.FAULT, cli.USAGE, cli.BUG, cli.INTERRUPTED]
+    assert codes == [cli.DONE, cli.FAULT, cli.USAGE, cli.BUG, cli.CHANGES, cli.INTERRUPTED]
 
 
 @pytest.mark.parametrize("text", blocks("yaml"))
