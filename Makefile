@@ -17,7 +17,7 @@ POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(R
 
 help:
 	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
-	@echo 'make demo    render the example and show what changed'
+	@echo 'make demo    render the example and show what its next release will do'
 	@echo 'make test    run the tests'
 	@echo 'make e2e     build a real control plane (20 minutes the first time) and test against it'
 	@echo 'make lint    check style and format (ruff)'
@@ -48,14 +48,13 @@ demo: $(READY)
 	@echo '== 2. What changes in the manifests:  postrender < $(NEW) | diff -U1 $(NEW) -'
 	@echo
 	@diff -U1 $(NEW) $(CACHE)/demo.yaml || test $$? -eq 1
-	@$(POSTRENDER) explain $(OLD) > $(CACHE)/demo-old.txt
-	@$(POSTRENDER) explain $(NEW) > $(CACHE)/demo-new.txt
 	@echo
-	@echo '== 3. The release before against this one: what did not change keeps its name'
+	@echo '== 3. What the next release will do:  postrender diff $(OLD) $(NEW)'
 	@echo
-	@diff $(CACHE)/demo-old.txt $(CACHE)/demo-new.txt || test $$? -eq 1
+	@$(POSTRENDER) diff $(OLD) $(NEW)
+	@$(POSTRENDER) diff --format html $(OLD) $(NEW) > $(CACHE)/demo.html
 	@echo
-	@echo 'The whole output is in $(CACHE)/demo.yaml.'
+	@echo 'The whole output is in $(CACHE)/demo.yaml, the preview as a page in $(CACHE)/demo.html.'
 
 test: $(READY)
 	@$(RUN) pytest -n 4 --dist worksteal
