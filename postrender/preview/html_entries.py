@@ -204,7 +204,7 @@ def _key(key: KeyChange, of: Identity, names: Names, is_open: bool) -> Html:
     ]
     if not key.hunks:
         return tag("div", *line, class_="key line")
-    pre = tag("pre", hunks_markup(key.hunks))
+    pre = tag("pre", hunks_markup(words.told_hunks(key)))
     label = f"{key.key} of {names.name(of)}"
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
     return tag("details", tag("summary", *line), diff, class_="key", open=is_open)

@@ -165,15 +165,13 @@ class RevisionChange(NamedTuple):
     """What becomes of one revision: NEW … DROPPED.
 
     identity: the base name; name: the revision's, "" for a Secret; is_carried: whether the new
-    manifests have it as an earlier one; comes_back: whether a REUSED one was an earlier one in the
-    old manifests, so that what names it rolls back to it.
+    manifests have it as an earlier one.
     """
 
     identity: Identity
     name: str
     change: str
     is_carried: bool = False
-    comes_back: bool = False
 
 
 class ObjectChange(NamedTuple):

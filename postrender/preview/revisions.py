@@ -38,10 +38,9 @@ def find_revisions(
         if _of(before.get(key)) == _of(after.get(key)) and identity not in bases:
             continue
         is_hidden = identity.group_kind == SECRET or key[2] in names.of_secrets
-        comes_back = change == REUSED and _is(before.get(key), _EARLIER)
         is_carried = _is(after.get(key), _EARLIER)
         name = "" if is_hidden else key[2]
-        changes.append(RevisionChange(identity, name, change, is_carried, comes_back))
+        changes.append(RevisionChange(identity, name, change, is_carried))
     return tuple(sorted(changes, key=_order))
 
 

@@ -39,6 +39,7 @@ from postrender.preview.model import (
     Cause,
     ContentChange,
     FieldChange,
+    Hunk,
     KeyChange,
     ObjectChange,
     Preview,
@@ -345,10 +346,26 @@ def _range(start: int, count: int) -> str:
     return str(start) if count == 1 else f"{start},{count}"
 
 
+def told_hunks(key: KeyChange) -> tuple[Hunk, ...]:
+    """Return the hunks of a key, where a line break at the end is told only if it comes or goes.
+
+    Most values of one line have none, on either side.
+    """
+    lines = [line for hunk in key.hunks for line in hunk.lines]
+    open_sides = {line.sign for line in lines if line.is_open} - {" "}
+    both = {line.sign for line in lines} != open_sides
+    if key.change == CHANGED and len(open_sides) == 1 and both:
+        return key.hunks
+    return tuple(
+        hunk._replace(lines=tuple(line._replace(is_open=False) for line in hunk.lines))
+        for hunk in key.hunks
+    )
+
+
 def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
     """Return the unified diff of a key; write: how the text of a line is written."""
     lines = []
-    for hunk in key.hunks:
+    for hunk in told_hunks(key):
         lines.append(hunk_header(hunk.old, hunk.old_count, hunk.new, hunk.new_count))
         for line in hunk.lines:
             lines.append(line.sign + write(line.text))
