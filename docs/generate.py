@@ -20,6 +20,7 @@ from postrender.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_
 from postrender.config import schema_text
 from postrender.errors import CODES
 from postrender.objects import Identity
+from postrender.options import CONFIG_KEYS
 from postrender.settings import AttacherSettings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,7 +65,7 @@ def options() -> str:
         (
             " ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)),
             f"`{option.envvar}`" if option.envvar else "",
-            f"`{'.'.join(cli.CONFIG_KEYS[option.name])}`" if option.name in cli.CONFIG_KEYS else "",
+            f"`{'.'.join(CONFIG_KEYS[option.name])}`" if option.name in CONFIG_KEYS else "",
             _help(option) if option.name in shared else f"Only of `explain`: {_help(option)}",
         )
         for option in cli.explain.params
