@@ -29,7 +29,6 @@ from postrender.stream import Stream, read_stream
 from tests.reference import (
     InputError,
     Obj,
-    clean_template,
     reference_render,
     templates_of,
 )
@@ -204,7 +203,7 @@ def rendered_templates(text: str, run: Settings) -> dict[tuple[str, str, str], s
     )
     found = {}
     for each in objects:
-        templates = [clean_template(template) for template in templates_of(each)]
+        templates = templates_of(each)
         metadata = each.get("metadata") or {}
         if templates and metadata.get("name"):
             key = (each["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
@@ -213,13 +212,13 @@ def rendered_templates(text: str, run: Settings) -> dict[tuple[str, str, str], s
 
 
 def without_nothing(value: Any) -> Any:
-    """Return data as the API server keeps it: without null, and without empty metadata."""
+    """Return data as the API server keeps it: without null, empty lists and empty metadata."""
     if isinstance(value, dict):
         inner = {key: without_nothing(each) for key, each in value.items() if each is not None}
         return {
             key: each
             for key, each in inner.items()
-            if each or key not in ("annotations", "labels", "metadata")
+            if each != [] and (each or key not in ("annotations", "labels", "metadata"))
         }
     return [without_nothing(each) for each in value] if isinstance(value, list) else value
 

@@ -48,7 +48,7 @@ _ON_REVISIONS = frozenset(
 _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
 _OF_TEXTS = ("annotations", "labels")
 # Keys that may be there without saying anything.
-_MAY_BE_EMPTY = ("annotations", "labels", "metadata")
+_MAY_BE_EMPTY = ("annotations", "labels", "metadata", "nodeSelector")
 _SHORTEST_REVISION = HASH_LENGTH + 2
 _REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
 
@@ -100,8 +100,18 @@ def comparable_content(data: Mapping[str, Data], names: BaseNames) -> dict[str, 
 
 
 def applied(template: Data) -> Data:
-    """Return a pod template as the API server has it, without what says only what it is of."""
-    return _comparable(template, {}, hides=False)
+    """Return a pod template as the API server has it.
+
+    An empty list is none: every list of core/v1 PodSpec is left out where it is empty. A render id
+    differs where the templates do as they are written.
+    """
+    return _without_empty_lists(_comparable(template, {}, hides=False))
+
+
+def _without_empty_lists(data: Data) -> Data:
+    if isinstance(data, dict):
+        return {key: _without_empty_lists(value) for key, value in data.items() if value != []}
+    return [_without_empty_lists(value) for value in data] if isinstance(data, list) else data
 
 
 def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True) -> Data:
@@ -133,7 +143,7 @@ def _annotations(values: dict[str, Data], base_names: Mapping[str, str], *, hide
     return {
         key: hide_digest(key, with_base_names(text, base_names)) if hides else text
         for key, text in known.items()
-        if key not in _DERIVED or (not hides and key == CHECKSUM_ANNOTATION)
+        if not hides or key not in _DERIVED
     }
 
 

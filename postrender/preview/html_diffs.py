@@ -10,7 +10,7 @@ from itertools import groupby
 from postrender.paths import Data
 from postrender.preview.markup import Html, escaped, joined, tag
 from postrender.preview.model import FieldChange, Hunk, Line
-from postrender.preview.words import MARKS, NO_NEWLINE, hunk_header
+from postrender.preview.words import IN_ANOTHER_WAY, MARKS, NO_NEWLINE, hunk_header
 
 # Marks are of help where most of a line stays; elsewhere they are noise.
 _LEAST_COMMON = 1 / 3
@@ -102,7 +102,9 @@ def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
 def _field(field: FieldChange) -> Html:
     path = field.path.removesuffix("[]")
     name = joined("order of " if path != field.path else "", tag("code", path))
-    return tag("li", sign_markup(field.change), name, " ", values_markup(field.old, field.new))
+    is_told = field.old is not None or field.new is not None
+    values = values_markup(field.old, field.new) if is_told else IN_ANOTHER_WAY
+    return tag("li", sign_markup(field.change), name, " ", values)
 
 
 def sign_markup(change: str) -> Html:

@@ -90,7 +90,8 @@ class FieldChange(NamedTuple):
     path: `spec.template.spec.containers[name=app].image`, items of lists by their name, or by their
     number (`[0]`) where they have none; change: ADDED, REMOVED, CHANGED; old and new: what stands
     there as plain data, None where nothing does. A list of named items in another order is a
-    CHANGED field whose values are lists of these names, and whose path ends in `[]`.
+    CHANGED field whose values are lists of these names, and whose path ends in `[]`. CHANGED from
+    None to None: it is the same by base names, or as it is read, and only written in another way.
     """
 
     path: str

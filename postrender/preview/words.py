@@ -78,6 +78,8 @@ _REASONS = {
 
 _STAY = ("stays as it is", "stay as they are")
 
+# Of a field whose values say nothing: by base names, or as they are read, they are the same.
+IN_ANOTHER_WAY = "is written in another way"
 NO_NEWLINE = r"\ No newline at end of file"  # as diff(1) has it
 _MOST_ITEMS = 12
 _CONTEXT = 20
@@ -270,6 +272,8 @@ def field_words(field: FieldChange, style: Style) -> str:
 
 
 def _from_to(what: str, change: str, old: Data, new: Data, style: Style) -> str:
+    if old is None and new is None:
+        return f"{what} {IN_ANOTHER_WAY}"
     if change == CHANGED:
         before, after = _pair(old, new, style)
         return f"{what}: {before} {style.arrow} {after}"

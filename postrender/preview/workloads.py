@@ -42,10 +42,12 @@ from postrender.preview.model import (
 from postrender.preview.naming import Named, Names, Target
 from postrender.preview.pairs import Pair
 from postrender.preview.sides import Object
+from postrender.revision import REVISION_ANNOTATION
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
 _IMAGE = re.compile(_CONTAINER + r"\.image\Z")
 _ENVS = re.compile(_CONTAINER + r"\.env\Z")
+_NUMBER = re.compile(r"^\[\d+\]")
 _ENV = re.compile(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
 
 # What happens where the pod template of a kind changes; where none is named, new pods are made.
@@ -174,14 +176,21 @@ def _difference(old: Object, new: Object, context: Context) -> _Difference:
     inside = [change for change in changes if touches.match(change.path)]
     configs = list(_config_causes(_named_by(old, new, context), context))
     causes = [*configs, *_field_causes(_without_references(inside, configs))]
-    if not causes:
-        # A revision's name in free text: by base names it is the same.
-        causes = [
-            Cause(TEMPLATE, field=FieldChange(change.path, CHANGED, None, None))
-            for change in find_field_changes(templates[0], templates[1])
-        ]
+    causes = causes or list(_unspoken(new, *templates))
     ordered = tuple(sorted(causes, key=lambda cause: _ORDER.index(cause.kind)))
     return _Difference(fields, ordered, bool(inside))
+
+
+def _unspoken(each: Object, old: list[Data], new: list[Data]) -> Iterator[Cause]:
+    """Yield where pod templates differ that are the same by base names, and as they are read.
+
+    That is a revision's name in free text, or what only the render id sees: `env: []` or none.
+    """
+    pattern = WORKLOAD_KINDS[each.identity.group_kind].template
+    prefix = ".".join(part for part in pattern if part != EVERY_ITEM)
+    paths = [_NUMBER.sub("", change.path) for change in find_field_changes(old, new)]
+    for path in [path for path in paths if REVISION_ANNOTATION not in path] or [""]:
+        yield Cause(TEMPLATE, field=FieldChange(f"{prefix}{path}", CHANGED, None, None))
 
 
 _ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
