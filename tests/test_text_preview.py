@@ -162,6 +162,96 @@ def test_what_is_refused_stands_before_what_rolls() -> None:
     ]
 
 
+CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
+
+
+def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
+    named = [Identity("", "Service", None, name) for name in "abc"]
+    more = CHART, FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort")
+    objects = [ObjectChange(each, CHANGED, (CHART,)) for each in named]
+    alone = ObjectChange(Identity("", "Service", None, "d"), CHANGED, more)
+    added = ObjectChange(Identity("", "Service", None, "e"), ADDED)
+    text = text_of(NOTHING._replace(objects=(*objects, alone, added)))
+    assert (
+        text.partition("OTHER OBJECTS\n\n")[2]
+        == """\
+~ Service/d changes
+    metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
+    spec.type: ClusterIP -> NodePort
++ Service/e is added
+
+~ Service/a changes
+    metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
+  the same in 2 more:
+~ Service/b changes
+~ Service/c changes
+
+4 other objects change, 1 is added
+"""
+    )
+
+
+def test_workloads_that_roll_because_of_the_same_are_told_together() -> None:
+    label = Cause(TEMPLATE, field=CHART._replace(path="spec.template." + CHART.path))
+    image = Cause("image", container="app", old="app:1", new="app:2")
+    preview = NOTHING._replace(
+        workloads=(
+            WorkloadChange(ROLLOUT, CHANGED, ROLLS, (label,)),
+            WorkloadChange(WORKER, CHANGED, ROLLS, (image, label)),
+            WorkloadChange(ROLLOUT._replace(name="x"), CHANGED, ROLLS, (label,)),
+            WorkloadChange(JOB, CHANGED, REFUSED, (label,)),
+        )
+    )
+    names = [line.split()[1] for line in text_of(preview).splitlines() if line.startswith("~")]
+    job, worker, first, second = names
+    assert (job, worker) == (str(JOB), str(WORKER)), "those alone first, of each effect"
+    assert (first, second) == (str(ROLLOUT), "Rollout/x")
+    assert f"-> shop-1.2.4\n  the same in 1 more:\n~ {second}" in text_of(preview, 200)
+
+
+def test_what_is_told_once_is_exactly_the_same() -> None:
+    values = (True, 1, "1", 1.0)
+    objects = [
+        ObjectChange(
+            Identity("", "Service", None, f"s{number}"),
+            CHANGED,
+            (FieldChange("spec.x", CHANGED, None, value),),
+        )
+        for number, value in enumerate(values)
+    ]
+    assert "more:" not in text_of(NOTHING._replace(objects=tuple(objects)))
+
+
+def test_secrets_are_never_called_the_same() -> None:
+    secrets = [
+        ContentChange(SECRET._replace(name=name), CHANGED, "ignore", "", "", (), (), ())
+        for name in "ab"
+    ]
+    assert "more:" not in text_of(NOTHING._replace(contents=tuple(secrets)))
+
+
+def test_configmaps_that_change_in_labels_alone_are_counted_as_such() -> None:
+    own = [
+        ContentChange(
+            CONFIG_MAP._replace(name=name),
+            CHANGED,
+            "rename",
+            f"{name}-1",
+            f"{name}-1",
+            (),
+            (CHART,),
+            (WORKER,),
+        )
+        for name in "ab"
+    ]
+    revisions = tuple(RevisionChange(each.identity, each.new_revision, REUSED) for each in own)
+    text = text_of(NOTHING._replace(contents=tuple(own), revisions=revisions))
+    assert text.startswith("2 ConfigMaps change outside of their data\n")
+    assert "  the same in 1 more:\n~ ConfigMap/b" in text
+    assert "b-1\n    named by" in text, "what is its own is told of each"
+    assert "REVISIONS" not in text, "no revision comes or goes"
+
+
 def test_one_that_goes_to_another_group_is_told_apart() -> None:
     old, new = (
         Identity(group, "Ingress", None, "web") for group in ("extensions", "networking.k8s.io")

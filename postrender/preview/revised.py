@@ -111,7 +111,7 @@ def _note(pair: Pair, *, is_rewritten: bool, is_used: bool) -> str:
         return ""
     if new.strategy == CHECKSUM:
         return "its name stays: what names it rolls, and old pods that restart read the new content"
-    return "its name stays: nothing rolls, and pods that restart read the new content"
+    return "its name stays, which by itself rolls nothing: pods that restart read the new content"
 
 
 def compare_originals(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from postrender.preview.alike import find_alike
 from postrender.preview.model import (
     ENDS,
     HOOK,
@@ -33,7 +34,7 @@ from postrender.preview.view import View
 from postrender.preview.words import (
     MARKS,
     Style,
-    by_effect,
+    alike_by_effect,
     cause_words,
     change_words,
     content_words,
@@ -43,7 +44,9 @@ from postrender.preview.words import (
     in_place_words,
     key_words,
     mark_of,
+    more_words,
     namer,
+    own_words,
     revision_name,
     revision_words,
     summary_line,
@@ -107,11 +110,11 @@ def to_text(preview: Preview, view: View) -> str:
 
 
 def _parts(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
-    yield _part("WORKLOADS", by_effect(preview.workloads), _workload, page)
-    yield _part("CONFIGURATION", preview.contents, _content, page)
+    yield _part("WORKLOADS", alike_by_effect(preview.workloads), _workloads, page)
+    yield _part("CONFIGURATION", find_alike(preview.contents), _contents, page)
     if preview.has_changes:
         yield _revisions(preview, page)
-    yield _list("OTHER OBJECTS", preview.objects, _object, page)
+    yield _part("OTHER OBJECTS", _blocks(preview.objects), _objects, page)
     yield _list("UNDECIDED", preview.undecided, _undecided, page)
 
 
@@ -142,9 +145,10 @@ def _list(
         yield from write(change, page)
 
 
-def _workload(workload: WorkloadChange, page: _Page) -> Iterator[str]:
-    style, colour = page.style, _OF_EFFECT.get(workload.effect, _DIM)
-    yield from _head(workload, effect_words(workload), colour, page)
+def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
+    workload, *others = group
+    style = page.style
+    yield from _workload_head(workload, page)
     for words in (in_place_words(workload, style), via_words(workload, style)):
         if words:
             yield from page.lines(words)
@@ -154,9 +158,16 @@ def _workload(workload: WorkloadChange, page: _Page) -> Iterator[str]:
         yield from page.lines("outside of its pod template:", colour=_DIM)
     for field in workload.fields:
         yield from page.lines(field_words(field, style), _INDENT + _HANG)
+    yield from _more(others, _workload_head, page)
 
 
-def _content(content: ContentChange, page: _Page) -> Iterator[str]:
+def _workload_head(workload: WorkloadChange, page: _Page) -> Iterator[str]:
+    colour = _OF_EFFECT.get(workload.effect, _DIM)
+    yield from _head(workload, effect_words(workload), colour, page)
+
+
+def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
+    content, *others = group
     yield from _head(content, change_words(content.change), "", page)
     for words in content_words(content, page.style):
         yield from page.lines(words)
@@ -164,6 +175,23 @@ def _content(content: ContentChange, page: _Page) -> Iterator[str]:
         yield from page.lines(field_words(field, page.style))
     for key in content.keys:
         yield from _key(key, page)
+    yield from _more(others, _own, page)
+
+
+def _own(content: ContentChange, page: _Page) -> Iterator[str]:
+    yield from _head(content, change_words(content.change), "", page)
+    for words in own_words(content, page.style):
+        yield from page.lines(words)
+
+
+def _more(
+    others: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
+) -> Iterator[str]:
+    """Yield what is written of those that change as the one before them does."""
+    if others:
+        yield from page.lines(more_words(others), _HANG, _DIM)
+    for each in others:
+        yield from write(each, page)
 
 
 def _key(key: KeyChange, page: _Page) -> Iterator[str]:
@@ -191,10 +219,23 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
     yield from page.lines(words, _HANG, _GREEN if revision.change == NEW else "")
 
 
-def _object(change: ObjectChange, page: _Page) -> Iterator[str]:
+def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
+    """Return groups of objects that stand together: those alone, then each that has several."""
+    groups = find_alike(objects)
+    alone = [group for group in groups if len(group) == 1]
+    return [block for block in (alone, *([group] for group in groups[len(alone) :])) if block]
+
+
+def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[str]:
+    for first, *others in groups:
+        yield from _object_head(first, page)
+        for field in first.fields:
+            yield from page.lines(field_words(field, page.style))
+        yield from _more(others, _object_head, page)
+
+
+def _object_head(change: ObjectChange, page: _Page) -> Iterator[str]:
     yield from _head(change, change_words(change.change), "", page)
-    for field in change.fields:
-        yield from page.lines(field_words(field, page.style))
 
 
 def _undecided(undecided: Undecided, page: _Page) -> Iterator[str]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import NamedTuple
 
 from postrender.objects import Identity
 from postrender.paths import Data
+from postrender.preview.alike import find_alike
+from postrender.preview.hidden import SHOWN
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -139,6 +141,16 @@ def by_effect(workloads: Iterable[WorkloadChange]) -> list[WorkloadChange]:
     return sorted(workloads, key=lambda workload: _RANKS[workload.effect])
 
 
+def alike_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
+    """Return groups of workloads that change alike, in the order in which a reader wants them."""
+    return sorted(find_alike(workloads), key=lambda group: _RANKS[group[0].effect])
+
+
+def more_words(others: Sized) -> str:
+    """Return what stands before others of a group, after the one that is told in full."""
+    return f"the same in {len(others):,} more:"
+
+
 def summary_line(preview: Preview) -> str:
     """Return in one sentence, without a full stop, what a change does.
 
@@ -160,10 +172,22 @@ def summary_line(preview: Preview) -> str:
 
 
 def _contents(preview: Preview) -> list[str]:
-    counts = {change: Counter[str]() for change in (CHANGED, ADDED, REMOVED, UNCHANGED)}
+    verbs = {
+        CHANGED: CHANGES[CHANGED],
+        "": ("changes outside of its data", "change outside of their data"),
+        ADDED: CHANGES[ADDED],
+        REMOVED: CHANGES[REMOVED],
+        UNCHANGED: CHANGES[UNCHANGED],
+    }
+    counts = {change: Counter[str]() for change in verbs}
     for each in preview.contents:
-        counts[each.change][each.identity.kind] += 1
-    return [_clause(kinds, CHANGES[change]) for change, kinds in counts.items() if kinds]
+        counts["" if _keeps_its_data(each) else each.change][each.identity.kind] += 1
+    return [_clause(kinds, verbs[change]) for change, kinds in counts.items() if kinds]
+
+
+def _keeps_its_data(content: ContentChange) -> bool:
+    """Tell whether a ConfigMap changes and its data does not; of a Secret that is not known."""
+    return content.change == CHANGED and bool(content.fields) and not content.keys
 
 
 def _workloads(preview: Preview) -> list[str]:
@@ -274,6 +298,8 @@ def field_words(field: FieldChange, style: Style) -> str:
 def _from_to(what: str, change: str, old: Data, new: Data, style: Style) -> str:
     if old is None and new is None:
         return f"{what} {IN_ANOTHER_WAY}"
+    if old == new == SHOWN:
+        return f"{what}: another value {SHOWN}"
     if change == CHANGED:
         before, after = _pair(old, new, style)
         return f"{what}: {before} {style.arrow} {after}"
@@ -387,9 +413,19 @@ def content_words(content: ContentChange, style: Style) -> list[str]:
         words.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
         words.append("what it holds is not shown")
-    if content.users:
-        words.append(f"named by {listed([style.code(style.name(each)) for each in content.users])}")
+    words.append(_users_words(content, style))
     return [each for each in words if each]
+
+
+def own_words(content: ContentChange, style: Style) -> list[str]:
+    """Return what of these words may be so of no other one that changes alike."""
+    words = names_words(content, style), _users_words(content, style)
+    return [each for each in words if each]
+
+
+def _users_words(content: ContentChange, style: Style) -> str:
+    users = listed([style.code(style.name(each)) for each in content.users])
+    return f"named by {users}" if users else ""
 
 
 def names_words(content: ContentChange, style: Style) -> str:
@@ -405,9 +441,13 @@ def names_words(content: ContentChange, style: Style) -> str:
 def told_revisions(preview: Preview) -> tuple[list[RevisionChange], str]:
     """Return revisions worth a line each, and in words how many others there are, "" for none.
 
-    Not worth one: what stays as it is of a ConfigMap or Secret that does not change.
+    Not worth one: what stays as it is of a ConfigMap or Secret whose data does not change.
     """
-    changed = {each.identity for each in preview.contents}
+    changed = {
+        each.identity
+        for each in preview.contents
+        if each.old_revision != each.new_revision or not _keeps_its_data(each)
+    }
     told = [
         each
         for each in preview.revisions
