@@ -25,6 +25,7 @@ from postrender.preview.model import (
     IMAGE,
     NEW,
     ROLLS,
+    TEMPLATE,
     Cause,
     ContentChange,
     FieldChange,
@@ -223,7 +224,7 @@ def numbered(count: int, lines: int = 3) -> Preview:
     rollouts = [Identity("argoproj.io", "Rollout", None, name) for name in names]
     texts = [f"line {number}" for number in range(lines)]
     what = "its content changes"
-    field = FieldChange("spec.replicas", CHANGED, 1, 2)
+    fields = [FieldChange("spec.replicas", CHANGED, number, -1) for number in range(count)]
     return Preview(
         "old.yaml",
         "new.yaml",
@@ -236,12 +237,12 @@ def numbered(count: int, lines: int = 3) -> Preview:
                 (Cause(CONFIG, about, what=what, keys=("a",)),),
                 fields=(field,),
             )
-            for each, about in zip(rollouts, maps, strict=True)
+            for each, about, field in zip(rollouts, maps, fields, strict=True)
         ),
         tuple(RevisionChange(each, f"{each.name}-7f89tk7g74", NEW) for each in maps),
         tuple(
             ObjectChange(SERVICE._replace(name=name), CHANGED, (field._replace(path="spec.x"),))
-            for name in names
+            for name, field in zip(names, fields, strict=True)
         ),
         tuple(Undecided(f"new.yaml:{name}", "names something", "say what") for name in names),
     )
@@ -313,6 +314,56 @@ def test_it_is_the_same_every_time() -> None:
 def test_an_added_object_is_named_only() -> None:
     preview = Preview("a", "b", objects=(ObjectChange(SERVICE, ADDED),))
     assert "\n- `Service/web` is added\n" in comment_of(preview)
+
+
+CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
+
+
+def labelled(count: int) -> Preview:
+    """Return a preview of so many of each, which change in the label of a chart alone."""
+    preview = numbered(count)
+    cause = Cause(TEMPLATE, field=CHART._replace(path=f"spec.template.{CHART.path}"))
+    return preview._replace(
+        contents=tuple(
+            each._replace(keys=(), fields=(CHART,), new_revision="a") for each in preview.contents
+        ),
+        workloads=tuple(
+            each._replace(causes=(cause,), fields=(CHART,)) for each in preview.workloads
+        ),
+        objects=tuple(each._replace(fields=(CHART,)) for each in preview.objects),
+        revisions=(),
+        undecided=(),
+    )
+
+
+def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
+    comment = comment_of(labelled(30))
+    lines = comment.splitlines()
+    change = '`metadata.labels["helm.sh/chart"]`: `shop-1.2.3` → `shop-1.2.4`'
+    assert lines.count(f"  - {change}") == 3  # of ConfigMaps, of workloads, of Services
+    assert lines.count("  - the same in 29 more:") == 3
+    (row,) = [line for line in lines if "**rolls**" in line]
+    assert row.count("`Rollout/web-") == 30
+    assert row.count("<br>") == 29
+    assert (
+        "<summary><code>ConfigMap/web-0000</code> and 29 more change outside of their data"
+        in comment
+    )
+    assert "(30)</summary>" in comment
+    assert rendered(comment).tags.count("details") == 3
+
+
+def test_what_is_told_once_is_counted_one_by_one_where_it_is_cut() -> None:
+    comment = comment_of(labelled(5_000))
+    assert size_of(comment) <= GITHUB_TAKES
+    assert size_of(comment) > GITHUB_TAKES - 4_000
+    shown = comment.count("`Rollout/web-")
+    assert 500 < shown < 5_000
+    assert f"{5_000 - shown:,} workloads, " in notice_of(comment)
+    assert "5,000 workloads outside of their pod templates, 5,000 other objects" in notice_of(
+        comment
+    )
+    assert "5,000 ConfigMaps" in notice_of(comment)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """A part of a section; brief: what may stand in its place, "" where nothing shorter may."""
+    """A part of a section; brief: what may stand in its place, "" where nothing shorter may.
+
+    holds: how many of what parts are called.
+    """
 
     full: str
     brief: str = ""
+    holds: int = 1
 
 
 class Nouns(NamedTuple):
@@ -83,9 +87,9 @@ class Cut:
                 continue
             pairs = zip(section.parts, kept)  # noqa: B905 (the rest is dropped)
             counts[section.brief, section.part] += sum(
-                1 for part, text in pairs if text != part.full
+                part.holds for part, text in pairs if text != part.full
             )
-            counts["", section.part] += len(section.parts) - len(kept)
+            counts["", section.part] += sum(part.holds for part in section.parts[len(kept) :])
         return [
             f"{before}{count:,} {nouns.one if count == 1 else nouns.many}"
             for (before, nouns), count in counts.items()

@@ -8,9 +8,9 @@ its characters are escaped. What is too long is cut: see `to_markdown`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.objects import Identity
+from postrender.preview.alike import Change, find_alike
 from postrender.preview.fitting import Cut, Nouns, Part, Section, size_of
 from postrender.preview.model import (
     REFUSED,
@@ -26,7 +26,7 @@ from postrender.preview.model import (
 from postrender.preview.words import (
     EFFECTS,
     Style,
-    by_effect,
+    alike_by_effect,
     cause_words,
     change_words,
     content_words,
@@ -36,7 +36,9 @@ from postrender.preview.words import (
     in_place_words,
     key_words,
     listed,
+    more_words,
     namer,
+    own_words,
     revision_name,
     revision_words,
     summary_line,
@@ -56,6 +58,8 @@ _LONG = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
+# Of objects that change alike: what is cut is cut with all that are told together.
+_MOST_ALIKE = 50
 
 _WORKLOADS = Nouns("workload", "workloads")
 _KEYS = Nouns("key", "keys")
@@ -118,7 +122,7 @@ def to_markdown(preview: Preview) -> str:
     in_table = style._replace(code=_code_in_table, prose=_prose_in_table)
     sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
     title = f"{MARKER}\n### What changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
-    contents = [_content(each, style) for each in preview.contents]
+    contents = [_contents(group, style) for group in _alike(find_alike(preview.contents))]
     sections = [
         _workloads(preview.workloads, in_table),
         *contents,
@@ -147,25 +151,55 @@ def _notice(left_out: Sequence[str]) -> str:
     )
 
 
+def _alike(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
+    """Yield groups of changes that are alike, larger ones in parts."""
+    for group in groups:
+        for start in range(0, len(group), _MOST_ALIKE):
+            yield group[start : start + _MOST_ALIKE]
+
+
 def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    parts = tuple(_row(workload, style) for workload in by_effect(workloads))
+    parts = tuple(_row(group, style) for group in _alike(alike_by_effect(workloads)))
     head = "\n| workload | effect | because |\n| --- | --- | --- |\n" if parts else ""
     return Section(head, parts, "", _WORKLOADS, "the causes of ")
 
 
-def _row(workload: WorkloadChange, style: Style) -> Part:
-    name = style.code(_short(style.name(workload.identity)))
-    short, effect = EFFECTS[workload.effect][0], effect_words(workload)
+def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
+    workload = group[0]
+    names = "<br>".join(style.code(_short(style.name(each.identity))) for each in group)
+    short = EFFECTS[workload.effect][0]
+    effect = "<br>".join(dict.fromkeys(map(effect_words, group)))
     if workload.effect in (REFUSED, ROLLS):
-        short, effect = f"**{short}**", effect.replace(short, f"**{short}**", 1)
+        short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
     reasons = [cause_words(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
     if more := len(workload.causes) - len(reasons):
         reasons.append(f"{more:,} more")
     reasons += [in_place_words(workload, style), via_words(workload, style)]
     because = "<br>".join(filter(None, reasons))
     kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
-    full = f"| {name} | {effect} | {because} |\n"
-    return _part(full, f"| {name} | {short} | {kinds} |\n")
+    full = f"| {names} | {effect} | {because} |\n"
+    return _part(full, f"| {names} | {short} | {kinds} |\n", len(group))
+
+
+def _contents(group: Sequence[ContentChange], style: Style) -> Section:
+    """Return one that changes, or several that change alike, which no text of theirs does."""
+    content, *others = group
+    if not others:
+        return _content(content, style)
+    kinds = Nouns(content.identity.kind, f"{content.identity.kind}s")
+    names = [_own(each, style) for each in group]
+    facts = [*content_words(content, style), *_field_words(content.fields, style)]
+    told = [each for each in facts if each not in own_words(content, style)]
+    first = _in_html(_short(style.name(content.identity)))
+    head = f"{_fold(f'{first} and {len(others):,} more change outside of their data')}\n"
+    part = _item(names, told)
+    return Section(head, (part,), _END, kinds, "the fields of ")
+
+
+def _own(content: ContentChange, style: Style) -> str:
+    words = "; ".join(own_words(content, style))
+    name = code(_short(style.name(content.identity)))
+    return f"{name}: {words}" if words else name
 
 
 def _content(content: ContentChange, style: Style) -> Section:
@@ -197,31 +231,52 @@ def _with_tabs(text: str) -> str:
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    changed = [each for each in by_effect(workloads) if each.fields]
-    parts = [_item(each.identity, "", each.fields, style) for each in changed]
+    """Return what changes of workloads besides what the table tells."""
+    # What changes alike in the whole may not do so here, and the other way round.
+    outside = [
+        ObjectChange(each.identity, each.change, each.fields) for each in workloads if each.fields
+    ]
+    parts = [
+        _item(_names(group, style), _field_words(group[0].fields, style))
+        for group in _alike(find_alike(outside))
+    ]
     return _list("Workloads, outside of their pod templates", parts, _FIELDS)
 
 
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
     parts = [
-        _item(each.identity, f" {change_words(each.change)}", each.fields, style)
-        for each in objects
+        _item(_names(group, style), _field_words(group[0].fields, style), group[0].change)
+        for group in _alike(find_alike(objects))
     ]
     return _list("Other objects", parts, _OBJECTS)
 
 
-def _item(identity: Identity, does: str, fields: Iterable[FieldChange], style: Style) -> Part:
-    brief = f"- {code(_short(style.name(identity)))}{does}\n"
-    full = brief + "".join(f"  - {field_words(field, style)}\n" for field in fields)
-    return _part(full, brief)
+def _names(group: Iterable[ObjectChange], style: Style) -> list[str]:
+    return [code(_short(style.name(each.identity))) for each in group]
 
 
-def _part(full: str, brief: str) -> Part:
-    return Part(full, brief if len(brief) < len(full) else "")
+def _field_words(fields: Iterable[FieldChange], style: Style) -> list[str]:
+    return [field_words(field, style) for field in fields]
+
+
+def _item(names: Sequence[str], details: Sequence[str], change: str = "") -> Part:
+    """Return an item of a list: an object and what changes, and others that it changes in."""
+    does = f" {change_words(change)}" if change else ""
+    first, *others = names
+    lines = [f"- {first}{does}", *(f"  - {each}" for each in details)]
+    if others:
+        lines += [f"  - {more_words(others)}", *(f"    - {each}" for each in others)]
+    brief = "".join(f"- {each}{does}\n" for each in names)
+    return _part("".join(f"{line}\n" for line in lines), brief, len(names))
+
+
+def _part(full: str, brief: str, holds: int = 1) -> Part:
+    return Part(full, brief if size_of(brief) < size_of(full) else "", holds)
 
 
 def _list(title: str, parts: Sequence[Part], nouns: Nouns) -> Section:
-    head = f"{_fold(f'{title} ({len(parts):,})')}\n" if parts else ""
+    count = sum(part.holds for part in parts)
+    head = f"{_fold(f'{title} ({count:,})')}\n" if parts else ""
     return Section(head, tuple(parts), _END if parts else "", nouns, "the fields of ")
 
 
