@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.items import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
-from postrender.relevance import hides_names, may_hold, root_kind
+from postrender.relevance import hides_names, root_kind
 from postrender.stream import Stream, has_content
 from postrender.words import words_of
 
@@ -22,13 +22,16 @@ _HOLDERS = {"ConfigMap", "Secret"}
 _METADATA = re.compile(
     r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE
 )
-_NAME_LINE = re.compile(r"^[ \t]+[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE)
+_NAME_LINE = re.compile(
+    r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE
+)
+_FIRST_LINE = re.compile(r"^([ \t]+)[^\s#]", re.MULTILINE)
 _NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
 _NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
 # What a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
-_REFERRED = {"Deployment", "ReplicaSet", "PodTemplate", ""}
+_REFERRED = {"Deployment", "ReplicaSet", "PodTemplate"}
 
 
 def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
@@ -40,24 +43,33 @@ def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int],
     before, after = (Counter(each) for each in texts)
     whole = [text for text in before | after if has_content(text)]
     same = {text for text in whole if before[text] == after[text]}
-    if not same or any(mark in text for text in whole for mark in _MOUNTS):
-        read = set(whole)  # which workload it goes into depends on what others there are
-    else:
-        read = _connected(whole, same)
-        if not namespace and _leaves_doubt(read, same - read):
-            read = set(whole)
+    read = _connected(whole, same) if same and _all_told(whole) else set(whole)
+    if not namespace and _leaves_doubt(read, same - read):
+        read = set(whole)
     first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
     return first, second
+
+
+def _all_told(texts: Iterable[str]) -> bool:
+    """Tell whether the texts say what each document is, and by what name others know it.
+
+    A List holds any number of objects. What is mounted where it asks to be goes into a workload
+    that depends on what others there are.
+    """
+    for text in texts:
+        kind = root_kind(text)
+        if not kind or kind.endswith("List") or any(mark in text for mark in _MOUNTS):
+            return False
+        if kind in _HOLDERS and not _names_of(text):
+            return False
+    return True
 
 
 def _connected(texts: Sequence[str], same: AbstractSet[str]) -> set[str]:
     """Return the texts that change, with all that names connect with them."""
     read = {text for text in texts if text not in same}
     read |= _always_read(texts, same)
-    names = {text: _names_of(text) for text in texts if may_hold(text, _HOLDERS)}
-    if not all(names.values()):
-        return set(texts)  # one inside of a List, in JSON: anything may name it
-    known = {name for own in names.values() for name in own}
+    known = {name for text in texts if root_kind(text) in _HOLDERS for name in _names_of(text)}
     mentions = {text: known.intersection(words_of(text)) for text in texts}
     by_name: dict[str, list[str]] = defaultdict(list)
     for text, own in mentions.items():
@@ -83,12 +95,14 @@ def _always_read(texts: Iterable[str], same: AbstractSet[str]) -> set[str]:
 
 def _names_of(text: str) -> set[str]:
     """Return names among which that of a ConfigMap or Secret is, nothing if that is not certain."""
-    metadata = _METADATA.search(text) if root_kind(text) in _HOLDERS else None
-    if metadata is None:
+    metadata = _METADATA.search(text)
+    first = _FIRST_LINE.search(metadata[1]) if metadata else None
+    if metadata is None or first is None:
         return set()
-    names = [_NAME.match(value) for value in _NAME_LINE.findall(metadata[1])]
-    found = {name[2] for name in names if name}
-    return found if names and all(names) else set()
+    lines = _NAME_LINE.findall(metadata[1])
+    names = [_NAME.match(value) for _, value in lines]
+    is_certain = any(indent == first[1] for indent, _ in lines) and all(names)
+    return {name[2] for name in names if name} if is_certain else set()
 
 
 def _leaves_doubt(read: Iterable[str], left_out: Iterable[str]) -> bool:

@@ -1,0 +1,99 @@
+"""What `postrender diff` tells somebody whose manifests are written in an unusual way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.change_cases import Result, run
+
+CONFIG = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  key: "{}"\n'
+ROLLOUT = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata:
+  name: shop
+spec:
+  template:
+    spec:
+      containers:
+        - name: app
+          envFrom:
+            - configMapRef:
+                name: web
+"""
+TEMPLATE = """\
+  apiVersion: apps/v1
+  kind: Deployment
+  metadata:
+    name: shop-template
+  spec:
+    replicas: 0
+    template:
+      spec:
+        containers:
+          - name: app
+            image: shop:1
+"""
+
+
+def diff(folder: Path, old: str, new: str, *options: str) -> Result:
+    (folder / "old.yaml").write_bytes(old.encode())
+    (folder / "new.yaml").write_bytes(new.encode())
+    (folder / ".git").mkdir(exist_ok=True)
+    return run(["diff", *options, "old.yaml", "new.yaml"], folder)
+
+
+def told(folder: Path, old: str, new: str, *options: str) -> Any:
+    done = diff(folder, old, new, "--format", "json", *options)
+    assert done.code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def effects(preview: Any) -> dict[str, str]:
+    return {each["object"]["name"]: each["effect"] for each in preview["workloads"]}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG,
+        'apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web}}\ndata: {{key: "{}"}}\n',
+        '{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "web"}}, '
+        '"data": {{"key": "{}"}}}}\n',
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n"
+        '  metadata: {{name: web}}\n  data: {{key: "{}"}}\n',
+        'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name:\n    web\ndata:\n  key: "{}"\n',
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    name: other\n  ? name\n  : web\n"
+        'data:\n  key: "{}"\n',
+        'apiVersion: v1\nkind: "ConfigMap"\nmetadata:\n  name: web\ndata:\n  key: "{}"\n',
+    ],
+    ids=["block", "flow", "json", "list", "next line", "other key", "quoted kind"],
+)
+def test_a_rollout_rolls_however_the_configmap_is_written(tmp_path: Path, config: str) -> None:
+    old, new = (f"{config.format(value)}---\n{ROLLOUT}" for value in (1, 2))
+    assert effects(told(tmp_path, old, new)) == {"shop": "rolls"}
+
+
+def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> None:
+    template = "apiVersion: v1\nkind: List\nitems:\n-" + TEMPLATE[1:]
+    reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
+    head = ROLLOUT.partition("  template:\n")[0] + reference
+    old, new = (f"{template}---\n{head}  replicas: {count}\n" for count in (1, 2))
+    preview = told(tmp_path, old, new)
+    assert effects(preview) == {"shop": "stays"}
+    assert preview["undecided"] == []
+
+
+def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> None:
+    revisions = "---\n".join(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
+        f"  name: web-{name}\n  labels: {{postrender/managed: set}}\n"
+        "  annotations: {postrender/base-name: web, helm-diff/base-name: web, "
+        'postrender/order: "²"}\nimmutable: true\ndata: {}\n'
+        for name in ("bcdfg24567", "bcdfg24568")
+    )
+    assert diff(tmp_path, CONFIG.format(1), revisions).code == 0
