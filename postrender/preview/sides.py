@@ -252,7 +252,8 @@ def _is_apart(item: Item) -> bool:
 
 def _age(each: Object) -> tuple[bool, int]:
     order = each.item.annotations.get(ORDER_ANNOTATION, "") if each.item else ""
-    return each.is_revised, int(order) if order.isdigit() and len(order) < 19 else 0
+    is_number = order.isascii() and order.isdigit() and len(order) < 19
+    return each.is_revised, int(order) if is_number else 0
 
 
 def _carried(choices: Choices | None) -> Iterator[Object]:
