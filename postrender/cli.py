@@ -296,6 +296,11 @@ def diff(
     settings = _settings(config, given)
     try:
         sides = [_side(name, settings) for name in (old, new)]
+        if not any(side.documents for side in sides):
+            raise UserError(
+                f"neither {old} nor {new} has a file of manifests",
+                "check both paths: one may be empty with --allow-empty, but not both",
+            )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
         view = [view_of(sys.stdout)] if format_ == "text" else []
         _write([resolve_name(DIFF_FORMATS[format_])(preview, *view)])

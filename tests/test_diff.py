@@ -67,8 +67,8 @@ def effects(preview: Any) -> dict[str, str]:
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n"
         '  metadata: {{name: web}}\n  data: {{key: "{}"}}\n',
         'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name:\n    web\ndata:\n  key: "{}"\n',
-        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    name: other\n  ? name\n  : web\n"
-        'data:\n  key: "{}"\n',
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    name: other\n"
+        '  ? name\n  : web\ndata:\n  key: "{}"\n',
         'apiVersion: v1\nkind: "ConfigMap"\nmetadata:\n  name: web\ndata:\n  key: "{}"\n',
     ],
     ids=["block", "flow", "json", "list", "next line", "other key", "quoted kind"],
@@ -97,3 +97,16 @@ def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> Non
         for name in ("bcdfg24567", "bcdfg24568")
     )
     assert diff(tmp_path, CONFIG.format(1), revisions).code == 0
+
+
+def test_a_path_that_is_misspelt_on_both_sides_is_no_comparison(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    done = run(["diff", "--allow-empty", "old", "new"], tmp_path)
+    assert (done.code, done.stdout) == (1, "")
+    assert "neither old nor new has a file of manifests" in done.stderr
+
+
+def test_files_that_hold_nothing_on_both_sides_are_no_change(tmp_path: Path) -> None:
+    done = diff(tmp_path, "# nothing\n", "", "--allow-empty")
+    assert (done.code, done.stdout) == (0, "no changes\n")
