@@ -88,6 +88,17 @@ def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> N
     assert preview["undecided"] == []
 
 
+def test_a_metric_that_runs_no_pods_is_added_to_an_analysis(tmp_path: Path) -> None:
+    old = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: smoke}\n"
+        "spec:\n  metrics:\n  - name: job\n    provider: {job: {spec: {template: {spec: {}}}}}\n"
+    )
+    new = f"{old}  - name: errors\n    provider: {{prometheus: {{query: up}}}}\n"
+    workload = told(tmp_path, old, new)["workloads"][0]
+    assert (workload["effect"], workload["causes"]) == ("stays", [])
+    assert [each["path"] for each in workload["fields"]] == ["spec.metrics[name=errors]"]
+
+
 def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> None:
     revisions = "---\n".join(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"

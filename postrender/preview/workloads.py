@@ -168,11 +168,12 @@ def _is_scaled_down(each: Object, context: Context) -> bool:
 def _difference(old: Object, new: Object, context: Context) -> _Difference:
     names = context.base_names
     changes = find_field_changes(comparable(old.data, names), comparable(new.data, names))
-    touches = _template_touched(new.identity.group_kind)
-    fields = tuple(change for change in changes if not touches.match(change.path))
     templates = _templates(old), _templates(new)
     if is_same(templates[0], templates[1]):
-        return _Difference(fields, ())
+        # What may hold a pod template holds none then: a metric of another kind that is added.
+        return _Difference(tuple(changes), ())
+    touches = _template_touched(new.identity.group_kind)
+    fields = tuple(change for change in changes if not touches.match(change.path))
     inside = [change for change in changes if touches.match(change.path)]
     configs = list(_config_causes(_named_by(old, new, context), context))
     causes = [*configs, *_field_causes(_without_references(inside, configs))]
