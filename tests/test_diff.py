@@ -88,6 +88,14 @@ def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> N
     assert preview["undecided"] == []
 
 
+def test_the_last_object_of_another_namespace_goes(tmp_path: Path) -> None:
+    config = CONFIG.format(1).replace("name: web", "name: web\n  namespace: shop")
+    other = CONFIG.format(1).replace("name: web", "name: other\n  namespace: elsewhere")
+    new = f"{config}---\n{ROLLOUT}"
+    # Only now it is certain that the Rollout, which writes no namespace, means this ConfigMap.
+    assert effects(told(tmp_path, f"{new}---\n{other}", f"{new}---\n")) == {"shop": "rolls"}
+
+
 def test_a_metric_that_runs_no_pods_is_added_to_an_analysis(tmp_path: Path) -> None:
     old = (
         "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: smoke}\n"

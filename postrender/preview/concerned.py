@@ -44,7 +44,7 @@ def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int],
     whole = [text for text in before | after if has_content(text)]
     same = {text for text in whole if before[text] == after[text]}
     read = _connected(whole, same) if same and _all_told(whole) else set(whole)
-    if not namespace and _leaves_doubt(read, same - read):
+    if not namespace and (_writes_others(texts) or _leaves_doubt(read, same - read)):
         read = set(whole)
     first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
     return first, second
@@ -103,6 +103,17 @@ def _names_of(text: str) -> set[str]:
     names = [_NAME.match(value) for _, value in lines]
     is_certain = any(indent == first[1] for indent, _ in lines) and all(names)
     return {name[2] for name in names if name} if is_certain else set()
+
+
+def _writes_others(sides: Iterable[Iterable[str]]) -> bool:
+    """Tell whether one side writes a namespace that the other does not.
+
+    Which one an absent one is may then be certain on one side only.
+    """
+    first, second = (
+        {name for text in texts for name in _NAMESPACE.findall(text)} for texts in sides
+    )
+    return first != second
 
 
 def _leaves_doubt(read: Iterable[str], left_out: Iterable[str]) -> bool:
