@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,26 @@ def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> N
     preview = told(tmp_path, old, new)
     assert effects(preview) == {"shop": "stays"}
     assert preview["undecided"] == []
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_rollout_whose_template_is_not_there_is_not_said_to_roll(
+    tmp_path: Path, is_old: bool
+) -> None:
+    reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
+    rollout = ROLLOUT.partition("  template:\n")[0] + reference
+    template = textwrap.dedent(TEMPLATE)
+    sides = [
+        f"{template}---\n{rollout}",
+        f"{template.replace('-template', '-other')}---\n{rollout}",
+    ]
+    old, new = reversed(sides) if is_old else sides
+    preview = told(tmp_path, old, new, "--only", "workloads")
+    assert "shop" not in effects(preview)
+    assert [each["what"] for each in preview["undecided"]] == [
+        "its pod template is that of Deployment/shop-template, which is not in these manifests: "
+        "whether it rolls is not known"
+    ]
 
 
 def test_the_last_object_of_another_namespace_goes(tmp_path: Path) -> None:

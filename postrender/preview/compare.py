@@ -99,7 +99,7 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
         tuple(workloads.values()),
         find_revisions(old, new, namespace, _bases([pairs[number] for number in touched]), names),
         tuple(objects.values()),
-        find_undecided(old, new, pairs, touched, names),
+        find_undecided(old, new, pairs, (before, after), touched, names),
         graph,
     )
 

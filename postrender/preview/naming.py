@@ -51,6 +51,11 @@ class Names(NamedTuple):
     behind: Mapping[ItemKey, Object]
     rollouts: Mapping[ItemKey, Sequence[Object]]
 
+    def is_source_missing(self, each: Object) -> bool:
+        """Tell whether an object takes its pod template from one that the manifests do not have."""
+        item = each.item
+        return item is not None and item.workload_ref is not None and item.key not in self.behind
+
 
 def find_names(side: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
     """Return what the objects of a side name; is_new: which side of the pairs it is."""

@@ -10,14 +10,23 @@ from postrender.objects import Identity
 from postrender.preview.comparable import BaseNames, with_base_names
 from postrender.preview.fields import is_same
 from postrender.preview.model import Undecided
+from postrender.preview.naming import Names
 from postrender.preview.pairs import Pair
 from postrender.preview.sides import Object, Side
 
 
 def find_undecided(
-    old: Side, new: Side, pairs: Sequence[Pair], touched: AbstractSet[int], names: BaseNames
+    old: Side,
+    new: Side,
+    pairs: Sequence[Pair],
+    named: tuple[Names, Names],
+    touched: AbstractSet[int],
+    names: BaseNames,
 ) -> tuple[Undecided, ...]:
-    """Return what could not be told; touched: the pairs that a change has to do with."""
+    """Return what could not be told.
+
+    named: what the objects of each side name; touched: the pairs that a change has to do with.
+    """
     concerned = {pairs[number].identity for number in touched}
     found = [
         *old.undecided,
@@ -27,8 +36,7 @@ def find_undecided(
         *(each for pair in pairs for each in _nameless(old, new, pair)),
         *_unsettled(old, concerned, names),
         *_unsettled(new, concerned, names),
-        *_unknown_templates(old, [pair.old for pair in pairs if pair.both]),
-        *_unknown_templates(new, [pair.new for pair in pairs if pair.both]),
+        *_unknown_templates(old, new, pairs, named),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -88,21 +96,23 @@ def _unsettled(
                 )
 
 
-def _unknown_templates(side: Side, objects: Sequence[Object | None]) -> Iterator[Undecided]:
+def _unknown_templates(
+    old: Side, new: Side, pairs: Sequence[Pair], named: tuple[Names, Names]
+) -> Iterator[Undecided]:
     """Say where a Rollout takes its pod template from what the manifests do not have."""
-    known = {each.identity for each in side.main.values()}
-    for each in objects:
-        item = each.item if each else None
-        if each is None or item is None or item.workload_ref is None:
+    for pair in pairs:
+        if pair.new is None:
             continue
-        kind, name = item.workload_ref
-        if not any(other.group_kind == kind and other.name == name for other in known):
-            yield Undecided(
-                str(_place(side, each)),
-                f"its pod template is that of {kind[1]}/{name}, which is not in these manifests: "
-                "whether it rolls is not known",
-                "compare manifests that have both",
-            )
+        for side, each, names in ((new, pair.new, named[1]), (old, pair.old, named[0])):
+            if each and each.item and each.item.workload_ref and names.is_source_missing(each):
+                kind, name = each.item.workload_ref
+                yield Undecided(
+                    str(_place(side, each)),
+                    f"its pod template is that of {kind[1]}/{name}, which is not in these "
+                    "manifests: whether it rolls is not known",
+                    "compare manifests that have both",
+                )
+                break
 
 
 def _place(side: Side, each: Object) -> Place:

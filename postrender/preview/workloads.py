@@ -106,8 +106,8 @@ def find_workload_change(pair: Pair, context: Context) -> WorkloadChange | None:
     old, new = pair.both
     old_source, new_source = _source(old, context.old), _source(new, context.new)
     fields, causes, is_in_template = _difference(old, new, context)
-    if _is_unknown(old, context.old) or _is_unknown(new, context.new):
-        causes = ()
+    if context.old.is_source_missing(old) or context.new.is_source_missing(new):
+        causes = ()  # whether it rolls is not known
     elif new_source is not new or old_source is not old:
         causes = _difference(old_source, new_source, context).causes
     in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, context))
@@ -128,15 +128,6 @@ def find_workload_change(pair: Pair, context: Context) -> WorkloadChange | None:
 def _source(each: Object, names: Names) -> Object:
     """Return the workload whose pod template an object has: its own, or that of workloadRef."""
     return names.behind.get(each.item.key, each) if each.item else each
-
-
-def _is_unknown(each: Object, names: Names) -> bool:
-    """Tell whether an object takes its pod template from what the manifests do not have."""
-    return (
-        each.item is not None
-        and each.item.workload_ref is not None
-        and each.item.key not in names.behind
-    )
 
 
 def _is_hook(each: Object) -> bool:
