@@ -580,3 +580,16 @@ def test_a_comparison_names_the_file_of_a_folder_and_its_line(repository: Path) 
     )
     done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
     assert_refused(done, "rendered/two.yaml:10 (document 2): not valid YAML")
+
+
+@pytest.mark.parametrize("values", ["image: {tag: v2}\n", "# of a chart\n---\n- a\n- b\n"])
+def test_a_comparison_with_what_holds_no_object(repository: Path, values: str) -> None:
+    (repository / "values.yaml").write_text(values)
+    for sides in (("values.yaml", "git:main:rendered"), ("git:main:rendered", "values.yaml")):
+        done = postrender("diff", *sides)
+        assert_refused(done, "values.yaml: no Kubernetes object in it: ", "helm template")
+    # Beside an object it is told, and hinders nothing.
+    (repository / "rendered" / "more.yaml").write_text(values)
+    done = postrender("diff", "git:main:rendered", "rendered")
+    assert done.code == 0
+    assert b"it is no Kubernetes object, and is not compared" in b" ".join(done.out.split())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
+from postrender.errors import Place, UserError
 from postrender.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.objects import Identity
 from postrender.preview.attachers import comparable_attachers, is_attacher
@@ -29,28 +31,43 @@ from postrender.preview.touched import find_graph
 from postrender.preview.unclear import find_undecided
 from postrender.preview.workloads import Context, find_workload_change, is_workload
 from postrender.settings import SEQUENCE, Settings
-from postrender.stream import Source, Stream
+from postrender.stream import Source, Stream, has_content
 
 
 def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> Preview:
     """Return what will change between two streams, rendered or not.
 
     context: how many lines stand around each change of text.
-    Raises UserError for what render refuses, on either side.
+    Raises UserError for what render refuses, on either side, and for a side without any object.
     """
     if _has_history(settings):
-        history = _history_of(old, settings)
-        sides = [
-            read_side(stream, range(len(stream.documents)), settings, each)
-            for stream, each in ((old, NO_HISTORY), (new, history))
-        ]
+        indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
+        histories = [NO_HISTORY, _history_of(old, settings)]
     else:
-        indexes = find_concerned(old, new, settings.namespace)
-        sides = [
-            read_side(stream, chosen, settings)
-            for stream, chosen in zip((old, new), indexes, strict=True)
-        ]
+        indexes = [frozenset(each) for each in find_concerned(old, new, settings.namespace)]
+        histories = [NO_HISTORY, NO_HISTORY]
+    sides = [
+        read_side(stream, sorted(chosen), settings, history)
+        for stream, chosen, history in zip((old, new), indexes, histories, strict=True)
+    ]
+    for side, chosen in zip(sides, indexes, strict=True):
+        _check_objects(side, chosen)
     return _compare(sides[0], sides[1], settings.namespace, context)
+
+
+def _check_objects(side: Side, chosen: AbstractSet[int]) -> None:
+    """Refuse a side that has content and no object: values of a chart, most often.
+
+    chosen: the documents of it that were read.
+    """
+    documents = side.inventory.stream.documents
+    others = [each for index, each in enumerate(documents) if index not in chosen]
+    if side.undecided and not side.objects and not any(has_content(each.text) for each in others):
+        raise UserError(
+            "no Kubernetes object in it",
+            "name rendered manifests: what helm template or kustomize build writes",
+            Place(side.inventory.stream.source),
+        )
 
 
 def _has_history(settings: Settings) -> bool:
