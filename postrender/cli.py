@@ -293,6 +293,8 @@ def diff(
 
     if old == new == "-":
         raise click.UsageError("OLD and NEW cannot both be stdin.")
+    if _nobody_pipes(old) or _nobody_pipes(new):
+        raise click.UsageError("nothing is piped into stdin, which - stands for.")
     settings = _settings(config, given)
     try:
         sides = [_side(name, settings) for name in (old, new)]

@@ -138,6 +138,16 @@ def _read_file(name: str) -> Source:
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return UserError(
-        f"cannot read it: {reason}", "check the file and its permissions", Place(source)
-    )
+    remedy = "check the file and its permissions"
+    if isinstance(error, FileNotFoundError):
+        remedy = _where_else(source)
+    return UserError(f"cannot read it: {reason}", remedy, Place(source))
+
+
+def _where_else(name: str) -> str:
+    """Return what to do about a file that is not there: its name may mean something else."""
+    if name.startswith("helm:"):
+        return "pipe in what helm get manifest writes, and name it -"
+    if ":" in name and "://" not in name:
+        return f"check the path; for a revision in git write {GIT}{name}"
+    return f"check the path; for one in git write {GIT}REV:PATH"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_a_folder_without_manifests_is_a_mistake_unless_it_is_said(repository: P
 def test_what_is_not_there_is_a_mistake_always() -> None:
     for options in ({}, {"allow_empty": True}):
         assert refusal("rednered", **options).startswith("rednered: cannot read it: No such file")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("rednered", "check the path; for one in git write git:REV:PATH"),
+        ("main:rendered", "check the path; for a revision in git write git:main:rendered"),
+        ("helm:prod/shop", "pipe in what helm get manifest writes, and name it -"),
+    ],
+)
+def test_what_is_not_there_may_mean_something_else(name: str, remedy: str) -> None:
+    assert refusal(name) == f"{name}: cannot read it: No such file or directory: {remedy}"
 
 
 def test_links_to_files_are_followed_and_those_to_folders_not(repository: Path) -> None:
@@ -593,3 +606,15 @@ def test_a_comparison_with_what_holds_no_object(repository: Path, values: str) -
     done = postrender("diff", "git:main:rendered", "rendered")
     assert done.code == 0
     assert b"it is no Kubernetes object, and is not compared" in b" ".join(done.out.split())
+
+
+def test_a_comparison_does_not_wait_for_a_person_to_type_manifests() -> None:
+    ours, theirs = os.openpty()
+    try:
+        command = [sys.executable, "-m", "postrender", "diff", "-", "rendered"]
+        done = subprocess.run(command, stdin=theirs, capture_output=True, timeout=60, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 2
+    assert b"nothing is piped into stdin" in done.stderr
