@@ -47,6 +47,8 @@ from postrender.revision import REVISION_ANNOTATION
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
 _IMAGE = re.compile(_CONTAINER + r"\.image\Z")
 _ENVS = re.compile(_CONTAINER + r"\.env\Z")
+# A Pod is its own template.
+_IN_POD = re.compile(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
 _NUMBER = re.compile(r"^\[\d+\]")
 _ENV = re.compile(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
 
@@ -162,7 +164,8 @@ def _difference(old: Object, new: Object, context: Context) -> _Difference:
     templates = _templates(old), _templates(new)
     if is_same(templates[0], templates[1]):
         # What may hold a pod template holds none then: a metric of another kind that is added.
-        return _Difference(tuple(changes), ())
+        within = _template_inside(new.identity.group_kind)
+        return _Difference(tuple(each for each in changes if not within.match(each.path)), ())
     touches = _template_touched(new.identity.group_kind)
     fields = tuple(change for change in changes if not touches.match(change.path))
     inside = [change for change in changes if touches.match(change.path)]
@@ -189,11 +192,19 @@ _ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
 
 
 @cache
+def _template_inside(group_kind: GroupKind) -> re.Pattern[str]:
+    """Return what matches the paths of fields in a pod template."""
+    pattern = WORKLOAD_KINDS[group_kind].template
+    parts = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"(?:\A|\.){part}" for part in pattern)
+    return re.compile("".join(parts) + r"(?:[.\[]|\Z)") if pattern else _IN_POD
+
+
+@cache
 def _template_touched(group_kind: GroupKind) -> re.Pattern[str]:
     """Return what matches the paths of fields in a pod template, or of what holds one."""
     pattern = WORKLOAD_KINDS[group_kind].template
     if not pattern:
-        return re.compile("")  # a Pod is one itself
+        return _IN_POD
     text = r"(?:[.\[]|\Z)"
     for number, part in reversed(list(enumerate(pattern))):
         own = r"\[[^\]]*\]" if part == EVERY_ITEM else re.escape(part)
