@@ -70,6 +70,10 @@ def _print_error(text: str, place: Place | None = None) -> None:
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
+    if not line.isprintable():
+        from postrender.preview.words import visible
+
+        line = visible(line)  # a file's or an object's name must not reach the terminal's controls
     is_coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     text = f"{colour}{line}{_END}" if is_coloured else line
     try:

@@ -150,3 +150,14 @@ def test_a_path_that_is_misspelt_on_both_sides_is_no_comparison(tmp_path: Path) 
 def test_files_that_hold_nothing_on_both_sides_are_no_change(tmp_path: Path) -> None:
     done = diff(tmp_path, "# nothing\n", "", "--allow-empty")
     assert (done.code, done.stdout) == (0, "no changes\n")
+
+
+def test_an_error_writes_out_what_a_terminal_would_obey(tmp_path: Path) -> None:
+    name = r"web\u001b[31m\u202e"
+    bad = (
+        f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"a":1}}}}'
+    )
+    done = diff(tmp_path, bad, bad.replace("1}", "2}"))
+    assert done.code == 1
+    assert r"ConfigMap/web\x1b[31m\u202e" in done.stderr
+    assert done.stderr.rstrip("\n").isprintable()
