@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,13 @@ def told(folder: Path, old: str, new: str, *options: str) -> Any:
     return json.loads(done.stdout)
 
 
+def written(folder: Path, text: str) -> str:
+    (folder / "input.yaml").write_text(text, "utf-8")
+    done = run(["render", "--no-attacher", "input.yaml"], folder)
+    assert done.code == 0, done.stderr
+    return done.stdout
+
+
 def effects(preview: Any) -> dict[str, str]:
     return {each["object"]["name"]: each["effect"] for each in preview["workloads"]}
 
@@ -87,6 +95,19 @@ def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> N
     preview = told(tmp_path, old, new)
     assert effects(preview) == {"shop": "stays"}
     assert preview["undecided"] == []
+
+
+def test_a_null_in_a_pod_template_rolls_because_it_makes_another_render_id(tmp_path: Path) -> None:
+    old = f"{CONFIG.format(1)}---\n{ROLLOUT}"
+    new = f"{old}          env: null\n"
+    rendered = [written(tmp_path, each) for each in (old, new)]
+    ids = {re.findall("postrender/revision.*", each)[0] for each in rendered}
+    assert len(ids) == 2
+    for sides in ((old, new), rendered):
+        workload = told(tmp_path, *sides)["workloads"][0]
+        assert workload["effect"] == "rolls"
+        assert [each["field"]["path"] for each in workload["causes"]] == ["spec.template"]
+    assert told(tmp_path, ROLLOUT, f"{ROLLOUT}          env: null\n")["workloads"] == []
 
 
 @pytest.mark.parametrize("is_old", [False, True])
