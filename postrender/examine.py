@@ -55,18 +55,25 @@ class Examined(NamedTuple):
 
 
 def examine(
-    index: int, text: str, place: Place, settings: Settings, names: set[str] | None
+    index: int,
+    text: str,
+    place: Place,
+    settings: Settings,
+    names: set[str] | None,
+    *,
+    is_edited: bool = True,
 ) -> Examined:
     """Compose one document and return what it holds.
 
-    place: of its first line; names: those that references of interest hold, None for any.
+    place: of its first line; names: those that references of interest hold, None for any;
+    is_edited: whether its text will be, so that it is worth to look for the sites of edits.
     Raises UserError for text that is no YAML and for shapes that an API server would refuse.
     """
     composed = compose(text, place)
     data = read(composed)
     if data is None:
         return Examined((), {})
-    examiner = _Examiner(index, composed, settings, names, {})
+    examiner = _Examiner(index, composed, settings, names, is_edited, {})
     items = [examiner.item(path, value) for path, value in _objects(data, ())]
     listed = items_of(data)
     return Examined(
@@ -114,6 +121,7 @@ class _Examiner(NamedTuple):
     composed: Composed
     settings: Settings
     names: set[str] | None
+    is_edited: bool
     sites: dict[SiteKey, Site | None]
 
     def item(self, path: Path, data: dict[str, Data]) -> Item | None:
@@ -255,6 +263,8 @@ class _Examiner(NamedTuple):
                 self.locate(SetScalar((*target, name), ""))
 
     def locate(self, edit: Edit) -> Site | None:
+        if not self.is_edited:
+            return None
         key = (type(edit), edit.path)
         if key not in self.sites:
             self.sites[key] = locate(self.composed, edit)

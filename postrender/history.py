@@ -149,7 +149,8 @@ def _items(
     for index, document in enumerate(stream.documents):
         text = document.text
         if text not in known and has_content(text) and may_hold(text, kinds):
-            items = examine(index, text, stream.place(document), settings, set()).items
+            place = stream.place(document)
+            items = examine(index, text, place, settings, set(), is_edited=False).items
             known[text] = tuple(
                 item
                 for item in items
@@ -227,7 +228,8 @@ def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):
             continue
-        examined = examine(index, document.text, stream.place(document), settings, None)
+        place = stream.place(document)
+        examined = examine(index, document.text, place, settings, None, is_edited=False)
         for item in examined.items:
             if item.is_attacher:
                 continue

@@ -76,26 +76,38 @@ def take_whole(
 ) -> tuple[Inventory, dict[int, Data]]:
     """Return what these documents of a stream hold, and all of their data by document.
 
+    They are read to be compared, not to be edited: sites are not looked for.
     Raises UserError as take_inventory does.
     """
     kinds = {kind for _, kind in settings.revisable}
     texts = {index: stream.documents[index].text for index in indexes}
     holds = {index: may_hold(text, kinds) for index, text in texts.items()}
-    documents = {index: _examine(stream, index, settings, None) for index in texts if holds[index]}
+    documents = {
+        index: _examine(stream, index, settings, None, is_edited=False)
+        for index in texts
+        if holds[index]
+    }
     items = [item for examined in documents.values() for item in examined.items]
     names = _names(items, settings)
     for index in texts:
         if not holds[index]:
-            documents[index] = _examine(stream, index, settings, names)
+            documents[index] = _examine(stream, index, settings, names, is_edited=False)
     return _inventory(stream, documents), {
         index: examined.data for index, examined in documents.items()
     }
 
 
-def _examine(stream: Stream, index: int, settings: Settings, names: set[str] | None) -> Examined:
+def _examine(
+    stream: Stream,
+    index: int,
+    settings: Settings,
+    names: set[str] | None,
+    *,
+    is_edited: bool = True,
+) -> Examined:
     document = stream.documents[index]
     place = stream.place(document)
-    examined = examine(index, document.text, place, settings, names)
+    examined = examine(index, document.text, place, settings, names, is_edited=is_edited)
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the stream ends in the middle of an object",

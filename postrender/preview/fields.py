@@ -29,7 +29,7 @@ def is_same(old: Data, new: Data) -> bool:
     """Tell whether data is the same; 1 is not true, as it is in Python."""
     if old != new or old.__class__ is not new.__class__:
         return False
-    return old.__class__ is str or _encode(old) == _encode(new)
+    return old.__class__ not in (dict, list) or _encode(old) == _encode(new)
 
 
 def find_field_changes(old: Data, new: Data, path: str = "") -> list[FieldChange]:
