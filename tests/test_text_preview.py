@@ -40,7 +40,7 @@ from postrender.preview.model import (
 )
 from postrender.preview.text import to_text
 from postrender.preview.view import View
-from postrender.preview.words import namer, summary_line, visible
+from postrender.preview.words import name_of, namer, summary_line, visible
 from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.previews import BINARY, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
@@ -145,6 +145,13 @@ def test_revisions_of_what_does_not_change_are_only_counted() -> None:
     assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
     assert "  2 other revisions stay as they are\n" in text
     assert "web-logo" not in text
+
+
+def test_who_names_it_no_more_is_told_apart() -> None:
+    change = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), (ROLLOUT, WORKER))
+    text = text_of(NOTHING._replace(contents=(change._replace(former=(WORKER,)),)), 200)
+    assert f"    named by {name_of(ROLLOUT)}\n" in text
+    assert f"    no longer named by {name_of(WORKER)}\n" in text
 
 
 def test_what_is_refused_stands_before_what_rolls() -> None:

@@ -24,7 +24,7 @@ from postrender.preview.model import (
 )
 from postrender.preview.naming import Names, Target, find_names, users_by_target
 from postrender.preview.pairs import Pair, find_pairs, order_of
-from postrender.preview.revised import Compared, compare_content, compare_originals
+from postrender.preview.revised import Compared, Users, compare_content, compare_originals
 from postrender.preview.revisions import find_revisions
 from postrender.preview.sides import MAIN, Object, Side, preview_settings, read_side
 from postrender.preview.touched import find_graph
@@ -93,7 +93,7 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
         number: found
         for number, pair in enumerate(pairs)
         if pair.newest.is_content and pair.identity.name
-        if (found := compare_content(pair, names, users.get(number, ()), context))
+        if (found := compare_content(pair, names, users.get(number, Users()), context))
     }
     contents = {number: each.change for number, each in compared.items()}
     rewritten = frozenset(number for number, each in compared.items() if each.is_rewritten)
@@ -156,10 +156,11 @@ def _object_change(pair: Pair, names: BaseNames) -> ObjectChange | None:
     return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
 
 
-def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, tuple[Identity, ...]]:
-    """Return the workloads that name each target on either side, in order."""
-    users: dict[Target, set[Identity]] = defaultdict(set)
-    for names, is_new in ((old, False), (new, True)):
+def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, Users]:
+    """Return the workloads that name each target, in order."""
+    before: dict[Target, set[Identity]] = defaultdict(set)
+    after: dict[Target, set[Identity]] = defaultdict(set)
+    for names, users, is_new in ((old, before, False), (new, after, True)):
         identities = {
             each.item.key: pair.identity
             for pair in pairs
@@ -167,7 +168,13 @@ def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, tuple[
         }
         for target, keys in users_by_target(names).items():
             users[target] |= {identities[key] for key in keys if key in identities}
-    return {target: tuple(sorted(own, key=order_of)) for target, own in users.items()}
+    return {
+        target: Users(
+            tuple(sorted(before[target] | after[target], key=order_of)),
+            tuple(sorted(before[target] - after[target], key=order_of)),
+        )
+        for target in {**before, **after}
+    }
 
 
 def _bases(pairs: Iterable[Pair]) -> frozenset[Identity]:

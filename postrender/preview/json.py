@@ -68,6 +68,7 @@ def to_json(preview: Preview) -> str:
                 "keys": [_key(key) for key in each.keys],
                 "fields": _fields(each.fields),
                 "users": [_object(user) for user in each.users],
+                "formerUsers": [_object(user) for user in each.former],
                 "note": each.note,
             }
             for each in preview.contents

@@ -129,7 +129,8 @@ class ContentChange(NamedTuple):
     old_revision and new_revision: its names as the workloads have it, which are base names where
     it is not revised; "" on a side where it is not, and always for a Secret; strategy: of the newer
     side; keys: in order; fields: of its metadata and the like; users: workloads that name it on
-    either side; note: something to know about it, as a sentence without a full stop.
+    either side; note: something to know about it, as a sentence without a full stop; former: those
+    of the users that name it on the older side only.
     """
 
     identity: Identity
@@ -141,6 +142,7 @@ class ContentChange(NamedTuple):
     fields: tuple[FieldChange, ...]
     users: tuple[Identity, ...]
     note: str = ""
+    former: tuple[Identity, ...] = ()
 
 
 class WorkloadChange(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from postrender.objects import SECRET, Identity
@@ -24,6 +23,13 @@ from postrender.settings import CHECKSUM, RENAME
 _BESIDE = "it is the original that stays beside its revision"
 
 
+class Users(NamedTuple):
+    """The workloads that name an object, on either side; former: on the older one only."""
+
+    all: tuple[Identity, ...] = ()
+    former: tuple[Identity, ...] = ()
+
+
 class Compared(NamedTuple):
     """A ConfigMap or Secret that changes; is_rewritten: whether both sides hold other data."""
 
@@ -32,11 +38,14 @@ class Compared(NamedTuple):
 
 
 def compare_content(
-    pair: Pair, names: BaseNames, users: Sequence[Identity], context: int
+    pair: Pair,
+    names: BaseNames,
+    users: Users,
+    context: int,
 ) -> Compared | None:
     """Return how a ConfigMap or Secret changes, None where it does not.
 
-    users: the workloads that name it; context: lines around each change of text.
+    context: lines around each change of text.
     """
     old, new = (_content(each) if each else {} for each in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
@@ -52,8 +61,9 @@ def compare_content(
         _name(pair.new, names),
         () if is_secret else find_key_changes(_shown(old, names), _shown(new, names), context),
         () if is_secret else fields,
-        tuple(users),
-        _note(pair, is_rewritten=is_rewritten, is_used=bool(users)),
+        users.all,
+        _note(pair, is_rewritten=is_rewritten, is_used=bool(users.all)),
+        users.former,
     )
     return Compared(change, is_rewritten)
 
@@ -121,7 +131,7 @@ def compare_originals(
     before, after = _odd_originals(old), _odd_originals(new)
     changes = []
     for pair in find_pairs(before, after, namespace):
-        compared = compare_content(pair, names, (), context)
+        compared = compare_content(pair, names, Users(), context)
         if compared:
             changes.append(compared.change._replace(note=_BESIDE))
     return changes

@@ -407,13 +407,15 @@ def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
 def content_words(content: ContentChange, style: Style) -> list[str]:
     """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
     words = [names_words(content, style)]
-    if content.strategy != "rename":
+    if content.strategy == "ignore":
+        words.append(f"not revised (strategy {style.code(content.strategy)})")
+    elif content.strategy != "rename":
         words.append(f"strategy {style.code(content.strategy)}")
     if content.note:
         words.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
         words.append("what it holds is not shown")
-    words.append(_users_words(content, style))
+    words += _users_words(content, style)
     return [each for each in words if each]
 
 
@@ -423,9 +425,13 @@ def own_words(content: ContentChange, style: Style) -> list[str]:
     return [each for each in words if each]
 
 
-def _users_words(content: ContentChange, style: Style) -> str:
-    users = listed([style.code(style.name(each)) for each in content.users])
-    return f"named by {users}" if users else ""
+def _users_words(content: ContentChange, style: Style) -> list[str]:
+    present = [each for each in content.users if each not in content.former]
+    return [
+        f"{what} {listed([style.code(style.name(each)) for each in users])}"
+        for what, users in (("named by", present), ("no longer named by", content.former))
+        if users
+    ]
 
 
 def names_words(content: ContentChange, style: Style) -> str:
