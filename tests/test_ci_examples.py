@@ -211,6 +211,32 @@ def test_a_chart_with_a_dependency(checkout: Checkout) -> None:
 
 
 @needs_helm
+def test_the_two_commits_are_named(checkout: Checkout) -> None:
+    commit(checkout.folder, {"chart/values.yaml": "greeting: good day\n"})
+    base, head = (git(checkout.folder, "rev-parse", "--short", each) for each in ("main", "change"))
+    title = f"from `preview/base-{base.strip()}.yaml` to `preview/head-{head.strip()}.yaml`"
+    assert title in checkout.preview()
+    done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
+    assert done.stderr.splitlines()[-1] == "written: preview/preview.md, preview/preview.html"
+
+
+def test_how_the_script_is_called(checkout: Checkout) -> None:
+    done = checkout.run(".ci/preview", "main", "change")
+    assert done.returncode == 2
+    assert done.stderr == "usage: .ci/preview BASE HEAD RELEASE CHART [OPTION]...\n"
+
+
+def test_a_folder_of_that_name_is_not_touched(checkout: Checkout) -> None:
+    (checkout.folder / "preview").mkdir()
+    (checkout.folder / "preview" / "values.yaml").write_text("greeting: hello\n")
+    done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
+    assert done.returncode == 1
+    assert "error: preview/values.yaml is in the way" in done.stderr
+    assert (checkout.folder / "preview" / "values.yaml").read_text("utf-8") == "greeting: hello\n"
+    assert checkout.is_tidy()
+
+
+@needs_helm
 def test_a_chart_that_does_not_render_fails_the_job(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/templates/web.yaml": "{{ fail `no such thing` }}"})
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
