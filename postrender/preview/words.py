@@ -421,7 +421,7 @@ def content_words(content: ContentChange, style: Style) -> list[str]:
 
 def own_words(content: ContentChange, style: Style) -> list[str]:
     """Return what of these words may be so of no other one that changes alike."""
-    words = names_words(content, style), _users_words(content, style)
+    words = names_words(content, style), *_users_words(content, style)
     return [each for each in words if each]
 
 
