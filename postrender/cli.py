@@ -269,7 +269,9 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
     type=click.Choice(list(SECTIONS)),
     help="Tell of these changes only; may be given several times.",
 )
-@settings_options("config", "namespace", "secrets", "keep_original", "allow_empty", "log_file")
+@settings_options(
+    "config", "namespace", "secrets", "keep_original", "allow_empty", "previous", "log_file"
+)
 def diff(
     old: str,
     new: str,

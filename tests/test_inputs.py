@@ -618,3 +618,20 @@ def test_a_comparison_does_not_wait_for_a_person_to_type_manifests() -> None:
         os.close(theirs)
     assert done.returncode == 2
     assert b"nothing is piped into stdin" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "variables"),
+    [((), {}), (("--previous=any",), {}), ((), {"POSTRENDER_PREVIOUS": "helm:prod/any"})],
+)
+def test_a_comparison_carries_what_render_would(
+    tmp_path: Path, option: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    applied, chart = tmp_path / "applied.yaml", tmp_path / "chart.yaml"
+    applied.write_bytes(run(OLD, "--no-attacher").out)
+    chart.write_text(GOOD)
+    sides = (str(applied), str(chart))
+    done = run("", "diff", "--format=json", *option, *sides, variables=variables)
+    assert done.code == 0, done.err
+    carried = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
+    assert carried == (["superseded"] if option or variables else [])
