@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 
 from postrender.objects import Identity
+from postrender.preview.contents import find_key_changes
+from postrender.preview.html_diffs import hunks_markup
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -39,8 +42,16 @@ from postrender.preview.model import (
     WorkloadChange,
 )
 from postrender.preview.text import to_text
-from postrender.preview.view import View
-from postrender.preview.words import name_of, namer, summary_line, visible
+from postrender.preview.view import View, view_of
+from postrender.preview.words import (
+    NO_NEWLINE,
+    diff_lines,
+    name_of,
+    namer,
+    summary_line,
+    told_hunks,
+    visible,
+)
 from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.previews import BINARY, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
@@ -68,6 +79,45 @@ def field(old: object, new: object, path: str = "spec.x", change: str = CHANGED)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_sample_reads_well(width: int) -> None:
     assert text_of(sample(), width) == expected_file(width).read_text("utf-8")
+
+
+def ends_said(old: str | None, new: str | None) -> int:
+    """Return how often it is said that a text has no line end, by the lines and by the page."""
+    sides = [{} if each is None else {"key": each} for each in (old, new)]
+    (key,) = find_key_changes(sides[0], sides[1], 3)
+    said = diff_lines(key, str).count(NO_NEWLINE)
+    assert hunks_markup(told_hunks(key)).count(NO_NEWLINE) == said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("EUR", "CHF"), (None, "CHF"), ("EUR", None), ("a\nb", "b\nb"), ("", "a")]
+)
+def test_a_line_end_that_no_side_has_is_not_missed(old: str | None, new: str | None) -> None:
+    assert ends_said(old, new) == 0
+
+
+@pytest.mark.parametrize(("old", "new"), [("EUR\n", "EUR"), ("EUR", "CHF\n"), ("a\nb", "a\nc\n")])
+def test_a_line_end_that_only_one_side_has_is_told(old: str, new: str) -> None:
+    assert ends_said(old, new) == 1
+
+
+def test_two_lines_that_differ_only_in_their_end_are_told_apart() -> None:
+    assert ends_said("a", "a\nb") == 2
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_a_pipe_has_colours_only_if_asked(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert view_of(StringIO()) == View(is_coloured=is_coloured)
 
 
 def test_without_changes_it_is_one_line() -> None:

@@ -15,7 +15,11 @@ class View(NamedTuple):
 
 
 def view_of(output: TextIO | None) -> View:
-    """Return how to print to an output: as wide and as colourful as it is, if it is a terminal."""
+    """Return how to print to an output: as wide and as colourful as it is, if it is a terminal.
+
+    FORCE_COLOR is for what shows colours without being one, as a pager or the log of a job.
+    """
+    wants_none, wants_some = (os.environ.get(name) for name in ("NO_COLOR", "FORCE_COLOR"))
     if output is None or not output.isatty():
-        return View()
-    return View(shutil.get_terminal_size().columns, not os.environ.get("NO_COLOR"))
+        return View(is_coloured=bool(wants_some) and not wants_none)
+    return View(shutil.get_terminal_size().columns, not wants_none)

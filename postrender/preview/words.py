@@ -381,14 +381,33 @@ def told_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 
     Most values of one line have none, on either side.
     """
-    lines = [line for hunk in key.hunks for line in hunk.lines]
-    open_sides = {line.sign for line in lines if line.is_open} - {" "}
-    both = {line.sign for line in lines} != open_sides
-    if key.change == CHANGED and len(open_sides) == 1 and both:
+    if _tells_ends(key):
         return key.hunks
     return tuple(
         hunk._replace(lines=tuple(line._replace(is_open=False) for line in hunk.lines))
         for hunk in key.hunks
+    )
+
+
+def _tells_ends(key: KeyChange) -> bool:
+    """Tell whether it says something that a text ends without a line break.
+
+    Not where both sides do, or the only one there is.
+    """
+    lines = [line for hunk in key.hunks for line in hunk.lines]
+    old = [line for line in lines if line.sign != "+"]
+    new = [line for line in lines if line.sign != "-"]
+    if not (old and new):
+        return False
+    if any(line.is_open for line in old) != any(line.is_open for line in new):
+        return True
+    # Of two lines that look the same one is the last.
+    changed = [line for line in lines if line.sign != " "]
+    return any(
+        not other.is_open and one.sign != other.sign and one.text == other.text
+        for one in changed
+        if one.is_open
+        for other in changed
     )
 
 
