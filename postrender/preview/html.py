@@ -18,9 +18,11 @@ from postrender.preview.model import (
     CARRIED,
     CHANGED,
     DROPPED,
+    ENDS,
     NEW,
     REMOVED,
     REUSED,
+    STARTS,
     SUPERSEDED,
     UNCHANGED,
     Preview,
@@ -99,7 +101,13 @@ def _header(preview: Preview) -> Html:
 def _tiles(preview: Preview) -> Html:
     effects = Counter(each.effect for each in preview.workloads)
     new = sum(1 for each in preview.revisions if each.change == NEW)
-    numbers = [(effects[each], forms, "workloads", each) for each, forms in words.EFFECTS.items()]
+    # Nothing but the tile says that these are workloads.
+    verbs = {
+        **words.EFFECTS,
+        STARTS: ("workload is added", "workloads are added"),
+        ENDS: ("workload is removed", "workloads are removed"),
+    }
+    numbers = [(effects[each], forms, "workloads", each) for each, forms in verbs.items()]
     configuration = ("ConfigMap or Secret", "ConfigMaps and Secrets")
     numbers += [
         (len(preview.contents), configuration, "contents", ""),
