@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from postrender.preview.comparable import BaseNames, comparable
-from postrender.preview.fields import find_field_changes, is_same
-from postrender.preview.lines import find_hunks
+from postrender.preview.comparing.comparable import BaseNames, comparable
+from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.lines import find_hunks
 from postrender.preview.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "\r\n", "c", "  a\n", "\u2028\n"])).map(

@@ -17,8 +17,8 @@ import pytest
 
 from postrender.preview import model
 from postrender.preview.html import to_html
-from postrender.preview.html_diffs import hunks_markup, value_markup
 from postrender.preview.model import Hunk, Line, Preview
+from postrender.preview.page.diffs import hunks_markup, value_markup
 from tests.browser.large import large
 from tests.previews import sample
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 
 from postrender.objects import Identity
-from postrender.preview.contents import find_key_changes
-from postrender.preview.html_diffs import hunks_markup
+from postrender.preview.comparing.contents import find_key_changes
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -41,6 +40,7 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.preview.page.diffs import hunks_markup
 from postrender.preview.text import to_text
 from postrender.preview.view import View, view_of
 from postrender.preview.words import (
@@ -160,7 +160,7 @@ def test_the_summary_is_the_first_line_and_the_last() -> None:
     lines = text_of(preview, 200).splitlines()
     assert lines[0] == lines[-1]
     assert lines[0] == (
-        "1 ConfigMap and 1 Secret change, 2 Rollouts roll, 1 new revision; "
+        "2 Rollouts roll, 1 ConfigMap and 1 Secret change, 1 new revision; "
         "1 other object is added, 1 is removed"
     )
 

@@ -9,10 +9,18 @@ from collections.abc import Set as AbstractSet
 from postrender.errors import Place, UserError
 from postrender.history import NO_HISTORY, History, Manifest, Previous, read_history
 from postrender.objects import Identity
-from postrender.preview.attachers import comparable_attachers, is_attacher
-from postrender.preview.comparable import BaseNames, comparable
-from postrender.preview.concerned import find_concerned
-from postrender.preview.fields import find_field_changes, is_same
+from postrender.preview.comparing.attachers import comparable_attachers, is_attacher
+from postrender.preview.comparing.comparable import BaseNames, comparable
+from postrender.preview.comparing.concerned import find_concerned
+from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.naming import Names, Target, find_names, users_by_target
+from postrender.preview.comparing.pairs import Pair, find_pairs, order_of
+from postrender.preview.comparing.revised import Compared, Users, compare_content, compare_originals
+from postrender.preview.comparing.revisions import find_revisions
+from postrender.preview.comparing.sides import MAIN, Object, Side, preview_settings, read_side
+from postrender.preview.comparing.touched import find_graph
+from postrender.preview.comparing.unclear import find_undecided
+from postrender.preview.comparing.workloads import Context, find_workload_change, is_workload
 from postrender.preview.model import (
     ADDED,
     CHANGED,
@@ -22,14 +30,6 @@ from postrender.preview.model import (
     Preview,
     WorkloadChange,
 )
-from postrender.preview.naming import Names, Target, find_names, users_by_target
-from postrender.preview.pairs import Pair, find_pairs, order_of
-from postrender.preview.revised import Compared, Users, compare_content, compare_originals
-from postrender.preview.revisions import find_revisions
-from postrender.preview.sides import MAIN, Object, Side, preview_settings, read_side
-from postrender.preview.touched import find_graph
-from postrender.preview.unclear import find_undecided
-from postrender.preview.workloads import Context, find_workload_change, is_workload
 from postrender.settings import SEQUENCE, Settings
 from postrender.stream import Source, Stream, has_content
 

@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 
 from postrender import __version__
-from postrender.preview import html_entries, words
-from postrender.preview.html_graph import graph_markup
-from postrender.preview.markup import Html, joined, tag
+from postrender.preview import words
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -27,6 +25,9 @@ from postrender.preview.model import (
     UNCHANGED,
     Preview,
 )
+from postrender.preview.page import entries
+from postrender.preview.page.drawing import graph_markup
+from postrender.preview.page.markup import Html, joined, tag
 
 # A page with more than this is opened folded.
 _OPEN_LINES = 400
@@ -227,19 +228,17 @@ def _contents(preview: Preview) -> Html:
 
 
 def _main(preview: Preview) -> Html:
-    names = html_entries.Names.of(preview)
+    names = entries.Names.of(preview)
     lines = sum(
         len(hunk.lines) for each in preview.contents for key in each.keys for hunk in key.hunks
     )
     is_open = lines <= _OPEN_LINES
     few = len(preview.workloads) <= _OPEN_WORKLOADS
-    undecided = map(html_entries.undecided, preview.undecided)
-    workloads = (
-        html_entries.workload(each, names, few) for each in words.by_effect(preview.workloads)
-    )
-    contents = (html_entries.content(each, names, is_open) for each in preview.contents)
-    revisions = (html_entries.revision(each, names) for each in preview.revisions)
-    objects = (html_entries.other(each, names, few) for each in preview.objects)
+    undecided = map(entries.undecided, preview.undecided)
+    workloads = (entries.workload(each, names, few) for each in words.by_effect(preview.workloads))
+    contents = (entries.content(each, names, is_open) for each in preview.contents)
+    revisions = (entries.revision(each, names) for each in preview.revisions)
+    objects = (entries.other(each, names, few) for each in preview.objects)
     sections = [
         _section("undecided", "Not decided", undecided),
         _section("workloads", "What happens to workloads, and why", workloads),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from postrender.objects import Identity
 from postrender.paths import Data
 from postrender.preview.alike import find_alike
-from postrender.preview.hidden import SHOWN
+from postrender.preview.comparing.hidden import SHOWN
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -154,9 +154,9 @@ def more_words(others: Sized) -> str:
 def summary_line(preview: Preview) -> str:
     """Return in one sentence, without a full stop, what a change does.
 
-    `2 ConfigMaps change, 1 Rollout rolls, 1 new revision; 3 other objects change`
+    `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
     """
-    main = [*_contents(preview), *_workloads(preview), *_revisions(preview)]
+    main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     others = Counter(each.change for each in preview.objects)
     rest: list[str] = []
     for change in (CHANGED, ADDED, REMOVED):

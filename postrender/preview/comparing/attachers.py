@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from postrender.items import MANAGED_LABEL
 from postrender.paths import Data, value_at
-from postrender.preview.sides import Object, Side
+from postrender.preview.comparing.sides import Object, Side
 
 # What each render writes anew into the arguments of the Job.
 _PER_RENDER = ("-workload", "-emitted")

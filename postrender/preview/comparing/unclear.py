@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 
 from postrender.errors import Place
 from postrender.objects import Identity
-from postrender.preview.comparable import BaseNames, with_base_names
-from postrender.preview.fields import is_same
+from postrender.preview.comparing.comparable import BaseNames, with_base_names
+from postrender.preview.comparing.fields import is_same
+from postrender.preview.comparing.naming import Names
+from postrender.preview.comparing.pairs import Pair
+from postrender.preview.comparing.sides import Object, Side
 from postrender.preview.model import Undecided
-from postrender.preview.naming import Names
-from postrender.preview.pairs import Pair
-from postrender.preview.sides import Object, Side
 
 
 def find_undecided(

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from postrender.items import Item, ItemKey
 from postrender.objects import SECRET, GroupKind, Identity
 from postrender.paths import Path
+from postrender.preview.comparing.pairs import Pair
+from postrender.preview.comparing.sides import ORIGINAL, Object, Side
 from postrender.preview.labels import label_of
-from postrender.preview.pairs import Pair
-from postrender.preview.sides import ORIGINAL, Object, Side
 from postrender.revision import canonical_json
 from postrender.settings import CHECKSUM
 

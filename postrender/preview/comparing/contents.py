@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from postrender.paths import Data, mapping_at
-from postrender.preview.lines import find_hunks
+from postrender.preview.comparing.lines import find_hunks
 from postrender.preview.model import ADDED, CHANGED, REMOVED, Blob, KeyChange
 
 Content = Mapping[str, str | bytes]

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from postrender.items import ItemKey
-from postrender.preview.attachers import is_attacher
+from postrender.preview.comparing.attachers import is_attacher
+from postrender.preview.comparing.naming import Names
+from postrender.preview.comparing.pairs import Pair, order_of
+from postrender.preview.comparing.workloads import is_workload
 from postrender.preview.labels import WORKLOAD_REF
 from postrender.preview.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, Node
-from postrender.preview.naming import Names
-from postrender.preview.pairs import Pair, order_of
-from postrender.preview.workloads import is_workload
 
 _Edge = tuple[int, int, str]
 

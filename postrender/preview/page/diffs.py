@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from postrender.paths import Data
-from postrender.preview.markup import Html, escaped, joined, tag
 from postrender.preview.model import FieldChange, Hunk, Line
+from postrender.preview.page.markup import Html, escaped, joined, tag
 from postrender.preview.words import IN_ANOTHER_WAY, MARKS, NO_NEWLINE, hunk_header
 
 # Marks are of help where most of a line stays; elsewhere they are noise.

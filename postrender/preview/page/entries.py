@@ -7,13 +7,6 @@ from typing import NamedTuple
 
 from postrender.objects import Identity
 from postrender.preview import words
-from postrender.preview.html_diffs import (
-    fields_markup,
-    hunks_markup,
-    sign_markup,
-    values_markup,
-)
-from postrender.preview.markup import Html, escaped, joined, tag
 from postrender.preview.model import (
     ADDED,
     CHANGED,
@@ -31,6 +24,13 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.preview.page.diffs import (
+    fields_markup,
+    hunks_markup,
+    sign_markup,
+    values_markup,
+)
+from postrender.preview.page.markup import Html, escaped, joined, tag
 
 
 class Names(NamedTuple):

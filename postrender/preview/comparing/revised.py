@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from postrender.objects import SECRET, Identity
-from postrender.preview.comparable import BaseNames, comparable_content, with_base_names
-from postrender.preview.contents import Content, content_of, find_key_changes
-from postrender.preview.fields import find_field_changes
+from postrender.preview.comparing.comparable import BaseNames, comparable_content, with_base_names
+from postrender.preview.comparing.contents import Content, content_of, find_key_changes
+from postrender.preview.comparing.fields import find_field_changes
+from postrender.preview.comparing.pairs import Pair, find_pairs
+from postrender.preview.comparing.sides import MAIN, ORIGINAL, Object, Side
 from postrender.preview.model import (
     ADDED,
     CHANGED,
@@ -16,8 +18,6 @@ from postrender.preview.model import (
     ContentChange,
     FieldChange,
 )
-from postrender.preview.pairs import Pair, find_pairs
-from postrender.preview.sides import MAIN, ORIGINAL, Object, Side
 from postrender.settings import CHECKSUM, RENAME
 
 _BESIDE = "it is the original that stays beside its revision"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from postrender.preview.html_entries import Names
-from postrender.preview.markup import Html, tag
 from postrender.preview.model import ADDED, REMOVED, Edge, Graph, Node
+from postrender.preview.page.entries import Names
+from postrender.preview.page.markup import Html, tag
 
 
 def graph_markup(graph: Graph, names: Names) -> Html:

@@ -18,7 +18,7 @@ from postrender.keeping import without_keep
 from postrender.objects import strings_at
 from postrender.orchestrators import own_annotations
 from postrender.paths import Data, mapping_at
-from postrender.preview.hidden import Hidden, hide_content, hide_digest
+from postrender.preview.comparing.hidden import Hidden, hide_content, hide_digest
 from postrender.revision import HASH_LENGTH, REVISION_ANNOTATION
 from postrender.words import replace_words
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from postrender.objects import SECRET, Identity
-from postrender.preview.comparable import BaseNames
+from postrender.preview.comparing.comparable import BaseNames
+from postrender.preview.comparing.pairs import order_of
+from postrender.preview.comparing.sides import CARRIED, MAIN, Object, Side
 from postrender.preview.model import (
     CARRIED as CARRIED_ALONG,
 )
@@ -17,8 +19,6 @@ from postrender.preview.model import (
     SUPERSEDED,
     RevisionChange,
 )
-from postrender.preview.pairs import order_of
-from postrender.preview.sides import CARRIED, MAIN, Object, Side
 
 _CURRENT, _EARLIER = "current", "earlier"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from postrender.paths import Data, format_path
-from postrender.preview.hidden import shown
+from postrender.preview.comparing.hidden import shown
 from postrender.preview.model import ADDED, CHANGED, REMOVED, FieldChange
 
 # What the items of Kubernetes' own lists are known by, in this order (patchMergeKey in the API).

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 from postrender.objects import Identity
-from postrender.preview.sides import Object
+from postrender.preview.comparing.sides import Object
 
 
 class Pair(NamedTuple):

@@ -14,8 +14,11 @@ from typing import NamedTuple
 
 from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import EVERY_ITEM, Data, PatternTree, mapping_at, value_at
-from postrender.preview.comparable import BaseNames, applied, comparable
-from postrender.preview.fields import find_field_changes, is_same
+from postrender.preview.comparing.comparable import BaseNames, applied, comparable
+from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.naming import Named, Names, Target
+from postrender.preview.comparing.pairs import Pair
+from postrender.preview.comparing.sides import Object
 from postrender.preview.model import (
     ADDED,
     CHANGED,
@@ -39,9 +42,6 @@ from postrender.preview.model import (
     FieldChange,
     WorkloadChange,
 )
-from postrender.preview.naming import Named, Names, Target
-from postrender.preview.pairs import Pair
-from postrender.preview.sides import Object
 from postrender.revision import REVISION_ANNOTATION
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"

@@ -1,0 +1,1 @@
+"""The steps of a comparison, which postrender.preview.compare takes: functions of both sides."""

@@ -1,0 +1,1 @@
+"""The parts of the page that --format html prints; its style and script stand beside them."""
