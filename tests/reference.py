@@ -1100,10 +1100,13 @@ def add_checksums(run: Run) -> None:
             for slot, _, target in run.targets:
                 chosen = run.strategies[id(target)] == "checksum"
                 if slot.template is template and chosen and not is_frozen(obj):
-                    lines.add(f"{name_of(target)}={content_hash(target)}\n")
+                    lines.add((name_of(target), content_hash(target)))
             if lines:
                 annotations = make(template, "metadata", "annotations")
-                annotations[CHECKSUM] = sha256("".join(sorted(lines)))
+                # By name: `app` stands before `app-config`, though `app=` does not.
+                annotations[CHECKSUM] = sha256(
+                    "".join(f"{name}={digest}\n" for name, digest in sorted(lines))
+                )
 
 
 # ---------------------------------------------------------------------------------- sets and labels
