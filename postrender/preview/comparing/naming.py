@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from postrender.items import Item, ItemKey
+from postrender.items import Item, ItemKey, Reference
 from postrender.objects import SECRET, GroupKind, Identity
-from postrender.paths import Path
 from postrender.preview.comparing.pairs import Pair
 from postrender.preview.comparing.sides import ORIGINAL, Object, Side
 from postrender.preview.labels import label_of
@@ -25,19 +24,15 @@ class Named(NamedTuple):
 
     target: by which it is the same on both sides; identity: its base name; name: what stands in the
     reference once it is rendered; version: what a pod template has of it, so that new pods are made
-    where this differs; path: of the reference in the document, () for an auto-mount; label: by
-    what; is_in_template: whether it stands in a pod template; is_known: whether the manifests have
-    it.
+    where this differs; label: by what it is named; is_in_template: whether in a pod template.
     """
 
     target: Target
     identity: Identity
     name: str
     version: str
-    path: Path
     label: str
     is_in_template: bool
-    is_known: bool = True
 
 
 class Names(NamedTuple):
@@ -94,36 +89,39 @@ def _named(side: Side, item: Item, numbers: Mapping[Base, int]) -> Iterator[Name
         linked.add(link.reference.path)
         stays = link.stays and link.target.key in side.originals
         each = (side.originals if stays else side.main)[link.target.key]
-        path, is_inside = link.reference.path, link.reference.template is not None
-        yield _of(each, numbers, path, label_of(path), is_in_template=is_inside)
+        is_inside = link.reference.template is not None
+        yield _of(each, numbers, label_of(link.reference.path), is_in_template=is_inside)
     for mount in choices.mounts.get(item.key, ()) if choices else ():
         each = side.main[mount.item.key]
         # As a render writes it, so that both sides say the same.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
-            yield _of(each, numbers, (), label, is_in_template=True)
+            yield _of(each, numbers, label, is_in_template=True)
     for reference in item.references:
-        name = side.base_names.get(reference.name)
-        if reference.rule.target == SECRET and name and reference.path not in linked:
-            identity = Identity(*SECRET, reference.namespace or item.identity.namespace, name)
-            base, path = _base(identity), reference.path
-            is_inside = reference.template is not None
-            known = numbers.get(base, base)
-            label = label_of(path)
-            yield Named(
-                known, identity, reference.name, reference.name, path, label, is_inside, False
-            )
+        if reference.rule.target == SECRET and reference.path not in linked:
+            yield from _elsewhere(side, item, reference, numbers)
 
 
-def _of(
-    each: Object, numbers: Mapping[Base, int], path: Path, label: str, *, is_in_template: bool
-) -> Named:
+def _of(each: Object, numbers: Mapping[Base, int], label: str, *, is_in_template: bool) -> Named:
     base = _base(each.identity)
     version = each.name
     if each.strategy == CHECKSUM:
         content = {key: each.data.get(key) for key in ("data", "binaryData", "stringData")}
         version += canonical_json(content)
     target = numbers.get(base, base)
-    return Named(target, each.identity, each.name, version, path, label, is_in_template)
+    return Named(target, each.identity, each.name, version, label, is_in_template)
+
+
+def _elsewhere(
+    side: Side, item: Item, reference: Reference, numbers: Mapping[Base, int]
+) -> Iterator[Named]:
+    """Yield a Secret that the manifests do not have, where its name is that of a revision."""
+    base_name = side.base_names.get(reference.name)
+    if base_name:
+        identity = Identity(*SECRET, reference.namespace or item.identity.namespace, base_name)
+        base, label = _base(identity), label_of(reference.path)
+        is_inside = reference.template is not None
+        name = reference.name
+        yield Named(numbers.get(base, base), identity, name, name, label, is_inside)
 
 
 def _rollouts(side: Side) -> dict[ItemKey, list[Object]]:

@@ -7,6 +7,7 @@ sides are compared as they reach the cluster. On one that is rendered a plan fin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import NamedTuple
 
 from postrender.auto_mount import CONTAINERS_ANNOTATION, MOUNT_IN_ANNOTATION
@@ -178,7 +179,7 @@ def _objects(
         return _unnamed(item, data, decision, edits), None
     original = None
     if decision.keep_reason:
-        original = Object(item.identity, item.identity.name, _copy(data), item, ORIGINAL, IGNORE)
+        original = Object(item.identity, item.identity.name, deepcopy(data), item, ORIGINAL, IGNORE)
     changed = _edited(data, edits, item.path)
     own = Object(item.identity, name, changed, item, MAIN, RENAME, decision.is_immutable)
     return own, original
@@ -219,12 +220,6 @@ def base_name_of(item: Item, *, is_revision: bool) -> str:
 def _edited(data: dict[str, Data], edits: Iterable[Edit], path: Path) -> dict[str, Data]:
     changed = apply_edits(data, edits, path)
     return changed if isinstance(changed, dict) else data
-
-
-def _copy(data: dict[str, Data]) -> dict[str, Data]:
-    import copy
-
-    return copy.deepcopy(data)
 
 
 def _older_ones_carried(objects: dict[ItemKey, Object]) -> dict[ItemKey, Object]:
