@@ -266,7 +266,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
 @click.option(
     "--only",
     multiple=True,
-    type=click.Choice(list(SECTIONS)),
+    type=click.Choice(SECTIONS),
     help="Tell of these changes only; may be given several times.",
 )
 @settings_options(
