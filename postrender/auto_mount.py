@@ -178,11 +178,11 @@ def _volume_edits(
 ) -> list[Edit]:
     volume = _volume_name(mount.item.identity.name, spec)
     added = _volume(mount.item, volume, name)
-    ours = {
+    ours = [
         value_at(there, ("name",))
         for there in _list(value_at(spec, ("volumes",)))
         if _source(there) == _source(added)
-    }
+    ]
     edits: list[Edit] = []
     for kind, number, container in _containers(inventory, mount, spec):
         if not _is_mounted(inventory, mount, container, ours):
@@ -210,7 +210,7 @@ def _env_from(item: Item, name: str) -> Data:
 def _volume_name(base_name: str, spec: Data) -> str:
     """Return a volume name made of the base name, which no volume of the pod has yet."""
     label = _NOT_LABEL.sub("-", base_name.lower()).strip("-")
-    taken = {value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))}
+    taken = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
     if len(label) <= _MAX_LABEL and label not in taken:
         return label
     digest = sha256(base_name.encode()).hexdigest()[:8]
@@ -238,7 +238,7 @@ def _containers(inventory: Inventory, mount: Mount, spec: Data) -> list[tuple[st
     return [entry for entry, name in zip(every, names, strict=True) if name in mount.containers]
 
 
-def _is_mounted(inventory: Inventory, mount: Mount, container: Data, ours: set[Data]) -> bool:
+def _is_mounted(inventory: Inventory, mount: Mount, container: Data, ours: list[Data]) -> bool:
     """Tell whether one of our volumes is mounted at the path; refuse any other there."""
     for there in _list(value_at(container, ("volumeMounts",))):
         if value_at(there, ("mountPath",)) == mount.path:

@@ -69,6 +69,7 @@ NO_REFERENCE = {
     "input-unread-document-with-odd-yaml": "it reads every document",
     "input-unread-last-document-with-odd-yaml": "it reads every document",
     "input-duplicate-by-namespace-option": "it compares namespaces as they are written",
+    "mount-beside-a-volume-without-a-proper-name": "it takes names for text",
     "mount-both": "it mounts behind what is there",
     "mount-containers": "it mounts behind what is there",
     "mount-env-from": "it mounts behind what is there",
