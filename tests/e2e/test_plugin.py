@@ -114,7 +114,8 @@ def test_an_archive_holds_what_is_needed_and_no_more(archive: Path) -> None:
         *("LICENSE", "README.md", "plugin", "plugin.yaml", "postrender", "pyproject.toml")
     }
     suffixes = {Path(name).suffix for name in files}
-    assert suffixes == {"", ".cmd", ".json", ".md", ".py", ".toml", ".typed", ".yaml"}
+    documents = {"", ".cmd", ".json", ".md", ".py", ".toml", ".typed", ".yaml"}
+    assert suffixes == documents | {".css", ".js"}  # the page of `diff --format html`
     assert not [part for part in parts if "__pycache__" in part]
 
 
