@@ -24,7 +24,7 @@ help:
 	@echo 'make format  mend style and format where ruff can'
 	@echo 'make types   check types (mypy)'
 	@echo 'make docs    write the generated parts of README.md'
-	@echo 'make bench   measure speed and memory, for two minutes'
+	@echo 'make bench   measure speed and memory, for four minutes'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
 	@echo 'make image-requirements  pin what the attacher image installs anew'
 	@echo 'make clean   remove $(VENV) and everything else that was made'
