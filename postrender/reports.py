@@ -71,7 +71,7 @@ def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
     if not line.isprintable():
-        from postrender.preview.words import visible
+        from postrender.visible import visible
 
         line = visible(line)  # a file's or an object's name must not reach the terminal's controls
     is_coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR")

@@ -38,7 +38,8 @@ from postrender.preview.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.preview.words import diff_lines, namer, summary_line, visible
+from postrender.preview.words import diff_lines, namer, summary_line
+from postrender.visible import visible
 from tests.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
 from tests.previews import ROLLOUT, SERVICE, sample
 
@@ -192,7 +193,7 @@ def test_it_renders_as_what_it_holds(preview: Preview) -> None:
         "".join(f"{line}\n" for line in lines)
         for content in preview.contents
         for key in content.keys
-        if (lines := diff_lines(key, lambda text: visible(text, keep="\t")))
+        if (lines := diff_lines(key))
     ]
     assert [each for each in page.blocks if each not in diffs] == []
     shown = [each for each in diffs if each in page.blocks]

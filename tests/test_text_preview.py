@@ -50,8 +50,8 @@ from postrender.preview.words import (
     namer,
     summary_line,
     told_hunks,
-    visible,
 )
+from postrender.visible import visible
 from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.previews import BINARY, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
@@ -85,7 +85,7 @@ def ends_said(old: str | None, new: str | None) -> int:
     """Return how often it is said that a text has no line end, by the lines and by the page."""
     sides = [{} if each is None else {"key": each} for each in (old, new)]
     (key,) = find_key_changes(sides[0], sides[1], 3)
-    said = diff_lines(key, str).count(NO_NEWLINE)
+    said = diff_lines(key).count(NO_NEWLINE)
     assert hunks_markup(told_hunks(key)).count(NO_NEWLINE) == said
     return said
 

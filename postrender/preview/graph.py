@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import NamedTuple, Protocol
 
+from postrender.preview.fitting import size_of
 from postrender.preview.model import (
     ADDED,
     CHANGED,
@@ -30,6 +31,7 @@ from postrender.preview.model import (
     Graph,
     Node,
 )
+from postrender.visible import visible
 
 # Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
 # maxTextSize and maxEdges).
@@ -174,7 +176,7 @@ def _draw(graph: Graph) -> _Drawing:
     boxes: dict[str | None, list[_Box]] = defaultdict(list)
     for node, id_ in zip(graph.nodes, ids, strict=True):
         boxes[node.identity.namespace].append(_box(node, id_))
-    titles = [_visible(f"namespace {name}") if name and len(boxes) > 1 else "" for name in boxes]
+    titles = [visible(f"namespace {name}") if name and len(boxes) > 1 else "" for name in boxes]
     frame_ids = _unique(f"in_{_slug(name or '')}" for name in boxes)
     frames = map(_Frame, frame_ids, titles, map(tuple, boxes.values()))
     return _Drawing(tuple(frames), tuple(_arrows(graph.edges, ids)))
@@ -204,7 +206,7 @@ def _box(node: Node, id_: str) -> _Box:
     effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
     words = ", ".join(word for word in (change, effect) if word)
     texts = (node.identity.kind, node.identity.name, words, node.note)
-    lines = tuple(line for text in texts for line in _wrapped(_visible(text)))
+    lines = tuple(line for text in texts for line in _wrapped(visible(text)))
     return _Box(id_, lines, node.role, change or (CHANGED if effect else UNCHANGED))
 
 
@@ -218,20 +220,13 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[_Arrow]:
         more += ["keeps the base name"] if stays else []
         words = ", ".join(filter(None, by))
         words += f" ({', '.join(more)})" if more else ""
-        yield _Arrow(ids[source], ids[target], _visible(words).strip(), change)
+        yield _Arrow(ids[source], ids[target], visible(words).strip(), change)
 
 
 def _wrapped(text: str) -> list[str]:
     """Return a text in lines, broken between words, and where one is too long at its hyphens."""
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
-
-
-def _visible(text: str) -> str:
-    """Return a text whose control characters are written out."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def _by_interest(graph: Graph) -> list[int]:
@@ -326,7 +321,7 @@ def _mermaid_line(line: str) -> str:
 def _fits(text: str) -> bool:
     # Mermaid counts as JavaScript does: in units of UTF-16.
     arrows = sum(text.count(f" {arrow}") for arrow in _MERMAID_ARROWS.values())
-    return arrows <= MAX_EDGES and len(text.encode("utf-16-le")) // 2 <= MAX_CHARACTERS
+    return arrows <= MAX_EDGES and size_of(text) <= MAX_CHARACTERS
 
 
 # --- DOT -----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from postrender.preview.model import (
 from postrender.preview.page import entries
 from postrender.preview.page.drawing import graph_markup
 from postrender.preview.page.markup import Html, joined, tag
+from postrender.visible import visible
 
 # A page with more than this is opened folded.
 _OPEN_LINES = 400
@@ -49,7 +50,7 @@ def to_html(preview: Preview) -> str:
         tag("meta", name="referrer", content="no-referrer"),
         tag("meta", name="generator", content=f"postrender {__version__}"),
         tag("link", rel="icon", href="data:,"),
-        tag("title", Html(html.escape(words.visible(title)))),
+        tag("title", Html(html.escape(visible(title)))),
         tag("style", style),
         tag("script", script),
     ]

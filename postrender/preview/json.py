@@ -37,15 +37,13 @@ from postrender.preview.model import (
     KeyChange,
     Preview,
 )
+from postrender.preview.words import NO_NEWLINE
 
 VERSION = 1
 
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
 _EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 _REVISIONS = (NEW, REUSED, SUPERSEDED, CARRIED, DROPPED)
-
-# What diff(1) and patch(1) write after a last line that does not end in a line break.
-_OPEN_END = "\\ No newline at end of file"
 
 Json = dict[str, Any]
 
@@ -176,7 +174,7 @@ def _hunk_lines(hunk: Hunk) -> Iterator[str]:
     for line in hunk.lines:
         yield line.sign + line.text
         if line.is_open:
-            yield _OPEN_END
+            yield NO_NEWLINE
 
 
 def _blob(blob: Blob | None) -> Json | None:

@@ -44,8 +44,8 @@ from postrender.preview.words import (
     summary_line,
     told_revisions,
     via_words,
-    visible,
 )
+from postrender.visible import visible
 
 MARKER = "<!-- postrender diff -->"
 """The first line, by which a CI job finds its comment of the last run again."""
@@ -217,17 +217,13 @@ def _content(content: ContentChange, style: Style) -> Section:
 
 def _key(key: KeyChange, style: Style) -> Part:
     words = f"\n**{code(_short(key.key))}** {change_words(key.change)} ({key_words(key, style)})"
-    lines = diff_lines(key, _with_tabs)
+    lines = diff_lines(key)
     if not lines:
         return Part(f"{words}\n")
     text = "\n".join(lines)
     fence = "`" * max(3, _longest_ticks(text) + 1)
     full = f"{words}\n\n{fence}diff\n{text}\n{fence}\n"
     return Part(full, f"{words}: the diff is left out\n" if len(full) > _LONG else "")
-
-
-def _with_tabs(text: str) -> str:
-    return visible(text, keep="\t")
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:

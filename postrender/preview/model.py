@@ -34,6 +34,11 @@ STAYS = "stays"  # its pod template does not change
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
+def change_of(old: Data, new: Data) -> str:
+    """Return ADDED, REMOVED or CHANGED; None: there is nothing on that side."""
+    return ADDED if old is None else REMOVED if new is None else CHANGED
+
+
 class Line(NamedTuple):
     """One line of a unified diff.
 

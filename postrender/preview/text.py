@@ -52,8 +52,8 @@ from postrender.preview.words import (
     summary_line,
     told_revisions,
     via_words,
-    visible,
 )
+from postrender.visible import visible
 
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
@@ -198,12 +198,8 @@ def _key(key: KeyChange, page: _Page) -> Iterator[str]:
     yield ""
     name = f"{MARKS[key.change]} {visible(key.key)} ({key_words(key, page.style)})"
     yield from page.lines(name, _HANG, _BOLD)
-    for line in diff_lines(key, _with_tabs):
+    for line in diff_lines(key):
         yield _INDENT + page.paint(line, _OF_LINE.get(line[0], ""))
-
-
-def _with_tabs(text: str) -> str:
-    return visible(text, keep="\t")
 
 
 def _revisions(preview: Preview, page: _Page) -> Iterator[str]:

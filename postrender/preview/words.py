@@ -47,7 +47,9 @@ from postrender.preview.model import (
     Preview,
     RevisionChange,
     WorkloadChange,
+    change_of,
 )
+from postrender.visible import visible
 
 MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
 
@@ -277,15 +279,11 @@ def cause_words(cause: Cause, style: Style) -> str:
         return f"{words} ({keys})" if keys else words
     if cause.kind == IMAGE:
         what = f"image of {style.code(cause.container)}"
-        return _from_to(what, _change_of(cause.old, cause.new), cause.old, cause.new, style)
+        return _from_to(what, change_of(cause.old, cause.new), cause.old, cause.new, style)
     if cause.kind == ENV:
         what = f"{style.code(cause.what)} of {style.code(cause.container)}"
-        return _from_to(what, _change_of(cause.old, cause.new), cause.old, cause.new, style)
+        return _from_to(what, change_of(cause.old, cause.new), cause.old, cause.new, style)
     return field_words(cause.field, style) if cause.field else style.prose(cause.what)
-
-
-def _change_of(old: Data, new: Data) -> str:
-    return ADDED if old is None else REMOVED if new is None else CHANGED
 
 
 def field_words(field: FieldChange, style: Style) -> str:
@@ -411,13 +409,13 @@ def _tells_ends(key: KeyChange) -> bool:
     )
 
 
-def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
-    """Return the unified diff of a key; write: how the text of a line is written."""
+def diff_lines(key: KeyChange) -> list[str]:
+    """Return the unified diff of a key, in which tabs stay and nothing else is unseen."""
     lines = []
     for hunk in told_hunks(key):
         lines.append(hunk_header(hunk.old, hunk.old_count, hunk.new, hunk.new_count))
         for line in hunk.lines:
-            lines.append(line.sign + write(line.text))
+            lines.append(line.sign + visible(line.text, keep="\t"))
             if line.is_open:
                 lines.append(NO_NEWLINE)
     return lines
@@ -425,7 +423,7 @@ def diff_lines(key: KeyChange, write: Callable[[str], str]) -> list[str]:
 
 def content_words(content: ContentChange, style: Style) -> list[str]:
     """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
-    words = [names_words(content, style)]
+    words = [_names_words(content, style)]
     if content.strategy == "ignore":
         words.append(f"not revised (strategy {style.code(content.strategy)})")
     elif content.strategy != "rename":
@@ -440,7 +438,7 @@ def content_words(content: ContentChange, style: Style) -> list[str]:
 
 def own_words(content: ContentChange, style: Style) -> list[str]:
     """Return what of these words may be so of no other one that changes alike."""
-    words = names_words(content, style), *_users_words(content, style)
+    words = _names_words(content, style), *_users_words(content, style)
     return [each for each in words if each]
 
 
@@ -453,7 +451,7 @@ def _users_words(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def names_words(content: ContentChange, style: Style) -> str:
+def _names_words(content: ContentChange, style: Style) -> str:
     """Return by what names workloads have it; "" where that is its base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
@@ -500,24 +498,6 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
     if not revision.name:
         return f"a revision of {style.code(style.name(revision.identity))}"
     return style.code(name_of(revision.identity._replace(name=revision.name)))
-
-
-def visible(text: str, keep: str = "") -> str:
-    r"""Return text in which whatever a terminal or a reader would not see is written out: `\x1b`.
-
-    That is each control character, format character (of bidirectional text too), separator but
-    the space, unassigned character and half of a pair; keep: those that are left as they are.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() or character in keep else _escaped(character)
-        for character in text
-    )
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def listed(parts: Sequence[str]) -> str:

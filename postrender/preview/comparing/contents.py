@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from postrender.paths import Data, mapping_at
 from postrender.preview.comparing.lines import find_hunks
-from postrender.preview.model import ADDED, CHANGED, REMOVED, Blob, KeyChange
+from postrender.preview.model import Blob, KeyChange, change_of
 
 Content = Mapping[str, str | bytes]
 
@@ -52,10 +52,9 @@ def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChang
 def _key_change(
     key: str, old: str | bytes | None, new: str | bytes | None, context: int
 ) -> KeyChange:
-    change = ADDED if old is None else REMOVED if new is None else CHANGED
     before, after = old if isinstance(old, str) else "", new if isinstance(new, str) else ""
     hunks = find_hunks(before, after, context)
-    return KeyChange(key, change, hunks, _blob(old), _blob(new))
+    return KeyChange(key, change_of(old, new), hunks, _blob(old), _blob(new))
 
 
 def _blob(value: str | bytes | None) -> Blob | None:

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 
 from postrender.paths import Data, format_path
 from postrender.preview.comparing.hidden import shown
-from postrender.preview.model import ADDED, CHANGED, REMOVED, FieldChange
+from postrender.preview.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
 
 # What the items of Kubernetes' own lists are known by, in this order (patchMergeKey in the API).
 _NAMES = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
@@ -51,8 +51,7 @@ def _changes(old: Data, new: Data, path: str) -> Iterator[FieldChange]:
 
 
 def _change(path: str, old: Data, new: Data) -> FieldChange:
-    what = ADDED if old is None else REMOVED if new is None else CHANGED
-    return FieldChange(path, what, shown(old), shown(new))
+    return FieldChange(path, change_of(old, new), shown(old), shown(new))
 
 
 def _in_mappings(old: dict[str, Data], new: dict[str, Data], path: str) -> Iterator[FieldChange]:

@@ -8,12 +8,10 @@ from typing import NamedTuple
 from postrender.objects import Identity
 from postrender.preview import words
 from postrender.preview.model import (
-    ADDED,
     CHANGED,
     CONFIG,
     ENV,
     IMAGE,
-    REMOVED,
     TEMPLATE,
     Cause,
     ContentChange,
@@ -23,6 +21,7 @@ from postrender.preview.model import (
     RevisionChange,
     Undecided,
     WorkloadChange,
+    change_of,
 )
 from postrender.preview.page.diffs import (
     fields_markup,
@@ -167,7 +166,7 @@ def _why(cause: Cause, names: Names) -> list[Html]:
     if cause.kind in (IMAGE, ENV):
         variable = joined(tag("code", cause.what), " ") if cause.kind == ENV else Html("")
         container = joined("of ", tag("code", cause.container), " ")
-        change = ADDED if cause.old is None else REMOVED if cause.new is None else CHANGED
+        change = change_of(cause.old, cause.new)
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
     return [Html(words.cause_words(cause, names.style))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from postrender.preview.words import visible
+from postrender.visible import visible
 
 _VOID = frozenset({"input", "link", "meta"})
 
