@@ -276,12 +276,13 @@ class _Examiner(NamedTuple):
 
 
 def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:
-    tree = _template_tree(item.identity.group_kind)
+    tree = template_tree(item.identity.group_kind)
     return [((*item.path, *path), value) for path, value, _ in tree.find(data)] if tree else []
 
 
 @cache
-def _template_tree(group_kind: GroupKind) -> PatternTree[None] | None:
+def template_tree(group_kind: GroupKind) -> PatternTree[None] | None:
+    """Return what finds the pod templates of a kind, None for one that has none inside it."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None or not workload.template:
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.items import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
@@ -43,33 +43,42 @@ def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int],
     before, after = (Counter(each) for each in texts)
     whole = [text for text in before | after if has_content(text)]
     same = {text for text in whole if before[text] == after[text]}
-    read = _connected(whole, same) if same and _all_told(whole) else set(whole)
+    names = _names_by_text(whole) if same else None
+    read = set(whole) if names is None else _connected(whole, same, names)
     if not namespace and (_writes_others(texts) or _leaves_doubt(read, same - read)):
         read = set(whole)
     first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
     return first, second
 
 
-def _all_told(texts: Iterable[str]) -> bool:
-    """Tell whether the texts say what each document is, and by what name others know it.
+def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
+    """Return among which names that of each ConfigMap and Secret is, None if a text leaves a doubt.
 
     A List holds any number of objects. What is mounted where it asks to be goes into a workload
     that depends on what others there are.
     """
+    names = {}
     for text in texts:
         kind = root_kind(text)
         if not kind or kind.endswith("List") or any(mark in text for mark in _MOUNTS):
-            return False
-        if kind in _HOLDERS and not _names_of(text):
-            return False
-    return True
+            return None
+        if kind in _HOLDERS:
+            names[text] = _names_of(text)
+            if not names[text]:
+                return None
+    return names
 
 
-def _connected(texts: Sequence[str], same: AbstractSet[str]) -> set[str]:
-    """Return the texts that change, with all that names connect with them."""
+def _connected(
+    texts: Sequence[str], same: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
+) -> set[str]:
+    """Return the texts that change, with all that names connect with them.
+
+    names: those of ConfigMaps and Secrets, by text.
+    """
     read = {text for text in texts if text not in same}
     read |= _always_read(texts, same)
-    known = {name for text in texts if root_kind(text) in _HOLDERS for name in _names_of(text)}
+    known = {name for own in names.values() for name in own}
     mentions = {text: known.intersection(words_of(text)) for text in texts}
     by_name: dict[str, list[str]] = defaultdict(list)
     for text, own in mentions.items():

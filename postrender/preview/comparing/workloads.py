@@ -12,8 +12,9 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
+from postrender.examine import template_tree
 from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
-from postrender.paths import EVERY_ITEM, Data, PatternTree, mapping_at, value_at
+from postrender.paths import EVERY_ITEM, Data, mapping_at, value_at
 from postrender.preview.comparing.comparable import BaseNames, applied, comparable
 from postrender.preview.comparing.fields import find_field_changes, is_same
 from postrender.preview.comparing.naming import Named, Names, Target
@@ -216,13 +217,11 @@ def _template_touched(group_kind: GroupKind) -> re.Pattern[str]:
 
 def _templates(each: Object) -> list[Data]:
     """Return the pod templates of a workload as the API server has them."""
-    pattern = WORKLOAD_KINDS[each.identity.group_kind].template
-    if not pattern:
+    tree = template_tree(each.identity.group_kind)
+    if tree is None:
         metadata = mapping_at(each.data, ("metadata",))
         named = {key: metadata.get(key) for key in ("labels", "annotations")}
         return [applied({"metadata": named, "spec": each.data.get("spec")})]
-    tree: PatternTree[None] = PatternTree()
-    tree.add(pattern, None)
     return [applied(template) for _, template, _ in tree.find(each.data)]
 
 
