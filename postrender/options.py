@@ -11,8 +11,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _flag(name: str, text: str) -> Callable[[Command], Command]:
-    variable = "POSTRENDER_" + name.replace("-", "_").upper()
-    return click.option(f"--{name}/--no-{name}", default=None, envvar=variable, help=text)
+    return click.option(f"--{name}/--no-{name}", default=None, envvar=_variable(name), help=text)
+
+
+def _value(name: str, metavar: str | None, text: str) -> Callable[[Command], Command]:
+    return click.option(f"--{name}", metavar=metavar, envvar=_variable(name), help=text)
+
+
+def _variable(name: str) -> str:
+    return "POSTRENDER_" + name.replace("-", "_").upper()
 
 
 def long_option(name: str, *names: str, **options: Any) -> Callable[[Command], Command]:
@@ -22,15 +29,10 @@ def long_option(name: str, *names: str, **options: Any) -> Callable[[Command], C
 
 # The options that have a key in the configuration, in the order of the help.
 SETTINGS: dict[str, Callable[[Any], Any]] = {
-    "config": click.option(
-        "--config",
-        metavar="FILE",
-        envvar="POSTRENDER_CONFIG",
-        help="The configuration  [default: the nearest postrender.yaml upward]",
+    "config": _value(
+        "config", "FILE", "The configuration  [default: the nearest postrender.yaml upward]"
     ),
-    "namespace": click.option(
-        "--namespace", envvar="POSTRENDER_NAMESPACE", help="The release's namespace."
-    ),
+    "namespace": _value("namespace", None, "The release's namespace."),
     "secrets": _flag("secrets", "Revise Secrets too."),
     "strict": _flag("strict", "Fail on certain leftovers and on edited revisions."),
     "keep_original": _flag(
@@ -38,33 +40,15 @@ SETTINGS: dict[str, Callable[[Any], Any]] = {
     ),
     "allow_empty": _flag("allow-empty", "Take an empty input for what it is."),
     "attacher": _flag("attacher", "Append the attacher Job."),
-    "attacher_image": click.option(
-        "--attacher-image", envvar="POSTRENDER_ATTACHER_IMAGE", help="The attacher's image."
+    "attacher_image": _value("attacher-image", None, "The attacher's image."),
+    "previous": _value(
+        "previous",
+        "FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
+        "What was applied before, whose revisions are carried along.",
     ),
-    "previous": click.option(
-        "--previous",
-        metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
-        envvar="POSTRENDER_PREVIOUS",
-        help="What was applied before, whose revisions are carried along.",
-    ),
-    "kube_context": click.option(
-        "--kube-context",
-        metavar="CONTEXT",
-        envvar="POSTRENDER_KUBE_CONTEXT",
-        help="Of the helm that --previous asks.",
-    ),
-    "kubeconfig": click.option(
-        "--kubeconfig",
-        metavar="FILE",
-        envvar="POSTRENDER_KUBECONFIG",
-        help="Of the helm that --previous asks.",
-    ),
-    "log_file": click.option(
-        "--log-file",
-        metavar="FILE",
-        envvar="POSTRENDER_LOG_FILE",
-        help="Append findings and errors to this file too.",
-    ),
+    "kube_context": _value("kube-context", "CONTEXT", "Of the helm that --previous asks."),
+    "kubeconfig": _value("kubeconfig", "FILE", "Of the helm that --previous asks."),
+    "log_file": _value("log-file", "FILE", "Append findings and errors to this file too."),
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.change_cases import Case, cases, diff, rendered
 from tests.e2e.api import Api, ApiError, Json
-from tests.reference import normalise
+from tests.reference import is_hook, normalise
 
 APPLY = "application/apply-patch+yaml"
 # What holds the pod templates that a workload has had.
@@ -58,10 +58,6 @@ def objects_of(text: str, namespace: str) -> list[Json]:
         for each in found
         if each["kind"] in kinds and not is_hook(each)
     ]
-
-
-def is_hook(each: Json) -> bool:
-    return any("/hook" in key for key in each["metadata"].get("annotations") or {})
 
 
 def apply(api: Api, objects: list[Json]) -> set[str]:
