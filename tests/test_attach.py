@@ -26,7 +26,15 @@ from postrender.attach.kinds import (
 )
 from postrender.attach.live import read_holder, read_revision
 from postrender.attach.log import Log
-from postrender.attach.request import merge_workloads, parse_names, parse_seconds, parse_workload
+from postrender.attach.observe import read_revisions
+from postrender.attach.request import (
+    AttachRequest,
+    WantedWorkload,
+    merge_workloads,
+    parse_names,
+    parse_seconds,
+    parse_workload,
+)
 from postrender.attacher_job import AttachedWorkload, AttachSet, attacher_objects
 from postrender.objects import WORKLOAD_KINDS, Identity
 from postrender.settings import AttacherSettings
@@ -302,9 +310,10 @@ class Cluster(Client):
         read: Any,
         selector: str = "",  # noqa: ARG002
     ) -> tuple[list[Any], str]:
-        """Return objects that have a name and nothing else."""
+        """Return objects that have a name and the label of a set, and nothing else."""
         names = self.objects.get(resource.plural, [])
-        return [read({"metadata": {"name": name}}) for name in names], ""
+        labels = {"postrender/managed": "x"}
+        return [read({"metadata": {"name": name, "labels": labels}}) for name in names], ""
 
 
 @pytest.mark.parametrize(("secrets", "is_none_here"), [(["b"], False), ([], True)])
@@ -318,3 +327,15 @@ def test_adopt_tells_when_nothing_of_any_kind_is_here(
     lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)
     assert ("check --namespace" in lines[-1]) == is_none_here
     assert len(lines) == 2 + is_none_here
+
+
+def test_an_original_of_the_stream_belongs_to_the_tool_that_applies_it() -> None:
+    given = WantedWorkload(BY_KIND["Deployment"], "app", "", (("configmap", "given"),))
+    emitted = frozenset({("configmap", "kept"), ("configmap", "given")})
+    request = AttachRequest((given,), "x", emitted)
+    revisions = read_revisions(Cluster(configmaps=["given", "kept", "let-go"]), request).revisions
+    assert [(one.name, one.is_swept) for one in revisions] == [
+        ("given", True),
+        ("kept", False),
+        ("let-go", True),
+    ]

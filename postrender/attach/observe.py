@@ -26,7 +26,8 @@ def read_revisions(
     """Return the revisions of the request's set, and those given that bear another label or none.
 
     Without a set, it is the one whose label the given revisions bear. workloads: uids; revisions of
-    other sets are returned too where an earlier run made one of these an owner. Raises ApiError.
+    other sets are returned too where an earlier run made one of these an owner. An original that
+    stays in the stream is returned as one that is not swept. Raises ApiError.
     """
     found: list[Revision] = []
     resources = [item for item in REVISED if item in (CONFIG_MAPS, *request.resources)]
@@ -42,7 +43,17 @@ def read_revisions(
         or item.set_name == set_name != ""
         or (set_name and item.set_name and item.owned_by_us & workloads)
     ]
-    return Seen(tuple(ours), set_name)
+    stays = {name for name in request.emitted if name not in given}
+    return Seen(tuple(_kept(item) if item.key in stays else item for item in ours), set_name)
+
+
+def _kept(revision: Revision) -> Revision:
+    """Return one of the stream with an original as what must outlive every workload.
+
+    `postrender adopt` may have labelled it, but now it belongs to the tool that applies it: with a
+    Job for its only owner, the garbage collector would take it along when that Job is deleted.
+    """
+    return revision if revision.base_name else revision._replace(is_swept=False)
 
 
 def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
