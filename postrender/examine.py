@@ -25,6 +25,7 @@ from postrender.objects import (
     group_kind_of,
     group_of,
     items_of,
+    roots_of,
     strings_at,
 )
 from postrender.parser import Node
@@ -74,7 +75,7 @@ def examine(
     if data is None:
         return Examined((), {})
     examiner = _Examiner(index, composed, settings, names, is_edited, {})
-    items = [examiner.item(path, value) for path, value in _objects(data, ())]
+    items = [examiner.item(path, root) for path, root in roots_of(data) if isinstance(root, dict)]
     listed = items_of(data)
     return Examined(
         tuple(item for item in items if item),
@@ -84,21 +85,6 @@ def examine(
         _is_fragment(data),
         data,
     )
-
-
-def _objects(data: Data, path: Path) -> Iterator[tuple[Path, dict[str, Data]]]:
-    """Yield every object in a document with its path: the root, or the items of its Lists."""
-    items = items_of(data)
-    if items is None:
-        if isinstance(data, dict):
-            yield path, data
-        return
-    kind = str(value_at(data, ("kind",))).removesuffix("List")
-    own = {"apiVersion": value_at(data, ("apiVersion",)), "kind": kind}
-    for number, item in enumerate(items):
-        if isinstance(item, dict) and kind and "kind" not in item:
-            item = {**own, **item}  # the items of a ConfigMapList need not say what they are
-        yield from _objects(item, (*path, "items", number))
 
 
 def _open_end(composed: Composed) -> SetScalar | None:

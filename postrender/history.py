@@ -7,7 +7,6 @@ in an output that was rendered with its content, and *carried* in later ones, wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from postrender.examine import examine
 from postrender.items import (
     BASE_NAME_ANNOTATION,
     KEEP_ANNOTATION,
-    ORDER_ANNOTATION,
     PAIRING_ANNOTATION,
     Item,
 )
@@ -27,8 +25,6 @@ from postrender.settings import NOTHING, Settings
 from postrender.stream import Source, has_content, read_streams
 
 Name = tuple[GroupKind, str | None, str]
-
-_NUMBER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 
 class Live(IntEnum):
@@ -208,18 +204,13 @@ def _past(record: _Record, is_tracked: bool) -> Past:
     return Past(
         item.identity,
         item.base_name,
-        int(item.annotations[ORDER_ANNOTATION]) if _is_numbered(item) else 0,
+        item.order,
         item.content or {},
         not item.is_revision,
         record.live,
         is_tracked,
         record.last,
     )
-
-
-def _is_numbered(item: Item) -> bool:
-    """Tell whether an object has a number that is one of ours, of no absurd length."""
-    return bool(_NUMBER.match(item.annotations.get(ORDER_ANNOTATION, "")))
 
 
 def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from postrender.objects import HOOK_ANNOTATIONS, WORKLOAD_KINDS, GroupKind, Identity
@@ -16,6 +17,8 @@ MOUNT_PATH_ANNOTATION = "postrender/mount-path"
 ENV_FROM_ANNOTATION = "postrender/env-from"
 SWEEP_ANNOTATION = "postrender/sweep"
 ORDER_ANNOTATION = "postrender/order"
+# When attach saw for the first time that nothing names a revision any more.
+UNUSED_ANNOTATION = "postrender/unused-since"
 # helm-diff pairs revisions by this (helm-diff, since 3.5.0).
 PAIRING_ANNOTATION = "helm-diff/base-name"
 # An upgrade of Helm that no longer has a live object with `keep` leaves it alone.
@@ -23,7 +26,8 @@ KEEP_ANNOTATION = "helm.sh/resource-policy"
 SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
-
+# A number of the history, of no absurd length.
+_ORDER = re.compile(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
 
@@ -99,6 +103,12 @@ class Item(NamedTuple):
     def base_name(self) -> str:
         """The name that the object has in the chart."""
         return self.annotations[BASE_NAME_ANNOTATION] if self.is_revision else self.identity.name
+
+    @property
+    def order(self) -> int:
+        """The number of a revision in the history, 0 where it has none."""
+        order = self.annotations.get(ORDER_ANNOTATION, "")
+        return int(order) if _ORDER.match(order) else 0
 
 
 def new_item(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from postrender.paths import Data, parse_pattern
+from postrender.paths import Data, Path, parse_pattern
 
 GroupKind = tuple[str, str]
 
@@ -114,6 +115,24 @@ def items_of(data: Data) -> list[Data] | None:
     kind, items = data.get("kind"), data.get("items")
     is_list = isinstance(items, list) and isinstance(kind, str) and kind.endswith("List")
     return items if is_list else None
+
+
+def roots_of(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:
+    """Yield with its path what should be an object: the root of a document, or what its Lists hold.
+
+    The items of a ConfigMapList need not say what they are, and are yielded as if they did.
+    """
+    items = items_of(data)
+    if items is None:
+        yield path, data
+        return
+    listed = data if isinstance(data, dict) else {}
+    kind = str(listed.get("kind")).removesuffix("List")
+    own = {"apiVersion": listed.get("apiVersion"), "kind": kind}
+    for number, item in enumerate(items):
+        if isinstance(item, dict) and kind and "kind" not in item:
+            item = {**own, **item}
+        yield from roots_of(item, (*path, "items", number))
 
 
 def strings_at(data: dict[str, Data], key: str) -> dict[str, str]:

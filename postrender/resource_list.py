@@ -6,7 +6,7 @@ severity `error`; those come with the items as they came in, and with exit code 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from postrender.document import compose, node_at, read
 from postrender.editing.edits import AddKeys, SetScalar
@@ -14,9 +14,9 @@ from postrender.editing.rewrite import rewrite_object
 from postrender.editing.sites import Site, SiteKey, locate
 from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Finding, Place, UserError
-from postrender.objects import items_of, strings_at
+from postrender.objects import roots_of, strings_at
 from postrender.orchestrators import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
-from postrender.paths import Data, Path, value_at
+from postrender.paths import Data, value_at
 from postrender.stream import Document, Stream, has_content, read_stream, stream_texts
 
 Result = dict[str, Data]
@@ -91,10 +91,11 @@ class _Objects:
         document = sole_document(stream)
         composed = compose(document.text, stream.place(document))
         self.found: list[tuple[Place, dict[str, Data]]] = []
-        for path, data in _objects(read(composed), ()):
-            # The place of a key inside it names the object.
-            place = composed.place_of(node_at(composed.root, path), (*path, ""))
-            self.found.append((place, data))
+        for path, data in roots_of(read(composed)):
+            if isinstance(data, dict):
+                # The place of a key inside it names the object.
+                place = composed.place_of(node_at(composed.root, path), (*path, ""))
+                self.found.append((place, data))
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
         severity = "error" if finding.strict and is_strict else "warning"
@@ -133,14 +134,6 @@ class _Objects:
             ),
             None,
         )
-
-
-def _objects(data: Data, path: Path) -> Iterator[tuple[Path, dict[str, Data]]]:
-    items = items_of(data)
-    if items is None and isinstance(data, dict):
-        yield path, data
-    for number, item in enumerate(items or ()):
-        yield from _objects(item, (*path, "items", number))
 
 
 def _file_of(data: dict[str, Data]) -> Result:

@@ -26,7 +26,9 @@ _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 _GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
 _NUMBERED = re.compile(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
-_SUFFIX = re.compile(r"-[2456789bcdfghkmt]{10}\Z")
+# A hash at the end of a name, as a pattern.
+HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
+_SUFFIX = re.compile(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Data) -> str:
@@ -99,9 +101,10 @@ def fits_content(
     )
 
 
-def hash_of_name(name: str) -> str:
-    """Return the hash that a name ends in, or nothing."""
-    return name[-HASH_LENGTH:] if _SUFFIX.search(name) else ""
+def without_hash(name: str) -> str:
+    """Return what stands before the hash that a name ends in, nothing if it ends in none."""
+    suffix = _SUFFIX.search(name)
+    return name[: suffix.start()] if suffix else ""
 
 
 def render_id(templates: Sequence[Data], is_list: bool) -> str:

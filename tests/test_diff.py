@@ -130,6 +130,20 @@ def test_a_rollout_whose_template_is_not_there_is_not_said_to_roll(
     ]
 
 
+@pytest.mark.parametrize("config", ["", f"---\n{CONFIG.format(1)}"], ids=["alone", "with a config"])
+@pytest.mark.parametrize("options", [(), ("--namespace", "prod")], ids=" ".join)
+def test_a_rollout_finds_the_template_that_writes_no_namespace(
+    tmp_path: Path, options: tuple[str, ...], config: str
+) -> None:
+    reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
+    rollout = ROLLOUT.partition("  template:\n")[0] + reference
+    rollout = rollout.replace("name: shop\n", "name: shop\n  namespace: prod\n", 1)
+    old = f"{textwrap.dedent(TEMPLATE)}---\n{rollout}{config}"
+    preview = told(tmp_path, old, old.replace("shop:1", "shop:2"), *options)
+    assert effects(preview)["shop"] == "rolls"
+    assert preview["undecided"] == []
+
+
 def test_the_last_object_of_another_namespace_goes(tmp_path: Path) -> None:
     config = CONFIG.format(1).replace("name: web", "name: web\n  namespace: shop")
     other = CONFIG.format(1).replace("name: web", "name: other\n  namespace: elsewhere")

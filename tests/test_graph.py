@@ -471,6 +471,13 @@ def test_no_drawing_has_a_hash_of_what_a_secret_holds() -> None:
             assert not [name for name in hidden if name in drawn or name[-10:] in drawn]
 
 
+def test_a_secret_that_another_tool_named_is_drawn_without_its_hash() -> None:
+    # As `kubectl create secret --append-hash` does, whose hash counts the name too.
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: token-7f89tk7g74}\nstringData: {a: b}\n"
+    [node] = explain(plan_of(text)).graph.nodes
+    assert node.identity.name == "token"
+
+
 def test_a_revision_is_known_by_its_base_name() -> None:
     graph = explain(plan_of("".join(render(plan_of(STREAM))))).graph
     [node] = [node for node in graph.nodes if node.note.startswith("is app-")]

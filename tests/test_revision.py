@@ -14,10 +14,10 @@ from postrender.objects import CONFIG_MAP, SECRET, GroupKind
 from postrender.paths import Data
 from postrender.revision import (
     MAX_NAME_LENGTH,
-    hash_of_name,
     hashed_content,
     render_id,
     revision_name,
+    without_hash,
 )
 
 VECTORS: list[tuple[GroupKind, dict[str, Data], str]] = [
@@ -63,13 +63,13 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     for name in names:
         assert len(name) <= MAX_NAME_LENGTH
         assert name[-12].isalnum()
-        assert hash_of_name(name)
+        assert without_hash(name)
 
 
-def test_hash_of_name_wants_the_whole_alphabet() -> None:
-    assert hash_of_name("app-6ct58987ht") == "6ct58987ht"
-    assert hash_of_name("app-config") == ""
-    assert hash_of_name("app-0123456789") == ""
+def test_the_hash_of_a_name_wants_the_whole_alphabet() -> None:
+    assert without_hash("app-6ct58987ht") == "app"
+    assert without_hash("app-config") == ""
+    assert without_hash("app-0123456789") == ""
 
 
 TEMPLATE: Data = {

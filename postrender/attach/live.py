@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 from postrender.attach.kinds import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
 from postrender.attach.request import Name
-from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION
+from postrender.items import (
+    BASE_NAME_ANNOTATION,
+    MANAGED_LABEL,
+    SWEEP_ANNOTATION,
+    UNUSED_ANNOTATION,
+)
 from postrender.objects import (
     CONFIG_MAP,
     SECRET,
@@ -26,7 +31,6 @@ from postrender.revision import REVISION_ANNOTATION
 
 Object = dict[str, Data]
 
-UNUSED_ANNOTATION = "postrender/unused-since"
 FIELD_MANAGER = "postrender-attach"
 
 _STATEFUL_SET = ("apps", "StatefulSet")

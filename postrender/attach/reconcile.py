@@ -13,8 +13,9 @@ from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
 from postrender.attach.kinds import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
-from postrender.attach.live import UNUSED_ANNOTATION, Holder, Object, Owner, Revision
+from postrender.attach.live import Holder, Object, Owner, Revision
 from postrender.attach.request import Name
+from postrender.items import UNUSED_ANNOTATION
 from postrender.objects import group_of
 
 GRACE = timedelta(minutes=10)

@@ -19,7 +19,7 @@ from postrender.attacher_job import (
 )
 from postrender.items import MANAGED_LABEL, Item, ItemKey
 from postrender.objects import Identity, strings_at
-from postrender.planning.choices import Carried, Choices, find_rollouts
+from postrender.planning.choices import Carried, Choices
 
 Name = tuple[str, str]
 
@@ -177,7 +177,7 @@ def _first_source(choices: Choices, item: Item) -> Identity:
 def _workloads(
     choices: Choices, items: list[Item], render_ids: Mapping[ItemKey, str]
 ) -> tuple[AttachedWorkload, ...]:
-    rollouts = find_rollouts(choices, items)
+    rollouts = choices.rollouts
     workloads = []
     for item in items:
         names = _names(choices, item)

@@ -20,7 +20,6 @@ from postrender.planning.choices import (
     REPLACED,
     Carried,
     Choices,
-    find_rollouts,
 )
 from postrender.planning.lineage import Base, Lineages
 from postrender.planning.resolve import Resolver
@@ -126,7 +125,7 @@ def _name_of(item: Item, name: str, resolver: Resolver) -> Base:
 
 def _consumers(choices: Choices) -> dict[ItemKey, list[Item]]:
     """Return the workloads that name each object, and the Rollouts that refer to those."""
-    rollouts = find_rollouts(choices, choices.inventory.items)
+    rollouts = choices.rollouts
     consumers: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in choices.inventory.items:
         for target in choices.targets(item):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.auto_mount import Mount
 from postrender.history import Past
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
-from postrender.objects import GroupKind
 from postrender.planning.decide import Decision
 from postrender.planning.links import Link
 from postrender.planning.resolve import Resolver
+from postrender.planning.rollouts import find_rollouts
 from postrender.settings import NOTHING, Settings
 
 # What becomes of an object of earlier outputs.
@@ -68,6 +68,13 @@ class Choices(NamedTuple):
                 names[each.current].append(each.past.identity.name)
         return names
 
+    @property
+    def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
+        """By workload, the Rollouts that take their pod template from it, if both can change."""
+        return find_rollouts(
+            [item for item in self.inventory.items if item.is_rewritable], self.resolver
+        )
+
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return what an object's pod templates (or one of them) name or mount, in order."""
         named = self.named.get(item.key, ())
@@ -99,18 +106,3 @@ def find_named(
         key: [(template, target) for (template, _), target in targets.items()]
         for key, targets in found.items()
     }
-
-
-def find_rollouts(choices: Choices, workloads: Iterable[Item]) -> dict[ItemKey, list[Item]]:
-    """Return, by workload, the Rollouts that take their pod template from it."""
-    rollouts: dict[tuple[GroupKind, str, str | None], list[Item]] = defaultdict(list)
-    group_of = choices.resolver.group_of
-    for item in choices.inventory.items:
-        if item.workload_ref and item.is_rewritable:
-            rollouts[(*item.workload_ref, group_of(item.identity.namespace))].append(item)
-    found = {}
-    for workload in workloads if rollouts else ():
-        identity = workload.identity
-        name = (identity.group_kind, identity.name, group_of(identity.namespace))
-        found[workload.key] = rollouts.get(name, [])
-    return found

@@ -8,14 +8,13 @@ from typing import NamedTuple
 from postrender.errors import Finding, UserError
 from postrender.inventory import Inventory
 from postrender.items import (
-    BASE_NAME_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
     STRATEGY_ANNOTATION,
     Item,
     ItemKey,
 )
 from postrender.planning.links import Link
-from postrender.revision import fits_content, hash_of_name
+from postrender.revision import fits_content, without_hash
 from postrender.settings import (
     IGNORE,
     NOTHING,
@@ -100,9 +99,8 @@ def _fixed(item: Item) -> Decision | None:
 
 def is_known_revision(item: Item) -> bool:
     """Tell whether an object has a revision name: ours by its label, anyone's by its hash."""
-    return item.is_revision or (
-        bool(hash_of_name(item.identity.name)) and _fits(item, item.identity.name[:-11])
-    )
+    base_name = without_hash(item.identity.name)
+    return item.is_revision or (bool(base_name) and _fits(item, base_name))
 
 
 def _fits(item: Item, base_name: str) -> bool:
@@ -112,7 +110,7 @@ def _fits(item: Item, base_name: str) -> bool:
 
 def _stale(inventory: Inventory, decision: Decision, links: Sequence[Link]) -> list[Finding]:
     item = decision.item
-    base_name = item.annotations.get(BASE_NAME_ANNOTATION, item.identity.name[:-11])
+    base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
     users = [link for link in links if link.can_follow or link.stays]
     if not users or _fits(item, base_name):
         return []

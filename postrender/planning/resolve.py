@@ -40,12 +40,15 @@ class Resolver(NamedTuple):
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
             return candidates
-        wanted = reference.namespace or item.identity.namespace
-        same = [other for other in candidates if self.is_same(wanted, other.identity.namespace)]
+        return self.nearest(reference.namespace or item.identity.namespace, candidates)
+
+    def nearest(self, namespace: str | None, candidates: Sequence[Item]) -> Sequence[Item]:
+        """Return the one of several objects of a name that is meant in a namespace, or none."""
+        same = [other for other in candidates if self.is_same(namespace, other.identity.namespace)]
         if same:
             # A hook may bear the name of an ordinary object, which is then the one that is meant.
             return sorted(same, key=lambda other: other.is_hook)[:1]
-        if len(candidates) == 1 and self._may_be_same(wanted, candidates[0]):
+        if len(candidates) == 1 and self._may_be_same(namespace, candidates[0]):
             return candidates
         return ()
 

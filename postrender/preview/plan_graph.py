@@ -11,14 +11,12 @@ from collections.abc import Collection, Iterator
 from postrender.items import Item, ItemKey
 from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS
 from postrender.plan import Plan
-from postrender.planning.choices import Choices, find_rollouts
+from postrender.planning.choices import Choices
 from postrender.planning.decide import is_known_revision
+from postrender.preview.base_names import base_name_of
 from postrender.preview.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
 from postrender.preview.model import UNCHANGED, Edge, Graph, Node
 from postrender.settings import IGNORE
-
-# Of a revision that kustomize or kubectl named: what `-` and ten characters of hash leave.
-_SUFFIX = 11
 
 Named = tuple[ItemKey, ItemKey, str, bool]
 
@@ -30,10 +28,9 @@ def plan_graph(plan: Plan) -> Graph:
         return Graph()
     named = list(_named(choices))
     naming = {source for source, *_ in named}
-    items = choices.inventory.items
-    named += _rollouts(choices, [item for item in items if item.key in naming])
+    named += _rollouts(choices, naming)
     drawn = {*choices.decisions, *(source for source, *_ in named)}
-    nodes = [item for item in items if item.key in drawn]
+    nodes = [item for item in choices.inventory.items if item.key in drawn]
     numbers = {item.key: number for number, item in enumerate(nodes)}
     return Graph(
         tuple(_node(choices, item) for item in nodes),
@@ -56,9 +53,9 @@ def _named(choices: Choices) -> Iterator[Named]:
             yield workload, mount.item.key, AUTO_MOUNT, False
 
 
-def _rollouts(choices: Choices, items: Collection[Item]) -> Iterator[Named]:
-    for workload, rollouts in find_rollouts(choices, items).items():
-        for rollout in rollouts:
+def _rollouts(choices: Choices, naming: Collection[ItemKey]) -> Iterator[Named]:
+    for workload, rollouts in choices.rollouts.items():
+        for rollout in rollouts if workload in naming else ():
             yield rollout.key, workload, WORKLOAD_REF, False
 
 
@@ -66,15 +63,10 @@ def _node(choices: Choices, item: Item) -> Node:
     kind = item.identity.group_kind
     identity = item.identity
     if kind in (CONFIG_MAP, SECRET):
-        identity = identity._replace(name=_base_name(item))
+        name = base_name_of(item, is_revision=is_known_revision(item))
+        identity = identity._replace(name=name)
         return Node(identity, "config", UNCHANGED, note=_note(choices, item))
     return Node(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
-
-
-def _base_name(item: Item) -> str:
-    if item.is_revision or not is_known_revision(item):
-        return item.base_name
-    return item.identity.name[:-_SUFFIX]
 
 
 def _note(choices: Choices, item: Item) -> str:

@@ -13,13 +13,14 @@ from postrender.items import (
     ORDER_ANNOTATION,
     PAIRING_ANNOTATION,
     SWEEP_ANNOTATION,
+    UNUSED_ANNOTATION,
 )
 from postrender.keeping import without_keep
 from postrender.objects import strings_at
 from postrender.orchestrators import own_annotations
 from postrender.paths import Data, mapping_at
 from postrender.preview.comparing.hidden import Hidden, hide_content, hide_digest
-from postrender.revision import HASH_LENGTH, REVISION_ANNOTATION
+from postrender.revision import HASH_LENGTH, HASH_SUFFIX, REVISION_ANNOTATION
 from postrender.words import replace_words
 
 # What an API server writes, where manifests come from one.
@@ -42,7 +43,7 @@ _ON_REVISIONS = frozenset(
         PAIRING_ANNOTATION,
         ORDER_ANNOTATION,
         SWEEP_ANNOTATION,
-        "postrender/unused-since",
+        UNUSED_ANNOTATION,
     }
 )
 _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
@@ -50,7 +51,7 @@ _OF_TEXTS = ("annotations", "labels")
 # Keys that may be there without saying anything.
 _MAY_BE_EMPTY = ("annotations", "labels", "metadata", "nodeSelector")
 _SHORTEST_REVISION = HASH_LENGTH + 2
-_REVISION = re.compile(r"-[2456789bcdfghkmt]{10}(?![A-Za-z0-9])")
+_REVISION = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):

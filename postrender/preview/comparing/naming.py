@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from postrender.items import Item, ItemKey, Reference
 from postrender.objects import SECRET, GroupKind, Identity
+from postrender.planning.rollouts import find_rollouts
 from postrender.preview.comparing.pairs import Pair
 from postrender.preview.comparing.sides import ORIGINAL, Object, Side
 from postrender.preview.labels import label_of
@@ -59,7 +60,10 @@ def find_names(side: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
     for each in side.objects:
         if each.item is not None and each.role != ORIGINAL:
             named[each.item.key] = list(_named(side, each.item, numbers))
-    rollouts = _rollouts(side)
+    rollouts = {
+        workload: [side.main[rollout.key] for rollout in own]
+        for workload, own in find_rollouts(side.inventory.items, side.resolver).items()
+    }
     behind = {
         rollout.item.key: side.main[key]
         for key, own in rollouts.items()
@@ -122,27 +126,6 @@ def _elsewhere(
         is_inside = reference.template is not None
         name = reference.name
         yield Named(numbers.get(base, base), identity, name, name, label, is_inside)
-
-
-def _rollouts(side: Side) -> dict[ItemKey, list[Object]]:
-    """Return, by workload, the Rollouts that take their pod template from it."""
-    referring = [each for each in side.main.values() if each.item and each.item.workload_ref]
-    places: dict[Base, ItemKey] = {}
-    for key, each in side.main.items() if referring else ():
-        kind, namespace, name = _base(each.identity)
-        places[kind, _home(side, namespace), name] = key
-    rollouts: dict[ItemKey, list[Object]] = defaultdict(list)
-    for each in referring:
-        if each.item and each.item.workload_ref:
-            kind, name = each.item.workload_ref
-            target = places.get((kind, _home(side, each.identity.namespace), name))
-            if target is not None:
-                rollouts[target].append(each)
-    return rollouts
-
-
-def _home(side: Side, namespace: str | None) -> str | None:
-    return side.choices.resolver.group_of(namespace) if side.choices else namespace
 
 
 def users_by_target(names: Names) -> dict[Target, list[ItemKey]]:

@@ -19,20 +19,21 @@ from postrender.items import (
     KEEP_ORIGINAL_ANNOTATION,
     MANAGED_LABEL,
     MOUNT_PATH_ANNOTATION,
-    ORDER_ANNOTATION,
     PAIRING_ANNOTATION,
     STRATEGY_ANNOTATION,
     Item,
     ItemKey,
 )
-from postrender.objects import SECRET, GroupKind, Identity, group_kind_of, items_of
+from postrender.objects import SECRET, GroupKind, Identity, group_kind_of, roots_of
 from postrender.paths import Data, Path, value_at
 from postrender.plan import Chosen, choose
 from postrender.planning.choices import Choices
 from postrender.planning.decide import Decision
+from postrender.planning.resolve import Resolver, new_resolver
 from postrender.planning.workloads import source_edits
+from postrender.preview.base_names import base_name_of
 from postrender.preview.model import Undecided
-from postrender.revision import HASH_LENGTH, hash_of_name
+from postrender.revision import without_hash
 from postrender.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.stream import Stream
 from postrender.words import words_of
@@ -82,9 +83,9 @@ class Side(NamedTuple):
     """The objects of one side that were read.
 
     main: the object that each item stands for, the revision where the original stays too;
-    originals: those that stay; choices: None where there is nothing to revise; is_rendered: whether
-    postrender has been over it; base_names: what each revision name stands for; secret_names: those
-    of Secrets among them; undecided: what is no object.
+    originals: those that stay; choices: None where there is nothing to revise; resolver: finds what
+    names mean; is_rendered: whether postrender has been over it; base_names: what each revision
+    name stands for; secret_names: those of Secrets among them; undecided: what is no object.
     """
 
     inventory: Inventory
@@ -92,6 +93,7 @@ class Side(NamedTuple):
     main: Mapping[ItemKey, Object]
     originals: Mapping[ItemKey, Object]
     choices: Choices | None
+    resolver: Resolver
     is_rendered: bool
     base_names: Mapping[str, str]
     secret_names: Mapping[str, str]
@@ -129,6 +131,7 @@ def read_side(
         mains,
         originals,
         choices,
+        choices.resolver if choices else new_resolver(inventory, own),
         is_rendered(stream),
         {**secret_names, **_base_names(everything)},
         secret_names,
@@ -204,19 +207,6 @@ def _unnamed(
     )
 
 
-def base_name_of(item: Item, *, is_revision: bool) -> str:
-    """Return the base name of an object that bears a revision's name, or its name.
-
-    A Secret's name that looks like a revision's is taken for one: it is not to be shown.
-    """
-    name = item.identity.name
-    if item.is_revision:
-        return item.base_name
-    if is_revision or (item.identity.group_kind == SECRET and hash_of_name(name)):
-        return name[: -HASH_LENGTH - 1]
-    return name
-
-
 def _edited(data: dict[str, Data], edits: Iterable[Edit], path: Path) -> dict[str, Data]:
     changed = apply_edits(data, edits, path)
     return changed if isinstance(changed, dict) else data
@@ -246,9 +236,7 @@ def _is_apart(item: Item) -> bool:
 
 
 def _age(each: Object) -> tuple[bool, int]:
-    order = each.item.annotations.get(ORDER_ANNOTATION, "") if each.item else ""
-    is_number = order.isascii() and order.isdigit() and len(order) < 19
-    return each.is_revised, int(order) if is_number else 0
+    return each.is_revised, each.item.order if each.item else 0
 
 
 def _carried(choices: Choices | None) -> Iterator[Object]:
@@ -292,8 +280,8 @@ def _secret_names(
         for name in _said_to_be_secrets(whole)
     )
     for name in (*references, *unknown):
-        if hash_of_name(name):
-            names.setdefault(name, name[: -HASH_LENGTH - 1])
+        if base_name := without_hash(name):
+            names.setdefault(name, base_name)
     others = [each for each in objects if each.is_content and each.is_revised] if names else []
     found = True
     while found:
@@ -324,7 +312,7 @@ def _no_objects(
     """Yield what stands in the documents and is no Kubernetes object."""
     known = {item.key for item in inventory.items} | chosen.repeated
     for index, whole in data.items():
-        for path, value in _roots(whole, ()):
+        for path, value in roots_of(whole):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:
                 place = stream.place(stream.documents[index])
                 yield Undecided(
@@ -332,15 +320,3 @@ def _no_objects(
                     "it is no Kubernetes object, and is not compared",
                     "take it out if it is not meant to be here",
                 )
-
-
-def _roots(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
-    items = items_of(data)
-    if items is None:
-        yield path, data
-        return
-    kind = str(value_at(data, ("kind",))).removesuffix("List")
-    for number, item in enumerate(items):
-        if kind and isinstance(item, dict) and "kind" not in item:
-            continue  # the items of a ConfigMapList need not say what they are
-        yield from _roots(item, (*path, "items", number))
