@@ -271,13 +271,19 @@ def test_the_last_contents_are_in_the_output(
 ) -> None:
     """Each base name has its last so many contents, the newest first by number.
 
-    But while the chart does not have it, those go that Helm stores no release with any more.
+    But while the chart does not have it, those go that Helm stores no release with any more. They
+    are in one output for the last time, and if the chart has the base name again in the next, stay.
     """
     helm = Helm3(chosen)
     seen: dict[str, list[tuple[str, int]]] = {}
+    leaving: dict[str, list[tuple[str, int]]] = {}
     for number, contents in enumerate(releases):
         for name in seen.keys() - contents.keys():
-            seen[name] = [each for each in seen[name] if each[1] >= number - helm.limit]
+            seen[name] = [each for each in seen[name] if each not in leaving.get(name, [])]
+        leaving = {
+            name: [each for each in seen[name] if each[1] < number - helm.limit]
+            for name in seen.keys() - contents.keys()
+        }
         helm.upgrade(contents)
         for name, text in contents.items():
             before = seen.get(name, [])
