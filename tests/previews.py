@@ -60,6 +60,9 @@ OLD_API = Identity("apps", "StatefulSet", None, "cache")
 SERVICE = Identity("", "Service", None, "web")
 ROLE = Identity("rbac.authorization.k8s.io", "Role", None, "reader")
 
+CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
+"""What a new version of a chart changes in all that it makes."""
+
 TEXT_HUNK = Hunk(
     3,
     5,

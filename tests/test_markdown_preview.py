@@ -41,7 +41,7 @@ from postrender.preview.model import (
 from postrender.preview.words import diff_lines, namer, summary_line
 from postrender.visible import visible
 from tests.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
-from tests.previews import ROLLOUT, SERVICE, sample
+from tests.previews import CHART, ROLLOUT, SERVICE, sample
 
 EXPECTED = Path(__file__).parent / "preview" / "sample.md"
 GITHUB_TAKES = 65_536
@@ -315,9 +315,6 @@ def test_it_is_the_same_every_time() -> None:
 def test_an_added_object_is_named_only() -> None:
     preview = Preview("a", "b", objects=(ObjectChange(SERVICE, ADDED),))
     assert "\n- `Service/web` is added\n" in comment_of(preview)
-
-
-CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
 
 
 def labelled(count: int) -> Preview:

@@ -19,7 +19,9 @@ from postrender.preview import model
 from postrender.preview.html import to_html
 from postrender.preview.model import Hunk, Line, Preview
 from postrender.preview.page.diffs import hunks_markup, value_markup
-from tests.browser.large import large
+from postrender.preview.text import to_text
+from postrender.preview.view import View
+from tests.browser.large import labelled, large
 from tests.previews import sample
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,10 +112,11 @@ def planted(part: Any, text: str) -> Any:
     return part
 
 
+@pytest.mark.parametrize("preview", [sample(), labelled(5)], ids=["sample", "alike"])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_manifests_hold_is_only_text(text: str) -> None:
-    harmless = Structure(page_of(planted(sample(), "x" * len(text))))
-    hostile = Structure(page_of(planted(sample(), text)))
+def test_what_manifests_hold_is_only_text(text: str, preview: Preview) -> None:
+    harmless = Structure(page_of(planted(preview, "x" * len(text))))
+    hostile = Structure(page_of(planted(preview, text)))
     assert hostile.shape() == harmless.shape()
     assert not hostile.others
 
@@ -179,8 +182,9 @@ def test_the_policy_lets_only_our_script_and_style_in() -> None:
     assert not [attrs for _, attrs in Structure(page).elements if "style" in attrs]
 
 
-def test_headings_ids_and_links_fit_together() -> None:
-    structure = Structure(page_of(sample()))
+@pytest.mark.parametrize("preview", [sample(), labelled(40)], ids=["sample", "alike"])
+def test_headings_ids_and_links_fit_together(preview: Preview) -> None:
+    structure = Structure(page_of(preview))
     levels = [int(tag[1]) for tag, _ in structure.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -189,6 +193,44 @@ def test_headings_ids_and_links_fit_together() -> None:
     assert len(ids) == len({*ids})
     targets = [each[1:] for each in structure.values("href") if each.startswith("#")]
     assert {*targets, *structure.values("for"), *structure.values("aria-labelledby")} <= {*ids}
+
+
+def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
+    page = page_of(labelled(40))
+    text = Structure(page).text
+    assert text.count("shop-1.2.4") == 5, "workloads that roll (twice), that stay; configs; others"
+    assert "ConfigMap/service-000-config and 38 more" in text
+    assert "The same in all 39" in text
+    assert "service-007-config-m567dfc6df · named by Rollout/service-007" in text
+    assert "ConfigMap/service-039-config and" not in text
+    assert re.findall(r'<h2[^>]*>([^<]*) <small class="count">([0-9]+)', page) == [
+        ("What happens to workloads, and why", "40"),
+        ("ConfigMaps and Secrets", "40"),
+        ("Who names what", "80"),
+        ("Revisions", "41"),
+        ("Other objects", "40"),
+    ]
+
+
+def test_every_object_has_a_place_be_it_alone_or_with_others() -> None:
+    ids = Structure(page_of(labelled(40))).values("id")
+    assert {*ids} >= {f"{letter}{number}" for letter in "wco" for number in range(40)}
+    assert len(ids) == len({*ids})
+
+
+def test_a_page_groups_what_a_terminal_does() -> None:
+    preview = labelled(30)
+    page = re.sub('<section id="revisions".*?</section>', "", page_of(preview), flags=re.S)
+    told = re.findall("the same in ([0-9]+) more:", to_text(preview, View()))
+    assert re.findall('<span class="more">and ([0-9]+) more</span>', page) == told
+    assert "28 other revisions" not in page_of(preview)
+    assert "29 other revisions stay as they are" in page_of(preview)
+
+
+def test_a_long_list_of_objects_is_opened_folded() -> None:
+    lists = 'class="members"( open)?>'
+    assert re.findall(lists, page_of(labelled(5))) == [" open"] * 5
+    assert re.findall(lists, page_of(labelled(40))) == [""] * 5
 
 
 def test_nothing_of_a_secret_is_there_but_its_name() -> None:
@@ -207,6 +249,11 @@ def test_a_page_grows_with_what_it_shows_and_no_faster() -> None:
     small, big = (len(page_of(large(number))) for number in (50, 500))
     assert big < 10 * small
     assert big < 4_500_000
+
+
+def test_a_page_of_what_changes_alike_is_short() -> None:
+    few, many = (len(page_of(labelled(number))) for number in (50, 500))
+    assert (many - few) / 450 < 2_500
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ from postrender.preview.words import (
 )
 from postrender.visible import visible
 from tests.any_previews import ANY, PREVIEWS, identities_of, lines_of
-from tests.previews import BINARY, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
+from tests.previews import BINARY, CHART, CONFIG_MAP, JOB, ROLLOUT, SECRET, SERVICE, WORKER, sample
 
 EXPECTED = Path(__file__).parent / "preview"
 WIDTHS = (40, 80, 200)
@@ -217,9 +217,6 @@ def test_what_is_refused_stands_before_what_rolls() -> None:
         "Rollout/web",
         "Deployment/worker",
     ]
-
-
-CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
 
 
 def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:

@@ -6,11 +6,12 @@ import base64
 import hashlib
 import html
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from importlib.resources import files
 
 from postrender import __version__
 from postrender.preview import words
+from postrender.preview.alike import find_alike
 from postrender.preview.model import (
     ADDED,
     CARRIED,
@@ -234,28 +235,32 @@ def _main(preview: Preview) -> Html:
         len(hunk.lines) for each in preview.contents for key in each.keys for hunk in key.hunks
     )
     is_open = lines <= _OPEN_LINES
-    few = len(preview.workloads) <= _OPEN_WORKLOADS
+    groups = words.alike_by_effect(preview.workloads)
+    few = len(groups) <= _OPEN_WORKLOADS
     undecided = map(entries.undecided, preview.undecided)
-    workloads = (entries.workload(each, names, few) for each in words.by_effect(preview.workloads))
-    contents = (entries.content(each, names, is_open) for each in preview.contents)
-    revisions = (entries.revision(each, names) for each in preview.revisions)
-    objects = (entries.other(each, names, few) for each in preview.objects)
+    workloads = (entries.workloads(each, names, few) for each in groups)
+    contents = (entries.contents(each, names, is_open) for each in find_alike(preview.contents))
+    told, others = words.told_revisions(preview)
+    revisions = [entries.revision(each, names) for each in told]
+    for change in (REUSED, CARRIED):
+        revisions += entries.kept([each for each in others if each.change == change], names)
+    objects = (entries.objects(each, names, few) for each in find_alike(preview.objects))
     sections = [
-        _section("undecided", "Not decided", undecided),
-        _section("workloads", "What happens to workloads, and why", workloads),
-        _section("contents", "ConfigMaps and Secrets", contents),
+        _section("undecided", "Not decided", preview.undecided, undecided),
+        _section("workloads", "What happens to workloads, and why", preview.workloads, workloads),
+        _section("contents", "ConfigMaps and Secrets", preview.contents, contents),
         graph_markup(preview.graph, names),
-        _section("revisions", "Revisions", revisions),
-        _section("objects", "Other objects", objects),
+        _section("revisions", "Revisions", preview.revisions, revisions),
+        _section("objects", "Other objects", preview.objects, objects),
     ]
     empty = tag("p", "Nothing matches.", id="empty", class_="nothing", hidden=True)
     nothing = tag("p", "Nothing changes.", class_="nothing")
     return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
 
 
-def _section(name: str, title: str, entries: Iterable[Html]) -> Html:
-    shown = [*entries]
-    if not shown:
+def _section(name: str, title: str, changes: Sized, entries: Iterable[Html]) -> Html:
+    if not changes:
         return Html("")
-    heading = tag("h2", title, " ", tag("small", f"{len(shown):,}", class_="count"), id=f"{name}-h")
-    return tag("section", heading, *shown, id=name, aria_labelledby=f"{name}-h")
+    count = tag("small", f"{len(changes):,}", class_="count")
+    heading = tag("h2", title, " ", count, id=f"{name}-h")
+    return tag("section", heading, *entries, id=name, aria_labelledby=f"{name}-h")

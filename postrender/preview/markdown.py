@@ -27,6 +27,7 @@ from postrender.preview.words import (
     EFFECTS,
     Style,
     alike_by_effect,
+    and_more,
     cause_words,
     change_words,
     content_words,
@@ -41,6 +42,8 @@ from postrender.preview.words import (
     own_words,
     revision_name,
     revision_words,
+    shared_words,
+    stay_words,
     summary_line,
     told_revisions,
     via_words,
@@ -188,10 +191,9 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
         return _content(content, style)
     kinds = Nouns(content.identity.kind, f"{content.identity.kind}s")
     names = [_own(each, style) for each in group]
-    facts = [*content_words(content, style), *_field_words(content.fields, style)]
-    told = [each for each in facts if each not in own_words(content, style)]
+    told = [*shared_words(content, style), *_field_words(content.fields, style)]
     first = _in_html(_short(style.name(content.identity)))
-    head = f"{_fold(f'{first} and {len(others):,} more change outside of their data')}\n"
+    head = f"{_fold(f'{first} {and_more(others)} change outside of their data')}\n"
     part = _item(names, told)
     return Section(head, (part,), _END, kinds, "the fields of ")
 
@@ -283,7 +285,7 @@ def _revisions(preview: Preview, style: Style) -> Section:
     columns = "| revision | what becomes of it |\n| --- | --- |\n"
     head = f"{_fold(f'Revisions ({len(told):,})')}\n{columns}"
     rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in told]
-    foot = f"\n{others}\n{_END}" if others else _END
+    foot = f"\n{stay_words(others)}\n{_END}" if others else _END
     return Section(head, tuple(map(Part, rows)), foot, _REVISIONS)
 
 

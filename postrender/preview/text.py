@@ -49,6 +49,7 @@ from postrender.preview.words import (
     own_words,
     revision_name,
     revision_words,
+    stay_words,
     summary_line,
     told_revisions,
     via_words,
@@ -207,7 +208,7 @@ def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
     if told:
         yield from _list("REVISIONS", told, _revision, page)
         if others:
-            yield from page.lines(others, _HANG, _DIM)
+            yield from page.lines(stay_words(others), _HANG, _DIM)
 
 
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:

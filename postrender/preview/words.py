@@ -138,11 +138,6 @@ def namer(preview: Preview) -> Callable[[Identity], str]:
     return name
 
 
-def by_effect(workloads: Iterable[WorkloadChange]) -> list[WorkloadChange]:
-    """Return workloads in the order in which a reader wants them, else as they came."""
-    return sorted(workloads, key=lambda workload: _RANKS[workload.effect])
-
-
 def alike_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
     """Return groups of workloads that change alike, in the order in which a reader wants them."""
     return sorted(find_alike(workloads), key=lambda group: _RANKS[group[0].effect])
@@ -151,6 +146,16 @@ def alike_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
 def more_words(others: Sized) -> str:
     """Return what stands before others of a group, after the one that is told in full."""
     return f"the same in {len(others):,} more:"
+
+
+def all_words(group: Sized) -> str:
+    """Return what stands before all of a group, after what changes in them."""
+    return "the same in both" if len(group) == 2 else f"the same in all {len(group):,}"
+
+
+def and_more(others: Sized) -> str:
+    """Return what stands after the first of several, where the others are not named."""
+    return f"and {len(others):,} more"
 
 
 def summary_line(preview: Preview) -> str:
@@ -423,7 +428,21 @@ def diff_lines(key: KeyChange) -> list[str]:
 
 def content_words(content: ContentChange, style: Style) -> list[str]:
     """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
-    words = [_names_words(content, style)]
+    return [
+        *_names_words(content, style),
+        *shared_words(content, style),
+        *_users_words(content, style),
+    ]
+
+
+def own_words(content: ContentChange, style: Style) -> list[str]:
+    """Return what of these words may be so of no other one that changes alike."""
+    return [*_names_words(content, style), *_users_words(content, style)]
+
+
+def shared_words(content: ContentChange, style: Style) -> list[str]:
+    """Return what of these words is so of all that change alike."""
+    words = []
     if content.strategy == "ignore":
         words.append(f"not revised (strategy {style.code(content.strategy)})")
     elif content.strategy != "rename":
@@ -432,14 +451,7 @@ def content_words(content: ContentChange, style: Style) -> list[str]:
         words.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
         words.append("what it holds is not shown")
-    words += _users_words(content, style)
-    return [each for each in words if each]
-
-
-def own_words(content: ContentChange, style: Style) -> list[str]:
-    """Return what of these words may be so of no other one that changes alike."""
-    words = _names_words(content, style), *_users_words(content, style)
-    return [each for each in words if each]
+    return words
 
 
 def _users_words(content: ContentChange, style: Style) -> list[str]:
@@ -451,18 +463,18 @@ def _users_words(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def _names_words(content: ContentChange, style: Style) -> str:
-    """Return by what names workloads have it; "" where that is its base name."""
+def _names_words(content: ContentChange, style: Style) -> list[str]:
+    """Return by what names workloads have it; nothing where that is its base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
-        return ""
+        return []
     if old and new and old != new:
-        return f"{style.code(old)} {style.arrow} {style.code(new)}"
-    return style.code(new or old)
+        return [f"{style.code(old)} {style.arrow} {style.code(new)}"]
+    return [style.code(new or old)]
 
 
-def told_revisions(preview: Preview) -> tuple[list[RevisionChange], str]:
-    """Return revisions worth a line each, and in words how many others there are, "" for none.
+def told_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
+    """Return revisions worth a line each, and the others.
 
     Not worth one: what stays as it is of a ConfigMap or Secret whose data does not change.
     """
@@ -471,13 +483,17 @@ def told_revisions(preview: Preview) -> tuple[list[RevisionChange], str]:
         for each in preview.contents
         if each.old_revision != each.new_revision or not _keeps_its_data(each)
     }
-    told = [
-        each
-        for each in preview.revisions
-        if each.change not in (REUSED, CARRIED) or each.identity in changed
-    ]
-    others = len(preview.revisions) - len(told)
-    return told, f"{_count(others, 'other revision')} {_verb(_STAY, others)}" if others else ""
+    told: list[RevisionChange] = []
+    others: list[RevisionChange] = []
+    for each in preview.revisions:
+        is_told = each.change not in (REUSED, CARRIED) or each.identity in changed
+        (told if is_told else others).append(each)
+    return told, others
+
+
+def stay_words(others: Sized) -> str:
+    """Return how many other revisions there are, besides those that are told."""
+    return f"{_count(len(others), 'other revision')} {_verb(_STAY, len(others))}"
 
 
 def revision_words(revision: RevisionChange) -> str:
@@ -503,6 +519,5 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
 def listed(parts: Sequence[str]) -> str:
     """Return `a, b, c`, of many the first ones and how many more there are."""
     if len(parts) > _MOST_ITEMS:
-        more = len(parts) - _MOST_ITEMS
-        return f"{', '.join(parts[:_MOST_ITEMS])} and {more:,} more"
+        return f"{', '.join(parts[:_MOST_ITEMS])} {and_more(parts[_MOST_ITEMS:])}"
     return ", ".join(parts)

@@ -8,20 +8,26 @@ from postrender.preview.model import (
     CONFIG,
     IMAGE,
     NEW,
+    REUSED,
     ROLLS,
+    STAYS,
     SUPERSEDED,
+    TEMPLATE,
     Cause,
     ContentChange,
     Edge,
+    FieldChange,
     Graph,
     Hunk,
     KeyChange,
     Line,
     Node,
+    ObjectChange,
     Preview,
     RevisionChange,
     WorkloadChange,
 )
+from tests.previews import CHART
 
 
 def large(number: int, lines: int = 60) -> Preview:
@@ -69,6 +75,38 @@ def large(number: int, lines: int = 60) -> Preview:
             for suffix, change in (("7f89tk7g74", NEW), ("m567dfc6df", SUPERSEDED))
         ),
         graph=Graph(tuple(nodes), tuple(edges)),
+    )
+
+
+def labelled(number: int) -> Preview:
+    """Return a preview of so many of each, which change in the label of a chart alone.
+
+    Every other Rollout has it in its pod template too. The last of each changes in more.
+    """
+    preview = large(number, lines=6)
+    cause = Cause(TEMPLATE, field=CHART._replace(path=f"spec.template.{CHART.path}"))
+    *workloads, last = preview.workloads
+    alike = [
+        each._replace(causes=(cause,), fields=(CHART,))
+        if at % 2
+        else each._replace(effect=STAYS, causes=(), fields=(CHART,))
+        for at, each in enumerate(workloads)
+    ]
+    *contents, last_content = preview.contents
+    kept = [
+        each._replace(keys=(), fields=(CHART,), new_revision=each.old_revision) for each in contents
+    ]
+    services = [Identity("", "Service", None, each.identity.name) for each in preview.workloads]
+    objects = [ObjectChange(each, CHANGED, (CHART,)) for each in services]
+    objects[-1] = objects[-1]._replace(
+        fields=(FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort"),)
+    )
+    revisions = [RevisionChange(each.identity, each.old_revision, REUSED) for each in kept]
+    return preview._replace(
+        workloads=(*alike, last),
+        contents=(*kept, last_content),
+        objects=tuple(objects),
+        revisions=(*revisions, *preview.revisions[-2:]),
     )
 
 

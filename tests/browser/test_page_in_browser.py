@@ -11,7 +11,7 @@ from playwright.sync_api import FloatRect, Page, expect
 
 from postrender.preview.model import Preview
 from tests.browser.conftest import Open
-from tests.browser.large import large
+from tests.browser.large import labelled, large
 from tests.previews import sample
 from tests.test_page import HOSTILE, planted
 
@@ -110,6 +110,98 @@ def test_revisions_are_filtered_by_what_becomes_of_them(open_page: Open) -> None
     shown = page.locator("#revisions .entry:not([hidden])")
     assert shown.count() == 2
     assert results(page) == f"2 of {ENTRIES} entries"
+
+
+# ---- objects that change alike
+
+
+def members(page: Page, section: str) -> list[str]:
+    """Return the names that are shown in the lists of a section."""
+    return page.locator(f"{section} .member:not([hidden]) > .name").all_text_contents()
+
+
+def test_a_search_finds_an_object_among_those_that_change_alike(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    service = page.locator("#objects .entry", has=page.locator("#o12"))
+    expect(service.locator("h3")).to_have_text("Service/service-000 and 38 more")
+    page.get_by_label("Search").fill("service/service-012")
+    assert names(page) == ["Service/service-012 "]
+    assert members(page, "#objects") == ["Service/service-012"]
+    expect(page.locator("#o12")).to_be_visible()
+    expect(service.locator(".members > summary")).to_have_text("The same in all 39 (1 shown)")
+    expect(page.locator("#objects .count").first).to_have_text("1 of 40")
+    assert results(page) == "1 of 161 entries"
+    page.get_by_label("Search").fill("service/service-01")
+    assert names(page) == ["Service/service-010 and 9 more"]
+    page.keyboard.press("Escape")
+    expect(service.locator("h3")).to_have_text("Service/service-000 and 38 more")
+    expect(service.locator(".members > summary")).to_have_text("The same in all 39 ")
+    expect(page.locator("#o12")).to_be_hidden()
+
+
+def test_a_search_for_what_changes_finds_all_that_change_alike(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    page.get_by_label("Search").fill("helm.sh/chart service/")
+    assert names(page) == ["Service/service-000 and 38 more"]
+    assert results(page) == "39 of 161 entries"
+    expect(page.locator("#o12")).to_be_hidden()
+
+
+def test_a_search_takes_no_two_objects_for_one(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    page.get_by_label("Search").fill("service-011 service-012")
+    expect(page.get_by_text("Nothing matches.")).to_be_visible()
+    page.get_by_label("Search").fill("rollout/service-011 configmap")
+    assert names(page) == ["ConfigMap/service-011-config "]
+
+
+def test_those_that_change_alike_are_filtered_one_by_one(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    choose(page, "effect", "rolls")
+    assert names(page) == [
+        "Rollout/service-039",
+        "Rollout/service-001 and 18 more",
+        "ConfigMap/service-039-config",
+        "ConfigMap/service-001-config and 18 more",
+    ]
+    assert members(page, "#contents")[1] == "ConfigMap/service-003-config"
+    assert results(page) == "40 of 161 entries"
+
+
+def test_a_link_leads_to_one_of_those_that_change_alike(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    choose(page, "effect", "stays")
+    page.goto(page.url + "#c13")
+    expect(page.locator("#c13")).to_be_focused()
+    expect(page.locator("#c13")).to_be_in_viewport()
+    page.locator("#c13").get_by_role("link", name="Rollout/service-013").click()
+    expect(page.locator("#w13")).to_be_focused()
+    expect(page.locator("#w13")).to_be_in_viewport()
+    page.keyboard.press("j")
+    assert page.evaluate(ACTIVE_LINE) == "Rollout/service-000 and 19 more"
+
+
+def test_the_graph_has_those_that_change_alike_one_by_one(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    drawn(page)
+    page.get_by_label("Search").fill("service-012-config")
+    expect(page.locator("#drawing .node")).to_have_count(2)
+
+
+def test_a_list_is_folded_by_the_keyboard(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    page.locator("#objects .members > summary").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#o12")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#o12")).to_be_hidden()
+
+
+def test_a_link_leads_there_without_a_script(open_page: Open) -> None:
+    page = open_page(labelled(40), java_script_enabled=False)
+    page.goto(page.url + "#o30")
+    expect(page.locator("#o30")).to_be_in_viewport()
 
 
 # ---- the keyboard
@@ -434,6 +526,13 @@ def test_a_printed_page_has_what_is_folded_and_no_controls(open_page: Open) -> N
     expect(page.locator("#names li").first).to_be_visible()
 
 
+def test_a_printed_page_names_all_that_change_alike(open_page: Open) -> None:
+    page = open_page(labelled(40))
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    page.emulate_media(media="print")
+    assert page.locator(".member").filter(visible=True).count() == 39 * 4
+
+
 # ---- what is hostile, and what is large
 
 
@@ -478,6 +577,15 @@ def test_a_large_page_is_folded_and_draws_only_a_part(open_page: Open) -> None:
     assert len(nodes(page)) == 120
     page.get_by_role("button", name="Draw all").click()
     assert len(nodes(page)) == 1000
+
+
+def test_500_that_change_alike_are_searched_as_fast_as_others(open_page: Open) -> None:
+    page = open_page(labelled(500))
+    assert page.locator(".entry").count() < 20
+    page.get_by_label("Search").fill("service-123")
+    assert results(page) == "4 of 2,001 entries"
+    for letter in "wco":
+        expect(page.locator(f"#{letter}123")).to_be_visible()
 
 
 def test_a_large_page_lays_out_only_what_is_seen(open_page: Open) -> None:
@@ -530,6 +638,14 @@ def all_open(page: Page) -> None:
     unfolded(page)
 
 
+def found(page: Page) -> None:
+    page.get_by_label("Search").fill("service-01")
+
+
+def reached(page: Page) -> None:
+    page.goto(page.url + "#c13")
+
+
 def as_it_is(page: Page) -> None:
     """Leave the page as it opens."""
 
@@ -548,6 +664,11 @@ STATES = {
     "phone-all-open": (sample(), all_open, 360),
     "nothing": (Preview("main.yaml", "head.yaml"), as_it_is, 1440),
     "large": (large(15), as_it_is, 1440),
+    "alike": (labelled(20), as_it_is, 1440),
+    "alike-unfolded": (labelled(20), unfolded, 1440),
+    "alike-found": (labelled(20), found, 1440),
+    "alike-reached": (labelled(20), reached, 1440),
+    "alike-phone": (labelled(20), all_open, 360),
 }
 
 

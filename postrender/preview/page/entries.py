@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from postrender.objects import Identity
@@ -30,6 +30,9 @@ from postrender.preview.page.diffs import (
     values_markup,
 )
 from postrender.preview.page.markup import Html, escaped, joined, tag
+
+# A list of more objects that change alike is opened folded.
+_OPEN_MEMBERS = 12
 
 
 class Names(NamedTuple):
@@ -68,6 +71,10 @@ class Names(NamedTuple):
             parts += [tag("span", " in ", class_="kind"), tag("code", identity.namespace)]
         return tag("span", *parts, class_="name")
 
+    def entry(self, identity: Identity) -> tuple[Html, str]:
+        """Return the name of an object that has an entry, and where that stands."""
+        return self.plain(identity), self.places[identity]
+
     def link(self, identity: Identity) -> Html:
         """Return the name of an object, as a link where it has an entry."""
         place, name = self.places.get(identity), self.plain(identity)
@@ -83,37 +90,68 @@ def badge(word: str) -> Html:
     return tag("span", word, class_=f"badge {word.replace(' ', '-')}")
 
 
-class _Line(NamedTuple):
-    """What an entry shows when it is folded: badge, name, and the rest in brief.
+class _Member(NamedTuple):
+    """An object that an entry is of, mostly the only one; the others change as it does.
 
-    effects: those on workloads that it has to do with, for the filter.
+    effects: those on workloads that it has to do with, for the filter; own: what is so of it alone.
     """
 
-    place: str
+    name: Html
+    place: str = ""
+    effects: Iterable[str] = ()
+    own: Html = Html("")
+
+    @property
+    def attributes(self) -> dict[str, str | bool]:
+        """Those of the element that stands for it: where it is, and by what it is found."""
+        effects = ",".join(sorted(set(self.effects)))
+        return {"id": self.place or False, "data_effects": effects or False}
+
+
+class _Line(NamedTuple):
+    """What an entry shows beside a name when it is folded: badge, and the rest in brief."""
+
     change: str
     badge: str
-    name: Html
     brief: Html = Html("")
-    effects: Iterable[str] = ()
 
 
-def _entry(line: _Line, body: Html, is_open: bool) -> Html:
+def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -> Html:
     """Return an entry that can be folded, or one line where there is nothing to fold."""
-    parts = [badge(line.badge), tag("h3", line.name), tag("span", line.brief, class_="brief")]
-    data: dict[str, str | bool] = {
-        "id": line.place,
-        "data_change": line.change,
-        "data_effects": ",".join(sorted(set(line.effects))) or False,
-    }
+    first, *others = members
+    title, data = first.name, first.attributes
+    if others:
+        title = joined(title, " ", tag("span", words.and_more(others), class_="more"))
+        body, data = joined(body, _list(members)), {}
+    parts = [badge(line.badge), tag("h3", title), tag("span", line.brief, class_="brief")]
+    data["data_change"] = line.change
     if not body:
         return tag("div", *parts, class_="entry line", tabindex="-1", **data)
     inside = tag("div", body, class_="body")
     return tag("details", tag("summary", *parts), inside, class_="entry", open=is_open, **data)
 
 
+def _list(members: Sequence[_Member]) -> Html:
+    """Return the objects that change alike, folded where they are many."""
+    told = _capital(words.all_words(members))
+    title = tag("summary", told, " ", tag("small", class_="count"))
+    is_open = len(members) <= _OPEN_MEMBERS
+    items = tag("ul", *map(_item, members))
+    return tag("details", title, items, class_="members", open=is_open)
+
+
+def _item(member: _Member) -> Html:
+    own = [": ", tag("span", member.own, class_="own")] if member.own else []
+    return tag("li", member.name, *own, class_="member", tabindex="-1", **member.attributes)
+
+
 def _sentence(text: str) -> Html:
     """Return a clause of ours, which may hold markup, as a sentence."""
-    return tag("p", Html(f"{text[:1].upper()}{text[1:]}."))
+    return tag("p", Html(f"{_capital(text)}."))
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def undecided(each: Undecided) -> Html:
@@ -126,10 +164,11 @@ def undecided(each: Undecided) -> Html:
     return tag("div", *parts, class_="entry note", tabindex="-1")
 
 
-def workload(each: WorkloadChange, names: Names, is_open: bool) -> Html:
-    """Return what happens to a workload, and each cause of it."""
-    means = words.effect_words(each)
-    body = [_sentence(escaped(means))] if means != words.EFFECTS[each.effect][0] else []
+def workloads(group: Sequence[WorkloadChange], names: Names, is_open: bool) -> Html:
+    """Return what happens to workloads that change alike, mostly one, and each cause of it."""
+    each = group[0]
+    means = dict.fromkeys(map(words.effect_words, group))
+    body = [_sentence(escaped(one)) for one in means if one != words.EFFECTS[each.effect][0]]
     if each.via:
         body.append(_sentence(words.via_words(each, names.style)))
     causes = [_cause(cause, names) for cause in each.causes]
@@ -139,15 +178,9 @@ def workload(each: WorkloadChange, names: Names, is_open: bool) -> Html:
     if each.fields:
         body += [tag("h4", "Outside of the pod template"), fields_markup(each.fields)]
     brief = ", ".join(dict.fromkeys(map(_in_brief, each.causes)))
-    line = _Line(
-        names.places[each.identity],
-        each.change,
-        each.effect,
-        names.plain(each.identity),
-        escaped(brief),
-        [each.effect],
-    )
-    return _entry(line, joined(*body), is_open)
+    members = [_Member(*names.entry(one.identity), [one.effect]) for one in group]
+    line = _Line(each.change, each.effect, escaped(brief))
+    return _entry(members, line, joined(*body), is_open)
 
 
 def _in_brief(cause: Cause) -> str:
@@ -172,22 +205,33 @@ def _why(cause: Cause, names: Names) -> list[Html]:
     return [Html(words.cause_words(cause, names.style))]
 
 
-def content(each: ContentChange, names: Names, is_open: bool) -> Html:
-    """Return what changes in a ConfigMap, key by key; of a Secret only that it does."""
-    facts = " · ".join(words.content_words(each, names.style))
-    body = [tag("p", Html(facts), class_="facts")] if facts else []
+def contents(group: Sequence[ContentChange], names: Names, is_open: bool) -> Html:
+    """Return what changes in a ConfigMap, key by key; of a Secret only that it does.
+
+    Of several that change alike, what is so of each of them stands beside its name.
+    """
+    each, *others = group
+    tell = words.shared_words if others else words.content_words
+    facts = _facts(tell(each, names.style))
+    body = [tag("p", facts, class_="facts")] if facts else []
     body += [_key(key, each.identity, names, is_open) for key in each.keys]
     if each.fields:
-        body += [tag("h4", "Outside of its data"), fields_markup(each.fields)]
-    line = _Line(
-        names.places[each.identity],
-        each.change,
-        each.change,
-        names.plain(each.identity),
-        Html(" ".join(_key_name(key) for key in each.keys)),
-        [names.effects[user] for user in each.users if user in names.effects],
-    )
-    return _entry(line, joined(*body), is_open)
+        whose = "their" if others else "its"
+        body += [tag("h4", f"Outside of {whose} data"), fields_markup(each.fields)]
+    members = [
+        _Member(
+            *names.entry(one.identity),
+            [names.effects[user] for user in one.users if user in names.effects],
+            _facts(words.own_words(one, names.style)),
+        )
+        for one in group
+    ]
+    brief = Html(" ".join(_key_name(key) for key in each.keys))
+    return _entry(members, _Line(each.change, each.change, brief), joined(*body), is_open)
+
+
+def _facts(told: Iterable[str]) -> Html:
+    return Html(" · ".join(told))
 
 
 def _key_name(key: KeyChange) -> Html:
@@ -222,10 +266,25 @@ def revision(each: RevisionChange, names: Names) -> Html:
     return tag("div", *parts, class_="entry line", tabindex="-1", data_change=each.change)
 
 
-def other(each: ObjectChange, names: Names, is_open: bool) -> Html:
-    """Return what changes of any other object."""
+def kept(group: Sequence[RevisionChange], names: Names) -> list[Html]:
+    """Return revisions that stay as they are, of which there is nothing to tell: together."""
+    if len(group) < 2:
+        return [revision(each, names) for each in group]
+    style = names.style._replace(name=names.plain)
+    members = [
+        _Member(tag("span", Html(words.revision_name(each, style)), class_="name"))
+        for each in group
+    ]
+    change = group[0].change
+    line = _Line(change, change, escaped(words.stay_words(group)))
+    return [_entry(members, line, Html(""), is_open=False)]
+
+
+def objects(group: Sequence[ObjectChange], names: Names, is_open: bool) -> Html:
+    """Return what changes of any other object, or of several that change alike."""
+    each = group[0]
     number = len(each.fields)
     brief = escaped(f"{number} field" + "s" * (number != 1)) if number else Html("")
-    name = names.plain(each.identity)
-    line = _Line(names.places[each.identity], each.change, each.change, name, brief)
-    return _entry(line, fields_markup(each.fields), is_open)
+    members = [_Member(*names.entry(one.identity)) for one in group]
+    line = _Line(each.change, each.change, brief)
+    return _entry(members, line, fields_markup(each.fields), is_open)

@@ -52,16 +52,22 @@
   // ---- search and filters
 
   function finder(search, draw) {
-    const entries = [...document.querySelectorAll(".entry")].map((place) => ({
-      place,
-      section: place.parentElement,
-      change: place.dataset.change || "",
-      effects: (place.dataset.effects || "").split(","),
-      text: [...place.querySelectorAll(".name, code, .key-name")]
-        .map((part) => part.textContent).join("\n").toLowerCase(),
-    }));
-    const sections = new Map(entries.map((entry) => [entry.section, { shown: 0, all: 0 }]));
-    for (const entry of entries) sections.get(entry.section).all += 1;
+    const groups = [];
+    // What is found and counted: an entry, or each of the objects that it is of.
+    const found = [...document.querySelectorAll(".entry")].flatMap((entry) => {
+      const members = [...entry.querySelectorAll(".member")];
+      if (members.length) groups.push(groupOf(entry, members));
+      const shared = members.length ? textOf(entry, "h3, .member") : "";
+      return (members.length ? members : [entry]).map((place) => ({
+        place,
+        section: entry.parentElement,
+        change: entry.dataset.change || "",
+        effects: (place.dataset.effects || "").split(","),
+        text: shared + textOf(place),
+      }));
+    });
+    const sections = new Map(found.map((each) => [each.section, { shown: 0, all: 0 }]));
+    for (const each of found) sections.get(each.section).all += 1;
     const boxes = [...document.querySelectorAll(".chips input")];
     const clear = document.getElementById("clear");
     const results = document.getElementById("results");
@@ -78,25 +84,26 @@
       isFiltered = words.length + changes.length + effects.length > 0;
       for (const counted of sections.values()) counted.shown = 0;
       let shown = 0;
-      for (const entry of entries) {
+      for (const each of found) {
         const isShown =
-          words.every((word) => entry.text.includes(word)) &&
-          (!changes.length || changes.includes(entry.change)) &&
-          (!effects.length || effects.some((effect) => entry.effects.includes(effect)));
-        if (entry.place.hidden === isShown) entry.place.hidden = !isShown;
+          words.every((word) => each.text.includes(word)) &&
+          (!changes.length || changes.includes(each.change)) &&
+          (!effects.length || effects.some((effect) => each.effects.includes(effect)));
+        if (each.place.hidden === isShown) each.place.hidden = !isShown;
         if (isShown) {
           shown += 1;
-          sections.get(entry.section).shown += 1;
+          sections.get(each.section).shown += 1;
         }
       }
+      for (const group of groups) group.update();
       for (const [section, counted] of sections) {
         section.hidden = !counted.shown;
         section.querySelector(".count").textContent = isFiltered
           ? `${number(counted.shown)} of ${number(counted.all)}` : number(counted.all);
       }
       results.textContent = isFiltered
-        ? `${number(shown)} of ${number(entries.length)} entries`
-        : `${number(entries.length)} ${entries.length === 1 ? "entry" : "entries"}`;
+        ? `${number(shown)} of ${number(found.length)} entries`
+        : `${number(found.length)} ${found.length === 1 ? "entry" : "entries"}`;
       clear.hidden = !isFiltered;
       document.getElementById("empty").hidden = shown > 0 || !isFiltered;
       const ticked = changes.length + effects.length;
@@ -111,7 +118,7 @@
     }
 
     // How tall it is about, until it has been in view, so that what is below stays where it is.
-    for (const { place } of entries) {
+    for (const { place } of found) {
       const lines = [...place.querySelectorAll("pre")].map((pre) => pre.childElementCount);
       if (!lines.length) continue;
       const height = lines.reduce((sum, each) => sum + each * 20 + 40, 90);
@@ -128,7 +135,37 @@
     return {
       reset,
       isFiltered: () => isFiltered,
-      shown: () => entries.filter((entry) => !entry.place.hidden).map((entry) => entry.place),
+      shown: () => [...document.querySelectorAll(".entry:not([hidden])")],
+    };
+  }
+
+  // Returns the names, keys and paths in a place, but for those in some parts of it.
+  function textOf(place, but) {
+    return [...place.querySelectorAll(".name, code, .key-name")]
+      .filter((part) => !but || !part.closest(but))
+      .map((part) => `${part.textContent}\n`).join("").toLowerCase();
+  }
+
+  // Returns what has an entry of several objects called by those that are shown, and list them.
+  function groupOf(entry, members) {
+    const heading = entry.querySelector("h3");
+    const more = heading.querySelector(".more");
+    const list = entry.querySelector(".members");
+    const count = list.querySelector(".count");
+    const isLong = !list.open;
+    let last = members.length;
+    return {
+      update() {
+        const shown = members.filter((each) => !each.hidden);
+        entry.hidden = !shown.length;
+        if (!shown.length) return;
+        heading.firstChild.replaceWith(shown[0].firstChild.cloneNode(true));
+        more.textContent = shown.length > 1 ? `and ${number(shown.length - 1)} more` : "";
+        const isPart = shown.length < members.length;
+        count.textContent = isPart ? `(${number(shown.length)} shown)` : "";
+        if (isLong && isPart !== last < members.length) list.open = isPart;
+        last = shown.length;
+      },
     };
   }
 
@@ -164,8 +201,14 @@
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (!target) return;
     if (target.closest("[hidden]")) find.reset();
+    const unfold = (details) => {
+      if (!details) return;
+      details.open = true;
+      unfold(details.parentElement.closest("details"));
+    };
+    unfold(target.closest("details"));
+    if (target.matches(".member")) target.focus({ preventScroll: true });
     if (target.tagName === "DETAILS") {
-      target.open = true;
       const keys = target.querySelectorAll(".key");
       if (keys.length === 1) keys[0].open = true;
       target.querySelector("summary").focus({ preventScroll: true });
