@@ -225,7 +225,7 @@ def numbered(count: int, lines: int = 3) -> Preview:
     rollouts = [Identity("argoproj.io", "Rollout", None, name) for name in names]
     texts = [f"line {number}" for number in range(lines)]
     what = "its content changes"
-    fields = [FieldChange("spec.replicas", CHANGED, number, -1) for number in range(count)]
+    fields = [FieldChange("spec.paused", CHANGED, number, -1) for number in range(count)]
     return Preview(
         "old.yaml",
         "new.yaml",
@@ -349,6 +349,21 @@ def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
     )
     assert "(30)</summary>" in comment
     assert rendered(comment).tags.count("details") == 3
+
+
+def test_replicas_stand_beside_the_effect_and_nowhere_else() -> None:
+    replicas = FieldChange("spec.replicas", CHANGED, 2, 5)
+    preview = numbered(1)
+    (rollout,) = preview.workloads
+    told = "`spec.replicas`: `2` → `5`"
+    comment = comment_of(preview._replace(workloads=(rollout._replace(fields=(replicas, CHART)),)))
+    assert f"| `Rollout/web-0000` | **rolls**<br>{told} |" in comment
+    assert comment.count("spec.replicas") == 1
+    assert "Workloads, outside of their pod templates (1)" in comment
+    preview = numbered(2_000)
+    workloads = tuple(each._replace(fields=(replicas,)) for each in preview.workloads)
+    cut = comment_of(preview._replace(workloads=(rollout, *workloads)))
+    assert f"| **rolls**<br>{told} | config |" in cut, "not left out with the causes"
 
 
 def test_what_is_told_once_is_counted_one_by_one_where_it_is_cut() -> None:

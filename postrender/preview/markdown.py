@@ -64,6 +64,9 @@ _MOST_CAUSES = 12
 # Of objects that change alike: what is cut is cut with all that are told together.
 _MOST_ALIKE = 50
 
+# Of all fields outside of a pod template the one that a reader asks for: it stands in the table.
+_REPLICAS = "spec.replicas"
+
 _WORKLOADS = Nouns("workload", "workloads")
 _KEYS = Nouns("key", "keys")
 _FIELDS = Nouns("workload outside of its pod template", "workloads outside of their pod templates")
@@ -174,6 +177,10 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
     effect = "<br>".join(dict.fromkeys(map(effect_words, group)))
     if workload.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
+    for field in workload.fields:
+        if field.path == _REPLICAS:
+            words = f"<br>{field_words(field, style)}"
+            short, effect = short + words, effect + words
     reasons = [cause_words(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
     if more := len(workload.causes) - len(reasons):
         reasons.append(f"{more:,} more")
@@ -230,13 +237,18 @@ def _key(key: KeyChange, style: Style) -> Part:
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     """Return what changes of workloads besides what the table tells."""
-    # What changes alike in the whole may not do so here, and the other way round.
     outside = [
-        ObjectChange(each.identity, each.change, each.fields) for each in workloads if each.fields
+        ObjectChange(
+            workload.identity,
+            workload.change,
+            tuple(each for each in workload.fields if each.path != _REPLICAS),
+        )
+        for workload in workloads
     ]
+    # What changes alike in the whole may not do so here, and the other way round.
     parts = [
         _item(_names(group, style), _field_words(group[0].fields, style))
-        for group in _alike(find_alike(outside))
+        for group in _alike(find_alike(each for each in outside if each.fields))
     ]
     return _list("Workloads, outside of their pod templates", parts, _FIELDS)
 
