@@ -204,7 +204,7 @@ def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
     assert "service-007-config-m567dfc6df · named by Rollout/service-007" in text
     assert "ConfigMap/service-039-config and" not in text
     assert re.findall(r'<h2[^>]*>([^<]*) <small class="count">([0-9]+)', page) == [
-        ("What happens to workloads, and why", "40"),
+        ("Workloads", "40"),
         ("ConfigMaps and Secrets", "40"),
         ("Who names what", "80"),
         ("Revisions", "41"),

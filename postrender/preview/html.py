@@ -116,7 +116,7 @@ def _tiles(preview: Preview) -> Html:
         (len(preview.contents), configuration, "contents", ""),
         (new, ("new revision", "new revisions"), "revisions", ""),
         (len(preview.objects), ("other object", "other objects"), "objects", ""),
-        (len(preview.undecided), ("not decided", "not decided"), "undecided", "undecided"),
+        (len(preview.undecided), ("undecided", "undecided"), "undecided", "undecided"),
     ]
     tiles = [_tile(*each) for each in numbers if each[0]]
     return tag("ul", *tiles, class_="tiles") if tiles else Html("")
@@ -211,19 +211,20 @@ def _keys() -> Html:
 def _contents(preview: Preview) -> Html:
     """Return links to the sections that the page has."""
     sections = [
-        ("undecided", "Not decided", len(preview.undecided)),
-        ("workloads", "Workloads", len(preview.workloads)),
-        ("contents", "ConfigMaps and Secrets", len(preview.contents)),
-        ("graph", "Who names what", len(preview.graph.nodes)),
-        ("revisions", "Revisions", len(preview.revisions)),
-        ("objects", "Other objects", len(preview.objects)),
+        ("undecided", preview.undecided),
+        ("workloads", preview.workloads),
+        ("contents", preview.contents),
+        ("graph", preview.graph.nodes),
+        ("revisions", preview.revisions),
+        ("objects", preview.objects),
     ]
     links = [
-        tag("li", tag("a", label, " ", tag("small", f"{number:,}"), href=f"#{name}"))
-        for name, label, number in sections
-        if number
+        tag("a", words.TITLES[name], " ", tag("small", f"{len(changes):,}"), href=f"#{name}")
+        for name, changes in sections
+        if changes
     ]
-    return tag("nav", tag("ul", *links), aria_label="Sections") if links else Html("")
+    items = (tag("li", link) for link in links)
+    return tag("nav", tag("ul", *items), aria_label="Sections") if links else Html("")
 
 
 # ---- the sections
@@ -246,21 +247,17 @@ def _main(preview: Preview) -> Html:
         revisions += entries.kept([each for each in others if each.change == change], names)
     objects = (entries.objects(each, names, few) for each in find_alike(preview.objects))
     sections = [
-        _section("undecided", "Not decided", preview.undecided, undecided),
-        _section("workloads", "What happens to workloads, and why", preview.workloads, workloads),
-        _section("contents", "ConfigMaps and Secrets", preview.contents, contents),
+        _section("undecided", preview.undecided, undecided),
+        _section("workloads", preview.workloads, workloads),
+        _section("contents", preview.contents, contents),
         graph_markup(preview.graph, names),
-        _section("revisions", "Revisions", preview.revisions, revisions),
-        _section("objects", "Other objects", preview.objects, objects),
+        _section("revisions", preview.revisions, revisions),
+        _section("objects", preview.objects, objects),
     ]
     empty = tag("p", "Nothing matches.", id="empty", class_="nothing", hidden=True)
     nothing = tag("p", "Nothing changes.", class_="nothing")
     return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
 
 
-def _section(name: str, title: str, changes: Sized, entries: Iterable[Html]) -> Html:
-    if not changes:
-        return Html("")
-    count = tag("small", f"{len(changes):,}", class_="count")
-    heading = tag("h2", title, " ", count, id=f"{name}-h")
-    return tag("section", heading, *entries, id=name, aria_labelledby=f"{name}-h")
+def _section(name: str, changes: Sized, shown: Iterable[Html]) -> Html:
+    return entries.section_markup(name, len(changes), *shown) if changes else Html("")

@@ -25,6 +25,7 @@ from postrender.preview.model import (
 )
 from postrender.preview.words import (
     EFFECTS,
+    TITLES,
     Style,
     alike_by_effect,
     and_more,
@@ -250,7 +251,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         _item(_names(group, style), _field_words(group[0].fields, style))
         for group in _alike(find_alike(each for each in outside if each.fields))
     ]
-    return _list("Workloads, outside of their pod templates", parts, _FIELDS)
+    return _list(f"{TITLES['workloads']}, outside of their pod templates", parts, _FIELDS)
 
 
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
@@ -258,7 +259,7 @@ def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
         _item(_names(group, style), _field_words(group[0].fields, style), group[0].change)
         for group in _alike(find_alike(objects))
     ]
-    return _list("Other objects", parts, _OBJECTS)
+    return _list(TITLES["objects"], parts, _OBJECTS)
 
 
 def _names(group: Iterable[ObjectChange], style: Style) -> list[str]:
@@ -295,7 +296,8 @@ def _revisions(preview: Preview, style: Style) -> Section:
     if not told or not preview.has_changes:
         return Section("", (), "", _REVISIONS)
     columns = "| revision | what becomes of it |\n| --- | --- |\n"
-    head = f"{_fold(f'Revisions ({len(told):,})')}\n{columns}"
+    title = f"{TITLES['revisions']} ({len(told):,})"
+    head = f"{_fold(title)}\n{columns}"
     rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in told]
     foot = f"\n{stay_words(others)}\n{_END}" if others else _END
     return Section(head, tuple(map(Part, rows)), foot, _REVISIONS)
@@ -306,7 +308,7 @@ def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
         f"- {code(each.place)}: {style.prose(each.what)}; {style.prose(each.remedy)}\n"
         for each in undecided
     ]
-    head = "\n**Undecided**\n\n" if lines else ""
+    head = f"\n**{TITLES['undecided']}**\n\n" if lines else ""
     return Section(head, tuple(map(Part, lines)), "", _UNDECIDED)
 
 

@@ -33,6 +33,7 @@ from postrender.preview.model import (
 from postrender.preview.view import View
 from postrender.preview.words import (
     MARKS,
+    TITLES,
     Style,
     alike_by_effect,
     cause_words,
@@ -111,16 +112,16 @@ def to_text(preview: Preview, view: View) -> str:
 
 
 def _parts(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
-    yield _part("WORKLOADS", alike_by_effect(preview.workloads), _workloads, page)
-    yield _part("CONFIGURATION", find_alike(preview.contents), _contents, page)
+    yield _part("workloads", alike_by_effect(preview.workloads), _workloads, page)
+    yield _part("contents", find_alike(preview.contents), _contents, page)
     if preview.has_changes:
         yield _revisions(preview, page)
-    yield _part("OTHER OBJECTS", _blocks(preview.objects), _objects, page)
-    yield _list("UNDECIDED", preview.undecided, _undecided, page)
+    yield _part("objects", _blocks(preview.objects), _objects, page)
+    yield _list("undecided", preview.undecided, _undecided, page)
 
 
 def _part(
-    title: str,
+    name: str,
     changes: Iterable[Change],
     write: Callable[[Change, _Page], Iterator[str]],
     page: _Page,
@@ -128,13 +129,13 @@ def _part(
     """Yield a title and what is written of each change, with an empty line before all of them."""
     for number, change in enumerate(changes):
         if not number:
-            yield from ("", page.paint(title, _BOLD))
+            yield from ("", _title(name, page))
         yield ""
         yield from write(change, page)
 
 
 def _list(
-    title: str,
+    name: str,
     changes: Iterable[Change],
     write: Callable[[Change, _Page], Iterator[str]],
     page: _Page,
@@ -142,8 +143,12 @@ def _list(
     """Yield a title and what is written of each change, close together."""
     for number, change in enumerate(changes):
         if not number:
-            yield from ("", page.paint(title, _BOLD), "")
+            yield from ("", _title(name, page), "")
         yield from write(change, page)
+
+
+def _title(name: str, page: _Page) -> str:
+    return page.paint(TITLES[name].upper(), _BOLD)
 
 
 def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
@@ -206,7 +211,7 @@ def _key(key: KeyChange, page: _Page) -> Iterator[str]:
 def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
     told, others = told_revisions(preview)
     if told:
-        yield from _list("REVISIONS", told, _revision, page)
+        yield from _list("revisions", told, _revision, page)
         if others:
             yield from page.lines(stay_words(others), _HANG, _DIM)
 

@@ -51,6 +51,16 @@ from postrender.preview.model import (
 )
 from postrender.visible import visible
 
+# What the parts of a preview are called, by their names in it.
+TITLES = {
+    "workloads": "Workloads",
+    "contents": "ConfigMaps and Secrets",
+    "revisions": "Revisions",
+    "objects": "Other objects",
+    "undecided": "Undecided",
+    "graph": "Who names what",
+}
+
 MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
 
 CHANGES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from postrender.preview.model import ADDED, REMOVED, Edge, Graph, Node
-from postrender.preview.page.entries import Names
+from postrender.preview.page.entries import Names, section_markup
 from postrender.preview.page.markup import Html, tag
 
 
@@ -16,14 +16,11 @@ def graph_markup(graph: Graph, names: Names) -> Html:
     for edge in edges:
         leaving.setdefault(edge.source, []).append(edge)
     items = [_node(node, leaving.get(at, []), nodes, names) for at, node in enumerate(nodes)]
-    number = tag("small", f"{len(nodes):,}", class_="count")
-    return tag(
-        "section",
-        tag("h2", "Who names what ", number, id="graph-h"),
+    return section_markup(
+        "graph",
+        len(nodes),
         tag("div", id="drawing", class_="drawing script"),
         tag("details", tag("summary", "As text"), tag("ul", *items), id="names", open=True),
-        id="graph",
-        aria_labelledby="graph-h",
     )
 
 

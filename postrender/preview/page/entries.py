@@ -81,6 +81,13 @@ class Names(NamedTuple):
         return tag("a", name, href=f"#{place}") if place else name
 
 
+def section_markup(name: str, number: int, *parts: Html) -> Html:
+    """Return a part of the page under its title, with the number of what it tells."""
+    count = tag("small", f"{number:,}", class_="count")
+    heading = tag("h2", words.TITLES[name], " ", count, id=f"{name}-h")
+    return tag("section", heading, *parts, id=name, aria_labelledby=f"{name}-h")
+
+
 def _code(text: str) -> str:
     return text if isinstance(text, Html) else tag("code", text)
 
