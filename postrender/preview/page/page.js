@@ -146,7 +146,7 @@
       .map((part) => `${part.textContent}\n`).join("").toLowerCase();
   }
 
-  // Returns what has an entry of several objects called by those that are shown, and list them.
+  // Returns what calls an entry of several objects by those that are shown, and says how many.
   function groupOf(entry, members) {
     const heading = entry.querySelector("h3");
     const more = heading.querySelector(".more");
