@@ -41,6 +41,7 @@ from postrender.preview.model import (
     WorkloadChange,
 )
 from postrender.preview.page.diffs import hunks_markup
+from postrender.preview.sections import only_sections
 from postrender.preview.text import to_text
 from postrender.preview.view import View, view_of
 from postrender.preview.words import (
@@ -195,6 +196,17 @@ def test_revisions_of_what_does_not_change_are_only_counted() -> None:
     assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
     assert "  2 other revisions stay as they are\n" in text
     assert "web-logo" not in text
+
+
+def test_a_content_that_comes_back_is_told_where_only_revisions_are_asked_for() -> None:
+    revisions = (
+        RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
+        RevisionChange(CONFIG_MAP, "web-config-m567dfc6df", SUPERSEDED, True),
+    )
+    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ())
+    preview = NOTHING._replace(contents=(content,), revisions=revisions)
+    text = text_of(only_sections(preview, ["revisions"]))
+    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
 
 
 def test_who_names_it_no_more_is_told_apart() -> None:

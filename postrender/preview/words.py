@@ -493,11 +493,12 @@ def told_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisio
         for each in preview.contents
         if each.old_revision != each.new_revision or not _keeps_its_data(each)
     }
+    # Of contents that are not asked for (`--only`) too, their revisions say it.
+    changed |= {each.identity for each in preview.revisions if each.change not in (REUSED, CARRIED)}
     told: list[RevisionChange] = []
     others: list[RevisionChange] = []
     for each in preview.revisions:
-        is_told = each.change not in (REUSED, CARRIED) or each.identity in changed
-        (told if is_told else others).append(each)
+        (told if each.identity in changed else others).append(each)
     return told, others
 
 
