@@ -38,6 +38,7 @@ from postrender.planning.naming import name_revisions
 from postrender.planning.resolve import CLUSTER_SCOPED, new_resolver
 from postrender.planning.revised import revision_edits
 from postrender.planning.workloads import source_edits
+from postrender.references.rule import RBAC
 from postrender.settings import NOTHING, RENAME, Settings
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
@@ -140,7 +141,13 @@ def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTO
 
 
 def _joins(link: Link) -> bool:
-    """Tell whether a link shows that an absent namespace and an explicit one are the same."""
+    """Tell whether a link shows that an absent namespace and an explicit one are the same.
+
+    Not one of RBAC, in which the base name stays: once the object that it meant has the name of
+    a revision, it may mean one of that name elsewhere.
+    """
+    if link.reference.rule.family == RBAC:
+        return False
     source, target = link.source.identity, link.target.identity
     written = link.reference.namespace or source.namespace
     return source.kind not in CLUSTER_SCOPED and (written is None) != (target.namespace is None)
