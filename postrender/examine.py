@@ -36,6 +36,7 @@ from postrender.references.rule import RBAC
 from postrender.revision import REVISION_ANNOTATION
 from postrender.settings import Settings
 
+_ANNOTATIONS = ("metadata", "annotations")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -189,7 +190,7 @@ class _Examiner(NamedTuple):
                 self.locate_annotations(path, template)
         return item._replace(
             references=references,
-            templates=tuple(Template(path, _encode(template)) for path, template in templates),
+            templates=tuple(_template(path, data) for path, data in templates),
             workload_ref=_workload_ref(item.identity, data),
             history_limit=_history_limit(data),
         )
@@ -259,6 +260,11 @@ class _Examiner(NamedTuple):
     def refuse(self, path: Path, what: str, remedy: str) -> NoReturn:
         node = node_at(self.composed.root, path) or self.composed.root
         raise UserError(what, remedy, self.composed.place_of(node, path))
+
+
+def _template(path: Path, data: Data) -> Template:
+    has_render_id = value_at(data, (*_ANNOTATIONS, REVISION_ANNOTATION)) is not None
+    return Template(path, _encode(data), has_render_id)
 
 
 def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:

@@ -48,10 +48,14 @@ class Reference(NamedTuple):
 
 
 class Template(NamedTuple):
-    """One pod template of a workload: where it stands and its data as JSON text."""
+    """One pod template of a workload: where it stands and its data as JSON text.
+
+    has_render_id: whether a run of ours has made it name revisions.
+    """
 
     path: Path
     text: str
+    has_render_id: bool
 
 
 class Item(NamedTuple):

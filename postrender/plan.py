@@ -116,7 +116,8 @@ def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTO
         return Chosen()
     repeated, inventory = find_duplicates(with_current_names(inventory), settings)
     resolver = new_resolver(inventory, settings)
-    links, findings = find_links(inventory, resolver)
+    every, findings = find_links(inventory, resolver)
+    links = [link for link in every if not link.is_pinned]
     resolver = resolver._replace(is_one_place=any(_joins(link) for link in links))
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     mounted: dict[ItemKey, list[Item]] = defaultdict(list)
@@ -125,7 +126,7 @@ def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTO
         mounted[mount.item.key].append(mount.workload)
     check_mounts(inventory, mounts)
     hidden = find_hidden(inventory.items, history, resolver)
-    decisions, more = decide(inventory, by_target(links), mounted, settings, hidden)
+    decisions, more = decide(inventory, by_target(every), mounted, settings, hidden)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     sources = by_source(links)
     lineages = find_lineages(history, resolver, settings.naming)

@@ -97,6 +97,16 @@ def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> N
     assert preview["undecided"] == []
 
 
+def test_a_workload_that_is_pinned_to_a_revision_does_not_roll(tmp_path: Path) -> None:
+    pinned = TEMPLATE.replace("image: shop:1", "envFrom: [{configMapRef: {name: web-4h2mbtbbt6}}]")
+    rest = f"---\n{ROLLOUT}---\n{textwrap.dedent(pinned)}"
+    old, new = (f"{CONFIG.format(value)}{rest}".replace("key:", "a:") for value in "bc")
+    rendered = [written(tmp_path, each) for each in (old, new)]
+    assert "name: web-4h2mbtbbt6\n" in rendered[0]
+    for sides in ((old, new), rendered, (rendered[0], new), (old, rendered[1])):
+        assert effects(told(tmp_path, *sides)) == {"shop": "rolls"}
+
+
 def test_a_null_in_a_pod_template_rolls_because_it_makes_another_render_id(tmp_path: Path) -> None:
     old = f"{CONFIG.format(1)}---\n{ROLLOUT}"
     new = f"{old}          env: null\n"

@@ -38,6 +38,18 @@ class Link(NamedTuple):
         return not self.source.is_rewritable and self.reference.rule.family != RBAC
 
     @property
+    def is_pinned(self) -> bool:
+        """Tell whether somebody wrote the name of a revision into a pod template, and no render.
+
+        Such a template bears no render id. It meant nothing in the manifests before that revision
+        was made, and means nothing any more when another takes its place: it is left alone.
+        """
+        at = self.reference.template
+        templates = self.source.templates
+        is_made = bool(templates) and at is not None and templates[at].has_render_id
+        return self.target.is_revision and at is not None and not is_made
+
+    @property
     def is_out_of_sight(self) -> bool:
         """Tell whether it will name the revision where the attacher does not look."""
         workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
