@@ -206,6 +206,8 @@ def test_a_side_does_not_differ_from_itself(
 def test_a_change_looks_at_itself_in_a_mirror(case: Case) -> None:
     if case.name in ("earlier-revisions-are-carried", "a-content-comes-back"):
         pytest.skip("what is carried has no mirror image")
+    if case.name == "a-namespace-is-written-and-the-content-changes":
+        pytest.skip("the newer side says what objects are called")
     there, back = preview_of(case), preview_of(case, swapped=True)
     assert sorted(map(mirrored, facts_of(there))) == [in_order(line) for line in facts_of(back)]
 

@@ -8,8 +8,8 @@ from postrender.items import MANAGED_LABEL
 from postrender.paths import Data, value_at
 from postrender.preview.comparing.sides import Object, Side
 
-# What each render writes anew into the arguments of the Job.
-_PER_RENDER = ("-workload", "-emitted")
+# What each render writes anew into the arguments of the Job, and the namespace that it stands in.
+_PER_RENDER = ("-workload", "-emitted", "-namespace")
 _CONTAINERS = ("spec", "template", "spec", "containers")
 
 
@@ -40,6 +40,8 @@ def is_attacher(each: Object) -> bool:
 def _by_set(each: Object) -> Object:
     """Return an attacher's object by the name of its set; its Job's name has a hash at its end."""
     item = each.item
+    if each.identity.kind == "RoleBinding":
+        _without_namespaces(each.data.get("subjects"))
     if item is None or each.identity.kind != "Job":
         return each
     identity = each.identity._replace(name=item.labels.get(MANAGED_LABEL, each.identity.name))
@@ -48,6 +50,13 @@ def _by_set(each: Object) -> Object:
         if isinstance(container, dict) and isinstance(container.get("args"), list):
             container["args"] = _lasting(container["args"])
     return each._replace(identity=identity)
+
+
+def _without_namespaces(subjects: Data) -> None:
+    """Take away the namespace of subjects, which is that of the binding."""
+    for subject in subjects if isinstance(subjects, list) else ():
+        if isinstance(subject, dict):
+            subject.pop("namespace", None)
 
 
 def _lasting(arguments: list[Data]) -> list[Data]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.objects import SECRET, Identity
 from postrender.preview.comparing.comparable import BaseNames
-from postrender.preview.comparing.pairs import order_of
+from postrender.preview.comparing.pairs import Pair, order_of
 from postrender.preview.comparing.sides import CARRIED, MAIN, Object, Side
 from postrender.preview.model import (
     CARRIED as CARRIED_ALONG,
@@ -24,14 +24,26 @@ _CURRENT, _EARLIER = "current", "earlier"
 
 
 def find_revisions(
-    old: Side, new: Side, namespace: str, bases: AbstractSet[Identity], names: BaseNames
+    old: Side,
+    new: Side,
+    namespace: str,
+    pairs: Sequence[Pair],
+    names: BaseNames,
+    touched: AbstractSet[int],
 ) -> tuple[RevisionChange, ...]:
     """Return what becomes of the revisions of both sides; namespace: the release's.
 
-    bases: those whose revisions are told where nothing changes. By base name, and of each one first
-    what is current afterwards.
+    touched: the pairs whose revisions are told where nothing changes. By base name, and of each one
+    first what is current afterwards.
     """
-    before, after = (_states(side.objects, namespace) for side in (old, new))
+    known = {
+        each.identity: pair.identity
+        for pair in pairs
+        for each in (pair.old, pair.new)
+        if each is not None and each.is_content
+    }
+    bases = {pairs[number].identity for number in touched}
+    before, after = (_states(side.objects, known, namespace) for side in (old, new))
     changes = []
     for key in [*after, *(key for key in before if key not in after)]:
         identity, change = _change(before.get(key), after.get(key))
@@ -47,16 +59,19 @@ def find_revisions(
 _State = tuple[str, Identity]
 
 
-def _states(objects: Iterable[Object], namespace: str) -> dict[tuple[str, str, str], _State]:
-    return dict(_each_state(objects, namespace))
+def _states(
+    objects: Iterable[Object], known: Mapping[Identity, Identity], namespace: str
+) -> dict[tuple[str, str, str], _State]:
+    return dict(_each_state(objects, known, namespace))
 
 
 def _each_state(
-    objects: Iterable[Object], namespace: str
+    objects: Iterable[Object], known: Mapping[Identity, Identity], namespace: str
 ) -> Iterator[tuple[tuple[str, str, str], _State]]:
+    """Yield the state of each revision; known: what an object is called in the whole preview."""
     for each in objects:
         if each.is_content and each.is_revised and each.role in (MAIN, CARRIED):
-            identity = each.identity
+            identity = known.get(each.identity, each.identity)
             home = identity.namespace or namespace
             state = _CURRENT if each.role == MAIN else _EARLIER
             yield (identity.kind, home, each.name), (state, identity)
