@@ -76,22 +76,13 @@ def take_whole(
 ) -> tuple[Inventory, dict[int, Data]]:
     """Return what these documents of a stream hold, and all of their data by document.
 
-    They are read to be compared, not to be edited: sites are not looked for.
+    They are read to be compared, not to be edited: sites are not looked for, and references are
+    known too whose targets the stream does not have.
     Raises UserError as take_inventory does.
     """
-    kinds = {kind for _, kind in settings.revisable}
-    texts = {index: stream.documents[index].text for index in indexes}
-    holds = {index: may_hold(text, kinds) for index, text in texts.items()}
     documents = {
-        index: _examine(stream, index, settings, None, is_edited=False)
-        for index in texts
-        if holds[index]
+        index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
     }
-    items = [item for examined in documents.values() for item in examined.items]
-    names = _names(items, settings)
-    for index in texts:
-        if not holds[index]:
-            documents[index] = _examine(stream, index, settings, names, is_edited=False)
     return _inventory(stream, documents), {
         index: examined.data for index, examined in documents.items()
     }

@@ -11,6 +11,7 @@ GroupKind = tuple[str, str]
 
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
+POD: GroupKind = ("", "Pod")
 
 HOOK_ANNOTATIONS = ("helm.sh/hook", "argocd.argoproj.io/hook")
 
@@ -62,7 +63,7 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("", "ReplicationController"): WorkloadKind(_USUAL),
     ("batch", "CronJob"): WorkloadKind(parse_pattern("spec.jobTemplate.spec.template")),
     ("batch", "Job"): WorkloadKind(_USUAL, is_mutable=False),
-    ("", "Pod"): WorkloadKind((), is_mutable=False),
+    POD: WorkloadKind((), is_mutable=False),
     ("", "PodTemplate"): WorkloadKind(parse_pattern("template")),
     ("argoproj.io", "Experiment"): WorkloadKind(parse_pattern("spec.templates[].template")),
     ("argoproj.io", "AnalysisTemplate"): WorkloadKind(_METRIC_JOB),

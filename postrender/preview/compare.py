@@ -14,7 +14,7 @@ from postrender.preview.comparing.comparable import BaseNames, comparable
 from postrender.preview.comparing.concerned import find_concerned
 from postrender.preview.comparing.fields import find_field_changes, is_same
 from postrender.preview.comparing.naming import Names, Target, find_names, users_by_target
-from postrender.preview.comparing.pairs import Pair, find_pairs, order_of
+from postrender.preview.comparing.pairs import Pair, find_pairs, find_repeated, order_of
 from postrender.preview.comparing.revised import Compared, Users, compare_content, compare_originals
 from postrender.preview.comparing.revisions import find_revisions
 from postrender.preview.comparing.sides import MAIN, Object, Side, preview_settings, read_side
@@ -83,8 +83,11 @@ def _history_of(stream: Stream, settings: Settings) -> History:
 
 
 def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
-    pairs = find_pairs(*comparable_attachers(_mains(old), _mains(new), old, new), namespace)
-    before, after = find_names(old, pairs, is_new=False), find_names(new, pairs, is_new=True)
+    pairs = find_pairs(
+        *comparable_attachers(_mains(old, namespace), _mains(new, namespace), old, new), namespace
+    )
+    before = find_names(old, pairs, namespace, is_new=False)
+    after = find_names(new, pairs, namespace, is_new=True)
     names = BaseNames(
         {**old.base_names, **new.base_names}, {**old.secret_names, **new.secret_names}
     )
@@ -114,16 +117,20 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
         new.inventory.stream.source,
         _sorted([*contents.values(), *originals]),
         tuple(workloads.values()),
-        find_revisions(old, new, namespace, _bases([pairs[number] for number in touched]), names),
+        find_revisions(old, new, namespace, pairs, names, touched),
         tuple(objects.values()),
-        find_undecided(old, new, pairs, (before, after), touched, names),
+        find_undecided(old, new, pairs, (before, after), touched, names, namespace),
         graph,
     )
 
 
-def _mains(side: Side) -> list[Object]:
-    """Return what is paired: all objects but originals and earlier revisions."""
-    return [each for each in side.main.values() if each.role == MAIN]
+def _mains(side: Side, namespace: str) -> list[Object]:
+    """Return what is paired: all objects but originals, earlier revisions and what is repeated."""
+    mains = [each for each in side.main.values() if each.role == MAIN]
+    replaced = {
+        id(each) for objects in find_repeated(mains, namespace).values() for each in objects[:-1]
+    }
+    return [each for each in mains if id(each) not in replaced]
 
 
 def _others(
@@ -175,15 +182,6 @@ def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, Users]
         )
         for target in {**before, **after}
     }
-
-
-def _bases(pairs: Iterable[Pair]) -> frozenset[Identity]:
-    return frozenset(
-        each.identity
-        for pair in pairs
-        for each in (pair.old, pair.new)
-        if each is not None and each.is_content
-    )
 
 
 def _sorted(changes: Iterable[ContentChange]) -> tuple[ContentChange, ...]:

@@ -219,7 +219,9 @@ def _workloads(preview: Preview) -> list[str]:
     verbs = {**EFFECTS, STAYS: ("changes without a restart", "change without a restart")}
     clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
     if in_place:
-        clauses.append(_clause(in_place, ("reads new content in place", "read it in place")))
+        clauses.append(
+            _clause(in_place, ("reads new content in place", "read new content in place"))
+        )
     return clauses
 
 

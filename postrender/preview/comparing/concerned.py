@@ -30,6 +30,7 @@ _NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
 _NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
+_ANY = "*"  # no object is called so
 # What a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
 _REFERRED = {"Deployment", "ReplicaSet", "PodTemplate"}
 
@@ -44,7 +45,11 @@ def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int],
     whole = [text for text in before | after if has_content(text)]
     same = {text for text in whole if before[text] == after[text]}
     names = _names_by_text(whole) if same else None
-    read = set(whole) if names is None else _connected(whole, same, names)
+    if names is None:
+        read = set(whole)
+    else:
+        changed = [[text for text in each if text not in same] for each in texts]
+        read = _connected(whole, same - _repeated(changed, same), names)
     if not namespace and (_writes_others(texts) or _leaves_doubt(read, same - read)):
         read = set(whole)
     first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
@@ -92,6 +97,32 @@ def _connected(
             read.update(more)
             waiting += more
     return read
+
+
+def _repeated(changed: Iterable[Sequence[str]], same: AbstractSet[str]) -> set[str]:
+    """Return the texts that may hold an object once more that only one side has else.
+
+    changed: by side, the texts that the other one does not have.
+    """
+    first, second = (Counter(map(_known_by, texts)) for texts in changed)
+    names_by_kind: dict[str, set[str]] = defaultdict(set)
+    for kind, names in (first - second) + (second - first):
+        names_by_kind[kind] |= names or {_ANY}
+    if not names_by_kind:
+        return set()
+    return {text for text in same if _may_be_one_of(text, names_by_kind)}
+
+
+def _known_by(text: str) -> tuple[str, frozenset[str]]:
+    return root_kind(text), frozenset(_names_of(text))
+
+
+def _may_be_one_of(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> bool:
+    names = names_by_kind.get(root_kind(text))
+    if names is None:
+        return False
+    own = _names_of(text)
+    return _ANY in names or not own or bool(own & names)
 
 
 def _always_read(texts: Iterable[str], same: AbstractSet[str]) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.items import Item, ItemKey, Reference
-from postrender.objects import SECRET, GroupKind, Identity
+from postrender.objects import POD, SECRET, GroupKind, Identity
 from postrender.planning.rollouts import find_rollouts
 from postrender.preview.comparing.pairs import Pair
 from postrender.preview.comparing.sides import ORIGINAL, Object, Side
@@ -25,7 +25,8 @@ class Named(NamedTuple):
 
     target: by which it is the same on both sides; identity: its base name; name: what stands in the
     reference once it is rendered; version: what a pod template has of it, so that new pods are made
-    where this differs; label: by what it is named; is_in_template: whether in a pod template.
+    where this differs; label: by what it is named; is_in_template: whether in a pod template, or in
+    a Pod.
     """
 
     target: Target
@@ -53,9 +54,12 @@ class Names(NamedTuple):
         return item is not None and item.workload_ref is not None and item.key not in self.behind
 
 
-def find_names(side: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
-    """Return what the objects of a side name; is_new: which side of the pairs it is."""
-    numbers = _numbers(pairs, is_new=is_new)
+def find_names(side: Side, pairs: Sequence[Pair], namespace: str, *, is_new: bool) -> Names:
+    """Return what the objects of a side name; namespace: the release's.
+
+    is_new: which side of the pairs it is.
+    """
+    numbers = _numbers(pairs, namespace, is_new=is_new)
     named = {}
     for each in side.objects:
         if each.item is not None and each.role != ORIGINAL:
@@ -73,27 +77,51 @@ def find_names(side: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
     return Names(named, behind, rollouts)
 
 
-def _numbers(pairs: Sequence[Pair], *, is_new: bool) -> dict[Base, int]:
-    numbers = {}
+class _Numbers(NamedTuple):
+    """Which pair a ConfigMap or Secret belongs to.
+
+    own: of those that this side has, by identity; others: of those that only the other one has, by
+    identity in the namespace that they get; namespace: the release's.
+    """
+
+    own: Mapping[Base, int]
+    others: Mapping[Base, int]
+    namespace: str
+
+    def other(self, base: Base) -> int | None:
+        """Return the pair of what the other side has and this one does not."""
+        return self.others.get(_at_home(base, self.namespace))
+
+
+def _numbers(pairs: Sequence[Pair], namespace: str, *, is_new: bool) -> _Numbers:
+    own, others = {}, {}
     for number, pair in enumerate(pairs):
         each = pair.new if is_new else pair.old
-        if each is not None and each.is_content:
-            numbers[_base(each.identity)] = number
-    return numbers
+        if not pair.newest.is_content:
+            continue
+        if each is not None:
+            own[_base(each.identity)] = number
+        else:
+            others[_at_home(_base(pair.identity), namespace)] = number
+    return _Numbers(own, others, namespace)
 
 
 def _base(identity: Identity) -> Base:
     return identity.group_kind, identity.namespace, identity.name
 
 
-def _named(side: Side, item: Item, numbers: Mapping[Base, int]) -> Iterator[Named]:
+def _at_home(base: Base, namespace: str) -> Base:
+    return base[0], base[1] or namespace or None, base[2]
+
+
+def _named(side: Side, item: Item, numbers: _Numbers) -> Iterator[Named]:
     linked = set()
     choices = side.choices
     for link in choices.links.get(item.key, ()) if choices else ():
         linked.add(link.reference.path)
         stays = link.stays and link.target.key in side.originals
         each = (side.originals if stays else side.main)[link.target.key]
-        is_inside = link.reference.template is not None
+        is_inside = _is_inside(item, link.reference)
         yield _of(each, numbers, label_of(link.reference.path), is_in_template=is_inside)
     for mount in choices.mounts.get(item.key, ()) if choices else ():
         each = side.main[mount.item.key]
@@ -101,31 +129,39 @@ def _named(side: Side, item: Item, numbers: Mapping[Base, int]) -> Iterator[Name
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             yield _of(each, numbers, label, is_in_template=True)
     for reference in item.references:
-        if reference.rule.target == SECRET and reference.path not in linked:
+        if reference.path not in linked:
             yield from _elsewhere(side, item, reference, numbers)
 
 
-def _of(each: Object, numbers: Mapping[Base, int], label: str, *, is_in_template: bool) -> Named:
+def _is_inside(item: Item, reference: Reference) -> bool:
+    """Tell whether a reference stands in a pod template; a Pod is one itself."""
+    return reference.template is not None or item.identity.group_kind == POD
+
+
+def _of(each: Object, numbers: _Numbers, label: str, *, is_in_template: bool) -> Named:
     base = _base(each.identity)
     version = each.name
     if each.strategy == CHECKSUM:
         content = {key: each.data.get(key) for key in ("data", "binaryData", "stringData")}
         version += canonical_json(content)
-    target = numbers.get(base, base)
+    target = numbers.own.get(base, base)
     return Named(target, each.identity, each.name, version, label, is_in_template)
 
 
-def _elsewhere(
-    side: Side, item: Item, reference: Reference, numbers: Mapping[Base, int]
-) -> Iterator[Named]:
-    """Yield a Secret that the manifests do not have, where its name is that of a revision."""
-    base_name = side.base_names.get(reference.name)
-    if base_name:
-        identity = Identity(*SECRET, reference.namespace or item.identity.namespace, base_name)
-        base, label = _base(identity), label_of(reference.path)
-        is_inside = reference.template is not None
-        name = reference.name
-        yield Named(numbers.get(base, base), identity, name, name, label, is_inside)
+def _elsewhere(side: Side, item: Item, reference: Reference, numbers: _Numbers) -> Iterator[Named]:
+    """Yield what a reference names that this side does not have.
+
+    That is what the other side has, or a Secret whose name is that of a revision.
+    """
+    name, kind = reference.name, reference.rule.target
+    base_name = side.base_names.get(name, name)
+    identity = Identity(*kind, reference.namespace or item.identity.namespace, base_name)
+    number = numbers.other(_base(identity))
+    if number is None and (kind != SECRET or base_name == name):
+        return
+    target = _base(identity) if number is None else number
+    is_inside = _is_inside(item, reference)
+    yield Named(target, identity, name, name, label_of(reference.path), is_inside)
 
 
 def users_by_target(names: Names) -> dict[Target, list[ItemKey]]:

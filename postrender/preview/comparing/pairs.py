@@ -48,9 +48,7 @@ def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> 
     """
 
     def exact(each: Object) -> Hashable:
-        identity = each.identity
-        home = identity.namespace or namespace or None
-        return identity.group_kind, home, identity.name, _generated(each), _is_hook(each)
+        return (*_key(each, namespace), _generated(each))
 
     def in_any_group(each: Object) -> Hashable:
         identity = each.identity
@@ -71,6 +69,19 @@ def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> 
         pairs += more
     pairs += [Pair(each, None) for each in before] + [Pair(None, each) for each in after]
     return sorted(pairs, key=lambda pair: order_of(pair.identity))
+
+
+def find_repeated(objects: Iterable[Object], namespace: str) -> dict[Hashable, list[Object]]:
+    """Return the objects of one side that stand there more than once, by what they are known by.
+
+    ConfigMaps and Secrets are told from each other by a plan. Of others the last one is what
+    kubectl and Helm leave in the cluster.
+    """
+    groups: dict[Hashable, list[Object]] = defaultdict(list)
+    for each in objects:
+        if not each.is_content and each.identity.name:
+            groups[_key(each, namespace)].append(each)
+    return {key: own for key, own in groups.items() if own[1:]}
 
 
 def order_of(identity: Identity) -> tuple[str, str, str, str]:
@@ -112,6 +123,12 @@ def _is_absent_in_one(old: Sequence[Object], new: Sequence[Object]) -> bool:
     if not _is_only(old, new):
         return False
     return (old[0].identity.namespace is None) != (new[0].identity.namespace is None)
+
+
+def _key(each: Object, namespace: str) -> tuple[Hashable, ...]:
+    identity = each.identity
+    home = identity.namespace or namespace or None
+    return identity.group_kind, home, identity.name, _is_hook(each)
 
 
 def _generated(each: Object) -> str:

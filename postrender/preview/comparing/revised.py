@@ -62,7 +62,7 @@ def compare_content(
         () if is_secret else find_key_changes(_shown(old, names), _shown(new, names), context),
         () if is_secret else fields,
         users.all,
-        _note(pair, is_rewritten=is_rewritten, is_used=bool(users.all)),
+        _note(pair, users, is_rewritten=is_rewritten),
         users.former,
     )
     return Compared(change, is_rewritten)
@@ -106,7 +106,12 @@ def _fields(pair: Pair, names: BaseNames) -> tuple[FieldChange, ...]:
     return tuple(fields)
 
 
-def _note(pair: Pair, *, is_rewritten: bool, is_used: bool) -> str:
+def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
+    if pair.new is None and len(users.all) > len(users.former):
+        return (
+            "it is still named: if nothing else makes it, and the reference is not optional, new "
+            "pods do not start"
+        )
     if pair.both is None or not is_rewritten or pair.both[0].name != pair.both[1].name:
         return ""
     new = pair.both[1]
@@ -117,7 +122,7 @@ def _note(pair: Pair, *, is_rewritten: bool, is_used: bool) -> str:
         )
     if new.is_immutable and pair.both[0].is_immutable:
         return "it is immutable, and its name stays: the API server refuses the change"
-    if not is_used:
+    if not users.all:
         return ""
     if new.strategy == CHECKSUM:
         return "its name stays: what names it rolls, and old pods that restart read the new content"

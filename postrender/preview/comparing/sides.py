@@ -271,7 +271,7 @@ def _secret_names(
         for reference in item.references
         if reference.rule.target == SECRET
     )
-    # The inventory has no references to what is not in the stream.
+    # What no rule finds: a kind of its own that names a Secret.
     documents = inventory.stream.documents
     unknown = (
         name

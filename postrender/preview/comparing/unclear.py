@@ -10,7 +10,7 @@ from postrender.objects import Identity
 from postrender.preview.comparing.comparable import BaseNames, with_base_names
 from postrender.preview.comparing.fields import is_same
 from postrender.preview.comparing.naming import Names
-from postrender.preview.comparing.pairs import Pair
+from postrender.preview.comparing.pairs import Pair, find_repeated
 from postrender.preview.comparing.sides import Object, Side
 from postrender.preview.model import Undecided
 
@@ -22,10 +22,12 @@ def find_undecided(
     named: tuple[Names, Names],
     touched: AbstractSet[int],
     names: BaseNames,
+    namespace: str,
 ) -> tuple[Undecided, ...]:
     """Return what could not be told.
 
-    named: what the objects of each side name; touched: the pairs that a change has to do with.
+    named: what the objects of each side name; touched: the pairs that a change has to do with;
+    namespace: the release's.
     """
     concerned = {pairs[number].identity for number in touched}
     found = [
@@ -34,6 +36,7 @@ def find_undecided(
         *_half_rendered(old, new),
         *_half_rendered(new, old),
         *(each for pair in pairs for each in _nameless(old, new, pair)),
+        *_repeated(old, new, namespace),
         *_unsettled(old, concerned, names),
         *_unsettled(new, concerned, names),
         *_unknown_templates(old, new, pairs, named),
@@ -65,6 +68,24 @@ def _nameless(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
         f"a {pair.identity.kind} with generateName has no name to know it by, and is not compared",
         "give it a name, or look at it yourself",
     )
+
+
+def _repeated(old: Side, new: Side, namespace: str) -> Iterator[Undecided]:
+    """Say what stands in the manifests several times, with other content each time."""
+    before, after = (find_repeated(side.main.values(), namespace) for side in (old, new))
+    for side, own, others in ((old, before, after), (new, after, before)):
+        for key, objects in own.items():
+            data = [each.data for each in objects]
+            if all(is_same(data[0], each) for each in data):
+                continue
+            if is_same(data, [each.data for each in others.get(key, ())]):
+                continue
+            yield Undecided(
+                str(_place(side, objects[-1])),
+                f"another {objects[-1].identity} stands before it, and which of them counts "
+                "depends on what applies them: this one is compared",
+                "take out or rename one of them",
+            )
 
 
 def _unsettled(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
@@ -244,23 +243,31 @@ def _config_causes(
         versions = {one.version for one in before}, {one.version for one in after}
         if versions[0] == versions[1]:
             continue
+        what = _what_of(before, after, target, context)
         change = context.contents.get(target)
-        keys = tuple(each.key for each in change.keys) if change and before and after else ()
-        what = _what_of(before, after, target, context.rewritten)
+        keys = tuple(each.key for each in change.keys) if change and what == _CONTENT else ()
         yield Cause(CONFIG, (after or before)[0].identity, what=what, keys=keys)
 
 
+_CONTENT = "its content changes"
+
+
 def _what_of(
-    before: Sequence[Named], after: Sequence[Named], target: Target, rewritten: AbstractSet[Target]
+    before: Sequence[Named], after: Sequence[Named], target: Target, context: Context
 ) -> str:
     if not before:
         return "it is named now"
     if not after:
         return "it is no longer named"
-    if target in rewritten:
-        return "its content changes"
+    if target in context.rewritten:
+        return _CONTENT
     if not isinstance(target, int):
         return "another revision of it is named, which is not in these manifests"
+    content = context.contents.get(target)
+    if content and content.change == REMOVED:
+        return "it is removed, and still named"
+    if content and content.change == ADDED:
+        return "it is added, and was named before"
     return "another name for the same content"
 
 
