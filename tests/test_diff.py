@@ -206,3 +206,19 @@ def test_an_error_writes_out_what_a_terminal_would_obey(tmp_path: Path) -> None:
     assert done.code == 1
     assert r"ConfigMap/web\x1b[31m\u202e" in done.stderr
     assert done.stderr.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+def test_no_changes_of_what_was_asked_for_is_not_no_changes(tmp_path: Path, name: str) -> None:
+    sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
+    options = ("--only", "objects", "--only", "revisions", "--format", name)
+    assert "no changes" not in diff(tmp_path, *sides, *options).stdout
+    options = ("--only", "objects", "--format", name)
+    assert "no changes of objects" in diff(tmp_path, *sides, *options).stdout
+
+
+def test_what_is_not_rendered_yet_is_compared_with_what_is(tmp_path: Path) -> None:
+    sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
+    rendered = [written(tmp_path, each) for each in sides]
+    assert told(tmp_path, rendered[0], sides[1])["undecided"] == []
+    assert "postrender would render it" in str(told(tmp_path, sides[0], rendered[1])["undecided"])

@@ -235,7 +235,10 @@ class Graph(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """What a change will do. old and new: what the two sides are called."""
+    """What a change will do.
+
+    old and new: what the two sides are called; only: the sections that were asked for, () for all.
+    """
 
     old: str
     new: str
@@ -245,6 +248,7 @@ class Preview(NamedTuple):
     objects: tuple[ObjectChange, ...] = ()
     undecided: tuple[Undecided, ...] = ()
     graph: Graph = Graph()
+    only: tuple[str, ...] = ()
 
     @property
     def has_changes(self) -> bool:

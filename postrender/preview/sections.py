@@ -16,4 +16,5 @@ def only_sections(preview: Preview, names: Collection[str]) -> Preview:
         workloads=preview.workloads if "workloads" in names else (),
         revisions=preview.revisions if "revisions" in names else (),
         objects=preview.objects if "objects" in names else (),
+        only=tuple(dict.fromkeys(names)),
     )

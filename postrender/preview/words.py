@@ -182,7 +182,8 @@ def summary_line(preview: Preview) -> str:
             rest.append(f"{what} {_verb(CHANGES[change], count)}")
     if not main and not rest and preview.has_changes:
         main = ["other changes of pod templates and revisions"]
-    clauses = [", ".join(group) for group in (main, rest) if group] or ["no changes"]
+    none = f"no changes of {_and(preview.only)}" if preview.only else "no changes"
+    clauses = [", ".join(group) for group in (main, rest) if group] or [none]
     if preview.undecided:
         clauses.append(f"{_count(len(preview.undecided), 'thing')} undecided")
     return "; ".join(clauses)

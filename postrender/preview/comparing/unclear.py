@@ -33,8 +33,7 @@ def find_undecided(
     found = [
         *old.undecided,
         *new.undecided,
-        *_half_rendered(old, new),
-        *_half_rendered(new, old),
+        *_first_rendered(old, new),
         *(each for pair in pairs for each in _nameless(old, new, pair)),
         *_repeated(old, new, namespace),
         *_unsettled(old, concerned, names),
@@ -44,12 +43,15 @@ def find_undecided(
     return tuple(dict.fromkeys(found))
 
 
-def _half_rendered(one: Side, other: Side) -> Iterator[Undecided]:
-    """Say what a comparison with what is not rendered yet leaves out."""
-    has_revisions = any(each.is_content and each.is_revised for each in one.objects)
-    if not one.is_rendered and has_revisions and other.is_rendered:
+def _first_rendered(old: Side, new: Side) -> Iterator[Undecided]:
+    """Say what is left out where the older side is not rendered and may be what was applied.
+
+    A newer one that is not rendered yet will be.
+    """
+    has_revisions = any(each.is_content and each.is_revised for each in old.objects)
+    if not old.is_rendered and has_revisions and new.is_rendered:
         yield Undecided(
-            one.inventory.stream.source,
+            old.inventory.stream.source,
             "it is compared as postrender would render it: if it was applied without, every "
             "workload that names a revised object rolls once more",
             "compare what was applied, if that is another thing",
