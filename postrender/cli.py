@@ -236,7 +236,7 @@ def explain(input: str, format_: str, config: str | None, **given: Any) -> int: 
         if _is_function_call(stream):
             settings = _function_settings(stream, config, given)
         plan = _plan(stream, settings)
-        _write([resolve_name(EXPLAIN_FORMATS[format_])(explain_plan(plan))])
+        _write([resolve_name(EXPLAIN_FORMATS[format_])(explain_plan(plan))], is_to_read=True)
         _report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)
@@ -307,7 +307,7 @@ def diff(
             )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
         view = [view_of(sys.stdout)] if format_ == "text" else []
-        _write([resolve_name(DIFF_FORMATS[format_])(preview, *view)])
+        _write([resolve_name(DIFF_FORMATS[format_])(preview, *view)], is_to_read=True)
     except UserError as error:
         log_error(error, settings.log_file)
         raise
@@ -537,8 +537,11 @@ def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
             report_finding(finding, settings.log_file, is_failure=False)
 
 
-def _write(parts: Iterable[str]) -> None:
-    """Write the result, when everything else has succeeded."""
+def _write(parts: Iterable[str], *, is_to_read: bool = False) -> None:
+    """Write the result, when everything else has succeeded.
+
+    is_to_read: whether it is for a person, who may leave the pager before its end.
+    """
     try:
         if sys.stdout is None:
             raise OSError(0, "it is closed")
@@ -546,7 +549,9 @@ def _write(parts: Iterable[str]) -> None:
         with open(sys.stdout.fileno(), "wb", closefd=False) as output:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
-        raise _unwritable(error) from None
+        unwritable = _unwritable(error)
+        if not (is_to_read and isinstance(error, BrokenPipeError)):
+            raise unwritable from None
 
 
 def _unwritable(error: OSError) -> UserError:

@@ -381,6 +381,25 @@ def test_a_reader_that_goes_away() -> None:
     assert_refused(Run(child.returncode, b"", err.decode()), "<stdout>", "Broken pipe")
 
 
+@pytest.mark.parametrize("arguments", [("diff", "-"), ("explain",)], ids=" ".join)
+def test_a_pager_that_is_left_early(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(GOOD.replace("name: app", "name: other"), "utf-8")
+    files = [str(other)] if "diff" in arguments else []
+    with subprocess.Popen(
+        [*COMMAND, *arguments, *files],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        child.stdout = None
+        _, err = child.communicate(GOOD.encode(), TIMEOUT)
+    assert (child.returncode, b"Broken pipe" in err) == (0, False), err
+
+
 def test_stdin_closed() -> None:
     assert_refused(run_in_shell("<&-"), "<stdin>", "closed")
 
