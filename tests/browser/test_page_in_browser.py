@@ -9,7 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FloatRect, Page, expect
 
-from postrender.preview.model import Preview
+from postrender.objects import Identity
+from postrender.preview.model import CHANGED, Graph, Node, Preview
 from tests.browser.conftest import Open
 from tests.browser.large import labelled, large
 from tests.previews import sample
@@ -432,6 +433,17 @@ def test_a_search_narrows_the_graph(open_page: Open) -> None:
     expect(page.locator("#graph")).to_be_hidden()
     page.keyboard.press("Escape")
     expect(page.locator("#drawing .node")).to_have_count(10)
+
+
+def test_what_an_object_is_called_stays_in_its_box(open_page: Open) -> None:
+    long = Identity("policy", "PodDisruptionBudget", "w" * 30, "m" * 60)
+    preview = sample()._replace(graph=Graph((Node(long, "other", CHANGED),)))
+    page = open_page(preview)
+    drawn(page)
+    sizes = """[...document.querySelectorAll("#drawing .node text")].map(each => [
+        each.getBBox().x + each.getBBox().width, each.parentNode.querySelector(".box").getBBox().width
+    ])"""
+    assert all(end < width for end, width in page.evaluate(sizes))
 
 
 def test_the_graph_grows_and_shrinks(open_page: Open) -> None:

@@ -651,7 +651,7 @@
     element("rect", { class: "box", width, height, rx: 4 }),
     element("rect", { class: "tab", width: 4, height: height - 8, x: 4, y: 4, rx: 2 }),
     element("text", { class: "first", x: 15, y: 16 }, short(name, 28)),
-    element("text", { class: "second", x: 15, y: 30 }, short(under, 36)));
+    element("text", { class: "second", x: 15, y: 30 }, short(under, 32)));
   }
 
   function short(text, most) {
