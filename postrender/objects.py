@@ -30,7 +30,7 @@ class Identity(NamedTuple):
         return self.group, self.kind
 
     def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
+        return f"{self.kind}/{self.name}" if self.name else self.kind
 
 
 class WorkloadKind(NamedTuple):

@@ -222,3 +222,25 @@ def test_what_is_not_rendered_yet_is_compared_with_what_is(tmp_path: Path) -> No
     rendered = [written(tmp_path, each) for each in sides]
     assert told(tmp_path, rendered[0], sides[1])["undecided"] == []
     assert "postrender would render it" in str(told(tmp_path, sides[0], rendered[1])["undecided"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ("ignore", "checksum", "its strategy changes"),
+        ("checksum", "ignore", "its strategy changes"),
+        ("ignore", "rename", "another name for the same content"),
+        ("rename", "checksum", "another name for the same content"),
+    ],
+)
+def test_another_strategy_rolls_without_another_content(
+    tmp_path: Path, before: str, after: str, what: str
+) -> None:
+    asked = "metadata:\n  annotations: {{postrender/strategy: {}}}\n"
+    config = CONFIG.format(1)
+    sides = [
+        config.replace("metadata:\n", asked.format(strategy)) + f"---\n{ROLLOUT}"
+        for strategy in (before, after)
+    ]
+    (workload,) = told(tmp_path, *sides)["workloads"]
+    assert (workload["effect"], workload["causes"][0]["what"]) == ("rolls", what)

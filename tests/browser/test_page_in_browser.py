@@ -441,7 +441,8 @@ def test_what_an_object_is_called_stays_in_its_box(open_page: Open) -> None:
     page = open_page(preview)
     drawn(page)
     sizes = """[...document.querySelectorAll("#drawing .node text")].map(each => [
-        each.getBBox().x + each.getBBox().width, each.parentNode.querySelector(".box").getBBox().width
+        each.getBBox().x + each.getBBox().width,
+        each.parentNode.querySelector(".box").getBBox().width
     ])"""
     assert all(end < width for end, width in page.evaluate(sizes))
 

@@ -67,7 +67,8 @@ def _nameless(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
     side = new if pair.new else old
     yield Undecided(
         str(_place(side, pair.newest)),
-        f"a {pair.identity.kind} with generateName has no name to know it by, and is not compared",
+        f"a {pair.identity.kind} without a name (generateName) cannot be told from others, and is "
+        "not compared",
         "give it a name, or look at it yourself",
     )
 

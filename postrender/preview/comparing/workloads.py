@@ -268,6 +268,8 @@ def _what_of(
         return "it is removed, and still named"
     if content and content.change == ADDED:
         return "it is added, and was named before"
+    if {one.name for one in before} == {one.name for one in after}:
+        return "its strategy changes"
     return "another name for the same content"
 
 
