@@ -244,3 +244,15 @@ def test_another_strategy_rolls_without_another_content(
     ]
     (workload,) = told(tmp_path, *sides)["workloads"]
     assert (workload["effect"], workload["causes"][0]["what"]) == ("rolls", what)
+
+
+@pytest.mark.parametrize("options", [(), ("--namespace", "prod")], ids=" ".join)
+def test_a_config_map_that_leaves_is_still_named_where_only_it_writes_its_namespace(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    config = CONFIG.format(1).replace("  name: web", "  name: web\n  namespace: prod")
+    preview = told(tmp_path, f"{config}---\n{ROLLOUT}", ROLLOUT, *options)
+    assert effects(preview) == {"shop": "rolls"}
+    (content,) = preview["contents"]
+    assert (content["formerUsers"], len(content["users"])) == ([], 1)
+    assert "still named" in content["note"]

@@ -86,8 +86,8 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
     pairs = find_pairs(
         *comparable_attachers(_mains(old, namespace), _mains(new, namespace), old, new), namespace
     )
-    before = find_names(old, pairs, namespace, is_new=False)
-    after = find_names(new, pairs, namespace, is_new=True)
+    before = find_names(old, new, pairs, is_new=False)
+    after = find_names(new, old, pairs, is_new=True)
     names = BaseNames(
         {**old.base_names, **new.base_names}, {**old.secret_names, **new.secret_names}
     )

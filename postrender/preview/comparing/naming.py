@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from postrender.items import Item, ItemKey, Reference
 from postrender.objects import POD, SECRET, GroupKind, Identity
+from postrender.planning.resolve import Resolver
 from postrender.planning.rollouts import find_rollouts
 from postrender.preview.comparing.pairs import Pair
 from postrender.preview.comparing.sides import ORIGINAL, Object, Side
@@ -54,12 +55,9 @@ class Names(NamedTuple):
         return item is not None and item.workload_ref is not None and item.key not in self.behind
 
 
-def find_names(side: Side, pairs: Sequence[Pair], namespace: str, *, is_new: bool) -> Names:
-    """Return what the objects of a side name; namespace: the release's.
-
-    is_new: which side of the pairs it is.
-    """
-    numbers = _numbers(pairs, namespace, is_new=is_new)
+def find_names(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
+    """Return what the objects of a side name; is_new: which side of the pairs it is."""
+    numbers = _numbers(pairs, other.resolver, is_new=is_new)
     named = {}
     for each in side.objects:
         if each.item is not None and each.role != ORIGINAL:
@@ -81,19 +79,19 @@ class _Numbers(NamedTuple):
     """Which pair a ConfigMap or Secret belongs to.
 
     own: of those that this side has, by identity; others: of those that only the other one has, by
-    identity in the namespace that they get; namespace: the release's.
+    identity in the namespace that resolver takes theirs for.
     """
 
     own: Mapping[Base, int]
     others: Mapping[Base, int]
-    namespace: str
+    resolver: Resolver
 
     def other(self, base: Base) -> int | None:
         """Return the pair of what the other side has and this one does not."""
-        return self.others.get(_at_home(base, self.namespace))
+        return self.others.get(_at_home(base, self.resolver))
 
 
-def _numbers(pairs: Sequence[Pair], namespace: str, *, is_new: bool) -> _Numbers:
+def _numbers(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Numbers:
     own, others = {}, {}
     for number, pair in enumerate(pairs):
         each = pair.new if is_new else pair.old
@@ -102,16 +100,16 @@ def _numbers(pairs: Sequence[Pair], namespace: str, *, is_new: bool) -> _Numbers
         if each is not None:
             own[_base(each.identity)] = number
         else:
-            others[_at_home(_base(pair.identity), namespace)] = number
-    return _Numbers(own, others, namespace)
+            others[_at_home(_base(pair.identity), resolver)] = number
+    return _Numbers(own, others, resolver)
 
 
 def _base(identity: Identity) -> Base:
     return identity.group_kind, identity.namespace, identity.name
 
 
-def _at_home(base: Base, namespace: str) -> Base:
-    return base[0], base[1] or namespace or None, base[2]
+def _at_home(base: Base, resolver: Resolver) -> Base:
+    return base[0], resolver.home_of(base[1]), base[2]
 
 
 def _named(side: Side, item: Item, numbers: _Numbers) -> Iterator[Named]:
