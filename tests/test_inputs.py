@@ -635,3 +635,21 @@ def test_a_comparison_carries_what_render_would(
     assert done.code == 0, done.err
     carried = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
     assert carried == (["superseded"] if option or variables else [])
+    # The chart of the release before tells the same as what was made of it.
+    before = tmp_path / "before.yaml"
+    before.write_text(OLD)
+    again = run("", "diff", "--format=json", *option, str(before), str(chart), variables=variables)
+    told, known = (json.loads(each.out) for each in (again, done))
+    assert {**told, "old": ""} == {**known, "old": ""}
+
+
+def test_a_number_counts_up_from_a_chart_that_is_not_rendered(tmp_path: Path) -> None:
+    config = tmp_path / "postrender.yaml"
+    config.write_text("naming: sequence\nhistory: {previous: applied.yaml}\n")
+    before, chart = tmp_path / "before.yaml", tmp_path / "chart.yaml"
+    before.write_text(OLD)
+    chart.write_text(GOOD)
+    done = run("", "diff", "--format=json", f"--config={config}", str(before), str(chart))
+    (content,) = json.loads(done.out)["contents"]
+    names = [content[side].rpartition("-")[0] for side in ("oldRevision", "newRevision")]
+    assert names == ["app-v1", "app-v2"]

@@ -8,7 +8,9 @@ from collections.abc import Set as AbstractSet
 
 from postrender.errors import Place, UserError
 from postrender.history import NO_HISTORY, History, Manifest, Previous, read_history
+from postrender.inventory import take_inventory
 from postrender.objects import Identity
+from postrender.plan import make_plan
 from postrender.preview.comparing.attachers import comparable_attachers, is_attacher
 from postrender.preview.comparing.comparable import BaseNames, comparable
 from postrender.preview.comparing.concerned import find_concerned
@@ -17,7 +19,14 @@ from postrender.preview.comparing.naming import Names, Target, find_names, users
 from postrender.preview.comparing.pairs import Pair, find_pairs, find_repeated, order_of
 from postrender.preview.comparing.revised import Compared, Users, compare_content, compare_originals
 from postrender.preview.comparing.revisions import find_revisions
-from postrender.preview.comparing.sides import MAIN, Object, Side, preview_settings, read_side
+from postrender.preview.comparing.sides import (
+    MAIN,
+    Object,
+    Side,
+    is_rendered,
+    preview_settings,
+    read_side,
+)
 from postrender.preview.comparing.touched import find_graph
 from postrender.preview.comparing.unclear import find_undecided
 from postrender.preview.comparing.workloads import Context, find_workload_change, is_workload
@@ -30,6 +39,7 @@ from postrender.preview.model import (
     Preview,
     WorkloadChange,
 )
+from postrender.render import render
 from postrender.settings import SEQUENCE, Settings
 from postrender.stream import Source, Stream, has_content
 
@@ -76,10 +86,15 @@ def _has_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings) -> History:
-    # Each document by itself: those of several files have no marker between them.
-    sources = tuple(Source(each.source, each.text.encode()) for each in stream.documents)
-    manifest = Manifest(stream.source, sources)
-    return read_history(Previous((manifest,)), preview_settings(settings))
+    """Return what a stream is as a history; one that is not rendered yet, as it would have been."""
+    own = preview_settings(settings)
+    if is_rendered(stream):
+        # Each document by itself: those of several files have no marker between them.
+        sources = tuple(Source(each.source, each.text.encode()) for each in stream.documents)
+    else:
+        text = "".join(render(make_plan(take_inventory(stream, own), own)))
+        sources = (Source(stream.source, text.encode()),)
+    return read_history(Previous((Manifest(stream.source, sources),)), own)
 
 
 def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
