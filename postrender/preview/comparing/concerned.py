@@ -49,7 +49,7 @@ def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int],
         read = set(whole)
     else:
         changed = [[text for text in each if text not in same] for each in texts]
-        read = _connected(whole, same - _repeated(changed, same), names)
+        read = _connected(whole, same - _repeated(changed, same, names), names)
     if not namespace and (_writes_others(texts) or _leaves_doubt(read, same - read)):
         read = set(whole)
     first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
@@ -99,22 +99,23 @@ def _connected(
     return read
 
 
-def _repeated(changed: Iterable[Sequence[str]], same: AbstractSet[str]) -> set[str]:
+def _repeated(
+    changed: Iterable[Sequence[str]], same: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
+) -> set[str]:
     """Return the texts that may hold an object once more that only one side has else.
 
-    changed: by side, the texts that the other one does not have.
+    changed: by side, the texts that the other one does not have; names: what is known of them.
     """
-    first, second = (Counter(map(_known_by, texts)) for texts in changed)
+    first, second = (
+        Counter((root_kind(text), frozenset(names.get(text) or _names_of(text))) for text in texts)
+        for texts in changed
+    )
     names_by_kind: dict[str, set[str]] = defaultdict(set)
-    for kind, names in (first - second) + (second - first):
-        names_by_kind[kind] |= names or {_ANY}
+    for kind, own in (first - second) + (second - first):
+        names_by_kind[kind] |= own or {_ANY}
     if not names_by_kind:
         return set()
     return {text for text in same if _may_be_one_of(text, names_by_kind)}
-
-
-def _known_by(text: str) -> tuple[str, frozenset[str]]:
-    return root_kind(text), frozenset(_names_of(text))
 
 
 def _may_be_one_of(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> bool:
