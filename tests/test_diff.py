@@ -213,8 +213,7 @@ def test_no_changes_of_what_was_asked_for_is_not_no_changes(tmp_path: Path, name
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     options = ("--only", "objects", "--only", "revisions", "--format", name)
     assert "no changes" not in diff(tmp_path, *sides, *options).stdout
-    options = ("--only", "objects", "--format", name)
-    assert "no changes of objects" in diff(tmp_path, *sides, *options).stdout
+    assert "no changes of objects" in diff(tmp_path, *sides, *options[:2], *options[-2:]).stdout
 
 
 def test_what_is_not_rendered_yet_is_compared_with_what_is(tmp_path: Path) -> None:
