@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from postrender.errors import Finding
@@ -11,8 +11,10 @@ from postrender.items import Item
 from postrender.objects import Identity
 from postrender.plan import Plan
 from postrender.planning.links import Link, by_target
+from postrender.preview.base_names import hidden_names
 from postrender.preview.model import Graph
 from postrender.preview.plan_graph import plan_graph
+from postrender.words import replace_words
 
 
 class User(NamedTuple):
@@ -73,6 +75,7 @@ def explain(plan: Plan) -> Explanation:
         for each in plan.sets
         for name in each.emitted
     }
+    hidden = hidden_names(choices)
     entries = []
     for key, decision in choices.decisions.items():
         item = decision.item
@@ -80,14 +83,14 @@ def explain(plan: Plan) -> Explanation:
         home = choices.resolver.home_of(item.identity.namespace)
         entries.append(
             Entry(
-                str(item.identity),
+                replace_words(str(item.identity), hidden),
                 item.identity.namespace or "",
                 decision.strategy,
                 decision.reason,
-                name,
+                "" if name in hidden else name,
                 decision.keep_reason,
                 set_of.get((home, (item.identity.kind.lower(), name)), ""),
-                tuple(_users(plan, item, links.get(key, []))),
+                tuple(_users(plan, item, links.get(key, []), hidden)),
             )
         )
     is_attached = choices.settings.attacher.is_enabled and bool(plan.sets)
@@ -95,7 +98,7 @@ def explain(plan: Plan) -> Explanation:
     sets_ = tuple(each.name for each in plan.sets) if is_attached else ()
     earlier = tuple(
         Earlier(
-            str(past.identity),
+            replace_words(str(past.identity), hidden),
             past.identity.namespace or "",
             past.base_name,
             past.order,
@@ -105,17 +108,24 @@ def explain(plan: Plan) -> Explanation:
         for each in choices.carried
         if (past := each.past)
     )
-    return Explanation(
-        tuple(entries), earlier, sets_, mode, reason, plan.findings, plan_graph(plan)
-    )
+    findings = tuple(_shown(finding, hidden) for finding in plan.findings)
+    return Explanation(tuple(entries), earlier, sets_, mode, reason, findings, plan_graph(plan))
 
 
-def _users(plan: Plan, item: Item, links: list[Link]) -> Iterator[User]:
+def _shown(finding: Finding, hidden: Mapping[str, str]) -> Finding:
+    """Return a finding as it may be told beside what Secrets there are."""
+    what, remedy = (replace_words(text, hidden) for text in (finding.what, finding.remedy))
+    place = finding.place._replace(subject=replace_words(finding.place.subject, hidden))
+    return finding._replace(what=what, remedy=remedy, place=place)
+
+
+def _users(plan: Plan, item: Item, links: list[Link], hidden: Mapping[str, str]) -> Iterator[User]:
     inventory = plan.inventory
     for link in links:
         place = inventory.place(link.source, link.reference.path, link.reference.line)
         where = f"line {place.line}, {place.path}"
-        yield User(_full(link.source.identity), where, link.source.is_rewritable)
+        name = replace_words(_full(link.source.identity), hidden)
+        yield User(name, where, link.source.is_rewritable)
     for mounts in plan.choices.mounts.values() if plan.choices else ():
         for mount in mounts:
             if mount.item.key == item.key:
@@ -140,7 +150,7 @@ def to_text(explanation: Explanation) -> str:
 
 def _entry_lines(entry: Entry) -> Iterator[str]:
     namespace = f" in {entry.namespace}" if entry.namespace else ""
-    arrow = f" -> {entry.revision}" if entry.strategy == "rename" else ""
+    arrow = f" -> {entry.revision or 'a revision'}" if entry.strategy == "rename" else ""
     yield f"{entry.identity}{namespace}{arrow}"
     yield f"  {entry.strategy}: {entry.reason}"
     if entry.keeps_original:

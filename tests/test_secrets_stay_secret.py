@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
-from postrender.cli import DIFF_FORMATS
+from postrender.cli import DIFF_FORMATS, EXPLAIN_FORMATS
 from postrender.revision import hashed_content, revision_name
 from tests.change_cases import Result, run
 
-GRAPH_FORMATS = ("mermaid", "dot")
 KEY = "planted-key"
 
 
@@ -286,9 +285,9 @@ def test_a_secret_that_comes_or_goes_tells_nothing(
 
 
 @pytest.mark.parametrize("option", ["--secrets", "--no-secrets"])
-@pytest.mark.parametrize("form", GRAPH_FORMATS)
+@pytest.mark.parametrize("form", EXPLAIN_FORMATS)
 @pytest.mark.parametrize("name", ["new-plain", "new-rendered", "new-attached", "new-carried"])
-def test_a_graph_tells_nothing_of_a_secret(
+def test_an_explanation_tells_nothing_of_a_secret(
     sides: tuple[Path, set[str]], name: str, form: str, option: str
 ) -> None:
     folder, forbidden = sides

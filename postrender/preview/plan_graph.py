@@ -13,7 +13,7 @@ from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS
 from postrender.plan import Plan
 from postrender.planning.choices import Choices
 from postrender.planning.decide import is_known_revision
-from postrender.preview.base_names import base_name_of
+from postrender.preview.base_names import base_name_of, hidden_names
 from postrender.preview.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
 from postrender.preview.model import UNCHANGED, Edge, Graph, Node
 from postrender.settings import IGNORE
@@ -31,9 +31,10 @@ def plan_graph(plan: Plan) -> Graph:
     named += _rollouts(choices, naming)
     drawn = {*choices.decisions, *(source for source, *_ in named)}
     nodes = [item for item in choices.inventory.items if item.key in drawn]
+    hidden = hidden_names(choices)
     numbers = {item.key: number for number, item in enumerate(nodes)}
     return Graph(
-        tuple(_node(choices, item) for item in nodes),
+        tuple(_node(choices, item, hidden) for item in nodes),
         tuple(
             Edge(numbers[source], numbers[target], label, stays=stays)
             for source, target, label, stays in dict.fromkeys(named)
@@ -59,22 +60,24 @@ def _rollouts(choices: Choices, naming: Collection[ItemKey]) -> Iterator[Named]:
             yield rollout.key, workload, WORKLOAD_REF, False
 
 
-def _node(choices: Choices, item: Item) -> Node:
+def _node(choices: Choices, item: Item, hidden: Collection[str]) -> Node:
     kind = item.identity.group_kind
     identity = item.identity
     if kind in (CONFIG_MAP, SECRET):
         name = base_name_of(item, is_revision=is_known_revision(item))
         identity = identity._replace(name=name)
-        return Node(identity, "config", UNCHANGED, note=_note(choices, item))
+        return Node(identity, "config", UNCHANGED, note=_note(choices, item, hidden))
     return Node(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
 
 
-def _note(choices: Choices, item: Item) -> str:
+def _note(choices: Choices, item: Item, hidden: Collection[str]) -> str:
     """Return what becomes of a ConfigMap or Secret, in words."""
     decision = choices.decisions.get(item.key)
     if decision is None:
         return ""
-    name = "" if _tells_of_secrets(choices, item) else choices.revision_of(item)
+    name = choices.revision_of(item)
+    if name in hidden:
+        name = ""
     if decision.is_revision:
         return f"is {name or 'a revision'} already"
     if item.key in choices.names:
@@ -82,19 +85,3 @@ def _note(choices: Choices, item: Item) -> str:
         return f"becomes {name or 'a revision'}{original}"
     named = "keeps its name" if decision.strategy == IGNORE else decision.strategy
     return f"{named}: {decision.reason}"
-
-
-def _tells_of_secrets(choices: Choices, item: Item) -> bool:
-    """Tell whether the name of an object's revision depends on what a Secret holds."""
-    if item.identity.group_kind == SECRET:
-        return True
-    seen = {item.key}
-    ahead = [item.key]
-    while ahead:
-        for link in choices.links.get(ahead.pop(), ()):
-            if link.target.identity.group_kind == SECRET:
-                return True
-            if link.target.key not in seen:
-                seen.add(link.target.key)
-                ahead.append(link.target.key)
-    return False

@@ -31,12 +31,11 @@ from postrender.planning.choices import Choices
 from postrender.planning.decide import Decision
 from postrender.planning.resolve import Resolver, new_resolver
 from postrender.planning.workloads import source_edits
-from postrender.preview.base_names import base_name_of
+from postrender.preview.base_names import add_dependents, base_name_of
 from postrender.preview.model import Undecided
 from postrender.revision import without_hash
 from postrender.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.stream import Stream
-from postrender.words import words_of
 
 # A ConfigMap or Secret as the workloads have it; an earlier revision of it; the original that stays
 # beside the revision.
@@ -282,14 +281,12 @@ def _secret_names(
     for name in (*references, *unknown):
         if base_name := without_hash(name):
             names.setdefault(name, base_name)
-    others = [each for each in objects if each.is_content and each.is_revised] if names else []
-    found = True
-    while found:
-        found = False
-        for each in others:
-            if each.name not in names and names.keys() & words_of(str(each.data.get("data"))):
-                names[each.name] = each.identity.name
-                found = True
+    revised = [
+        (each.name, each.identity.name, each.data.get("data"))
+        for each in objects
+        if each.is_content and each.is_revised
+    ]
+    add_dependents(names, revised)
     return names
 
 
