@@ -8,11 +8,12 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from postrender.paths import Data
 from postrender.preview.comparing.comparable import BaseNames, comparable
-from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.fields import differing, find_field_changes, is_same
 from postrender.preview.comparing.lines import find_hunks
 from postrender.preview.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
 
@@ -150,3 +151,31 @@ def test_the_content_of_a_secret_inside_another_object_is_not_shown() -> None:
     new = {"manifest": {"kind": "Secret", "data": {"password": "bmV3"}}}
     (change,) = find_field_changes(comparable(old, names), comparable(new, names))
     assert change == FieldChange("manifest.data", CHANGED, "(not shown)", "(not shown)")
+
+
+KEYS = st.sampled_from(["kind", "metadata", "labels", "annotations", "nodeSelector", "data", "a"])
+LEAVES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 1, 0, "", "Secret", "Role", "web-4h2mbtbbt6", "b", [], {}]
+)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.dictionaries(KEYS, inner) | st.lists(inner, max_size=2), max_leaves=12
+)
+MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
+def test_what_is_the_same_need_not_be_looked_into(old: Data, new: Data, shared: Data) -> None:
+    assert isinstance(old, dict)
+    assert isinstance(new, dict)
+    assert isinstance(shared, dict)
+    names = BaseNames({"web-4h2mbtbbt6": "web"}, {})
+    # Shared parts at several depths, of which each side may have some of its own.
+    sides = [{**shared, **own, "metadata": {**shared, "labels": own}} for own in (old, new)]
+    whole = [comparable(copy.deepcopy(each), names) for each in sides]
+    parts = [comparable(each, names) for each in differing(sides[0], sides[1])]
+    # An empty mapping is as good as none, and may stand elsewhere in the order of the older object.
+    found, expected = (
+        sorted(map(repr, find_field_changes(one, other))) for one, other in (parts, whole)
+    )
+    assert found == expected

@@ -14,7 +14,7 @@ from postrender.plan import make_plan
 from postrender.preview.comparing.attachers import comparable_attachers, is_attacher
 from postrender.preview.comparing.comparable import BaseNames, comparable
 from postrender.preview.comparing.concerned import find_concerned
-from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.fields import differing, find_field_changes, is_same
 from postrender.preview.comparing.naming import Names, Target, find_names, users_by_target
 from postrender.preview.comparing.pairs import Pair, find_pairs, find_repeated, order_of
 from postrender.preview.comparing.revised import Compared, Users, compare_content, compare_originals
@@ -174,7 +174,8 @@ def _object_change(pair: Pair, names: BaseNames) -> ObjectChange | None:
     old, new = pair.both
     if is_same(old.data, new.data):
         return None
-    fields = find_field_changes(comparable(old.data, names), comparable(new.data, names))
+    before, after = differing(old.data, new.data)
+    fields = find_field_changes(comparable(before, names), comparable(after, names))
     return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 
 from postrender.items import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.relevance import hides_names, root_kind
+from postrender.revision import without_hash
 from postrender.stream import Stream, has_content
 from postrender.words import words_of
 
@@ -84,7 +85,7 @@ def _connected(
     read = {text for text in texts if text not in same}
     read |= _always_read(texts, same)
     known = {name for own in names.values() for name in own}
-    mentions = {text: known.intersection(words_of(text)) for text in texts}
+    mentions = {text: known.intersection(words_of(text)) | names.get(text, set()) for text in texts}
     by_name: dict[str, list[str]] = defaultdict(list)
     for text, own in mentions.items():
         for name in own:
@@ -142,8 +143,11 @@ def _names_of(text: str) -> set[str]:
         return set()
     lines = _NAME_LINE.findall(metadata[1])
     names = [_NAME.match(value) for _, value in lines]
-    is_certain = any(indent == first[1] for indent, _ in lines) and all(names)
-    return {name[2] for name in names if name} if is_certain else set()
+    if not all(names) or not any(indent == first[1] for indent, _ in lines):
+        return set()
+    written = {name[2] for name in names if name}
+    # What another tool gave a hash is known without it, as what postrender did is.
+    return written | {without_hash(name) for name in written} - {""}
 
 
 def _writes_others(sides: Iterable[Iterable[str]]) -> bool:

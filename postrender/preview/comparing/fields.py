@@ -22,6 +22,9 @@ _LONGEST_SEQUENCE = 1000
 # Told key by key, also where all of it comes or goes: whether `annotations:` is there says nothing.
 _OPENED = ("metadata", "annotations", "labels")
 
+# Small mappings of texts, which are looked at as a whole.
+_TEXTS = ("annotations", "labels", "nodeSelector")
+
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
@@ -30,6 +33,26 @@ def is_same(old: Data, new: Data) -> bool:
     if old != new or old.__class__ is not new.__class__:
         return False
     return old.__class__ not in (dict, list) or _encode(old) == _encode(new)
+
+
+def differing(
+    old: dict[str, Data], new: dict[str, Data]
+) -> tuple[dict[str, Data], dict[str, Data]]:
+    """Return two objects without most of what is the same in both, which saves looking into it.
+
+    No mapping is left empty, which would mean another thing, nor without the kind by which a Secret
+    is known.
+    """
+    before, after = dict(old), dict(new)
+    for key, value in old.items():
+        other = new.get(key)
+        if key == "kind" or key not in new:
+            continue
+        if is_same(value, other):
+            del before[key], after[key]
+        elif key not in _TEXTS and isinstance(value, dict) and isinstance(other, dict):
+            before[key], after[key] = differing(value, other)
+    return (before, after) if before and after else (old, new)
 
 
 def find_field_changes(old: Data, new: Data, path: str = "") -> list[FieldChange]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from postrender.objects import SECRET, Identity
 from postrender.preview.comparing.comparable import BaseNames, comparable_content, with_base_names
 from postrender.preview.comparing.contents import Content, content_of, find_key_changes
-from postrender.preview.comparing.fields import find_field_changes
+from postrender.preview.comparing.fields import differing, find_field_changes
 from postrender.preview.comparing.pairs import Pair, find_pairs
 from postrender.preview.comparing.sides import MAIN, ORIGINAL, Object, Side
 from postrender.preview.model import (
@@ -98,9 +98,8 @@ def _fields(pair: Pair, names: BaseNames) -> tuple[FieldChange, ...]:
     if pair.both is None:
         return ()
     old, new = pair.both
-    fields = find_field_changes(
-        comparable_content(old.data, names), comparable_content(new.data, names)
-    )
+    before, after = differing(old.data, new.data)
+    fields = find_field_changes(comparable_content(before, names), comparable_content(after, names))
     if old.is_immutable != new.is_immutable and old.is_revised == new.is_revised:
         fields.append(FieldChange("immutable", CHANGED, old.is_immutable, new.is_immutable))
     return tuple(fields)

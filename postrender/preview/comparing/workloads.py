@@ -15,7 +15,7 @@ from postrender.examine import template_tree
 from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import EVERY_ITEM, Data, mapping_at, value_at
 from postrender.preview.comparing.comparable import BaseNames, applied, comparable
-from postrender.preview.comparing.fields import find_field_changes, is_same
+from postrender.preview.comparing.fields import differing, find_field_changes, is_same
 from postrender.preview.comparing.naming import Named, Names, Target
 from postrender.preview.comparing.pairs import Pair
 from postrender.preview.comparing.sides import Object
@@ -160,13 +160,15 @@ def _is_scaled_down(each: Object, context: Context) -> bool:
 
 def _difference(old: Object, new: Object, context: Context) -> _Difference:
     names = context.base_names
-    changes = find_field_changes(comparable(old.data, names), comparable(new.data, names))
-    templates = _templates(old), _templates(new)
+    before, after = differing(old.data, new.data)
+    changes = find_field_changes(comparable(before, names), comparable(after, names))
+    kind = new.identity.group_kind
+    templates = _templates(kind, before), _templates(kind, after)
     if is_same(templates[0], templates[1]):
         # What may hold a pod template holds none then: a metric of another kind that is added.
-        within = _template_inside(new.identity.group_kind)
+        within = _template_inside(kind)
         return _Difference(tuple(each for each in changes if not within.match(each.path)), ())
-    touches = _template_touched(new.identity.group_kind)
+    touches = _template_touched(kind)
     fields = tuple(change for change in changes if not touches.match(change.path))
     inside = [change for change in changes if touches.match(change.path)]
     configs = list(_config_causes(_named_by(old, new, context), context))
@@ -214,14 +216,14 @@ def _template_touched(group_kind: GroupKind) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _templates(each: Object) -> list[Data]:
-    """Return the pod templates of a workload as the API server has them."""
-    tree = template_tree(each.identity.group_kind)
+def _templates(group_kind: GroupKind, data: dict[str, Data]) -> list[Data]:
+    """Return the pod templates in a workload's data as the API server has them."""
+    tree = template_tree(group_kind)
     if tree is None:
-        metadata = mapping_at(each.data, ("metadata",))
+        metadata = mapping_at(data, ("metadata",))
         named = {key: metadata.get(key) for key in ("labels", "annotations")}
-        return [applied({"metadata": named, "spec": each.data.get("spec")})]
-    return [applied(template) for _, template, _ in tree.find(each.data)]
+        return [applied({"metadata": named, "spec": data.get("spec")})]
+    return [applied(template) for _, template, _ in tree.find(data)]
 
 
 def _named_by(
