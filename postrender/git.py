@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from postrender.errors import Place, UserError
-from postrender.inputs import GIT, checked, is_hidden, manifests_of, printable
+from postrender.sources import GIT, checked, is_hidden, manifests_of, printable
 from postrender.stream import Source
 
 _OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
