@@ -102,6 +102,7 @@ class Application:
         self.api, self.repository, self._logs = api, Repository(folder), argocd.folder
         self.argocd = plane.api(inside)
         self.name = api.namespace
+        self._since = ""
         self._object = example("application.yaml")
         self._object["metadata"] |= {"name": self.name, "namespace": inside}
         self.spec: Json = self._object["spec"]
@@ -126,6 +127,7 @@ class Application:
 
     def create(self) -> None:
         """Create it in the cluster."""
+        self._since = self._since or self._now()
         self.argocd.create(self._object)
 
     def install(self, greeting: str = "old", **values: Any) -> None:
@@ -144,6 +146,7 @@ class Application:
 
     def push(self, greeting: str, **values: Any) -> str:
         """Push another configuration, and have Argo CD look; return the commit."""
+        self._since = self._now()
         default = {"configMaps": {"app-config": {"greeting": greeting}}}
         commit = self.repository.commit({**default, **values})
         self.refresh()
@@ -270,8 +273,28 @@ class Application:
 
     def hooks(self) -> list[Json]:
         """Return the hooks that ran in the last operation."""
-        resources = self.operation()["syncResult"].get("resources", [])
-        return [one for one in resources if one.get("hookType")]
+        return hooks_of(self.operation()["syncResult"])
+
+    def first_sync(self) -> Json:
+        """Return the result of the first operation that synced the last commit, when it is over.
+
+        Another one may follow at once, of a part: Argo CD takes what it has just applied for out of
+        sync until it sees it.
+        """
+        commit = self.repository.head()
+        path = self.argocd.path("Application")
+        for event in self.argocd.watch(path, self._since, seconds=60):
+            found = event["object"]
+            operation = found.get("status", {}).get("operationState", {})
+            result: Json = operation.get("syncResult", {})
+            is_over = operation.get("phase") == "Succeeded" and result.get("revision") == commit
+            if is_over and found["metadata"]["name"] == self.name:
+                return result
+        raise AssertionError(self.what(f"did not sync {commit[:8]}"))
+
+    def _now(self) -> str:
+        found = self.argocd.request("GET", self.argocd.path("Application"))
+        return str(found["metadata"]["resourceVersion"])
 
     def what(self, says: str) -> str:
         """Return a message about it."""
@@ -286,3 +309,8 @@ class Application:
 
     def _annotate(self, name: str, value: str | None) -> None:
         self.argocd.patch("Application", self.name, {"metadata": {"annotations": {name: value}}})
+
+
+def hooks_of(result: Json) -> list[Json]:
+    """Return the hooks that ran in an operation, of its result."""
+    return [one for one in result.get("resources", []) if one.get("hookType")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.applications import Application
+from tests.e2e.applications import Application, hooks_of
 from tests.e2e.looks import ATTACHER, contents, owners, revision_with, wait_for_phase
 from tests.e2e.losses import NothingIsLost, wait_until_owned
 
@@ -93,7 +93,7 @@ def test_waves_and_a_hook_do_not_hold_up_the_next_commit(
         wait_for_phase(api, "Paused")
         application.wait_until("Synced", "Suspended")
         # An ordinary Job: nothing that Argo CD would wait for.
-        assert [one["hookType"] for one in application.hooks()] == ["PreSync"]
+        assert [one["hookType"] for one in hooks_of(application.first_sync())] == ["PreSync"]
         wait_until_owned(api)
         application.release("newer", **WAVES)
         wait_for_phase(api, "Paused")

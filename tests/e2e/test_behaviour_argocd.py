@@ -102,5 +102,5 @@ def test_a_job_is_applied_before_the_rollout_of_its_wave(plain: Application) -> 
     commit = push(plain, rollout(1), job(1), config(1))
     plain.create()
     plain.wait_until_synced(commit)
-    applied = [one["kind"] for one in plain.operation()["syncResult"]["resources"]]
+    applied = [one["kind"] for one in plain.first_sync()["resources"]]
     assert applied == ["ConfigMap", "Job", "Rollout"]
