@@ -109,7 +109,8 @@ def explain(plan: Plan) -> Explanation:
         if (past := each.past)
     )
     findings = tuple(_shown(finding, hidden) for finding in plan.findings)
-    return Explanation(tuple(entries), earlier, sets_, mode, reason, findings, plan_graph(plan))
+    graph = plan_graph(plan, hidden)
+    return Explanation(tuple(entries), earlier, sets_, mode, reason, findings, graph)
 
 
 def _shown(finding: Finding, hidden: Mapping[str, str]) -> Finding:

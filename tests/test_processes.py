@@ -366,9 +366,10 @@ def test_help_on_a_full_stdout_is_no_bug(option: str) -> None:
     assert "a bug" not in done.err
 
 
-def test_a_reader_that_goes_away() -> None:
+def run_unread(data: bytes, *arguments: str) -> Run:
+    """Run the program with nobody to read what it writes."""
     with subprocess.Popen(
-        COMMAND,
+        [*COMMAND, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -377,8 +378,13 @@ def test_a_reader_that_goes_away() -> None:
         assert child.stdout is not None
         child.stdout.close()
         child.stdout = None
-        _, err = child.communicate(GOOD.encode() + b"# comment\n" * 100_000, TIMEOUT)
-    assert_refused(Run(child.returncode, b"", err.decode()), "<stdout>", "Broken pipe")
+        _, err = child.communicate(data, TIMEOUT)
+    return Run(child.returncode, b"", err.decode())
+
+
+def test_a_reader_that_goes_away() -> None:
+    done = run_unread(GOOD.encode() + b"# comment\n" * 100_000)
+    assert_refused(done, "<stdout>", "Broken pipe")
 
 
 @pytest.mark.parametrize("arguments", [("diff", "-"), ("explain",)], ids=" ".join)
@@ -386,18 +392,8 @@ def test_a_pager_that_is_left_early(arguments: tuple[str, ...], tmp_path: Path) 
     other = tmp_path / "other.yaml"
     other.write_text(GOOD.replace("name: app", "name: other"), "utf-8")
     files = [str(other)] if "diff" in arguments else []
-    with subprocess.Popen(
-        [*COMMAND, *arguments, *files],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    ) as child:
-        assert child.stdout is not None
-        child.stdout.close()
-        child.stdout = None
-        _, err = child.communicate(GOOD.encode(), TIMEOUT)
-    assert (child.returncode, b"Broken pipe" in err) == (0, False), err
+    done = run_unread(GOOD.encode(), *arguments, *files)
+    assert (done.code, "Broken pipe" in done.err) == (0, False), done.err
 
 
 def test_stdin_closed() -> None:

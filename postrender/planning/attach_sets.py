@@ -55,11 +55,12 @@ def find_sets(choices: Choices, render_ids: Mapping[ItemKey, str]) -> Sets:
             identity = each.past.identity
             namespace = choices.resolver.group_of(identity.namespace)
             emitted[namespace, name].add((identity.kind.lower(), identity.name))
+    rollouts = choices.rollouts
     sets = tuple(
         AttachSet(
             place[1],
             items[0].identity.namespace,
-            _workloads(choices, items, render_ids),
+            _workloads(choices, items, render_ids, rollouts),
             tuple(sorted(emitted[place])),
         )
         for place, items in groups.items()
@@ -175,9 +176,11 @@ def _first_source(choices: Choices, item: Item) -> Identity:
 
 
 def _workloads(
-    choices: Choices, items: list[Item], render_ids: Mapping[ItemKey, str]
+    choices: Choices,
+    items: list[Item],
+    render_ids: Mapping[ItemKey, str],
+    rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> tuple[AttachedWorkload, ...]:
-    rollouts = choices.rollouts
     workloads = []
     for item in items:
         names = _names(choices, item)

@@ -44,10 +44,10 @@ class Link(NamedTuple):
         Such a template bears no render id. It meant nothing in the manifests before that revision
         was made, and means nothing any more when another takes its place: it is left alone.
         """
-        at = self.reference.template
-        templates = self.source.templates
-        is_made = bool(templates) and at is not None and templates[at].has_render_id
-        return self.target.is_revision and at is not None and not is_made
+        at, templates = self.reference.template, self.source.templates
+        if at is None or not self.target.is_revision:
+            return False
+        return not (templates and templates[at].has_render_id)
 
     @property
     def is_out_of_sight(self) -> bool:

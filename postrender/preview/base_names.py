@@ -41,10 +41,10 @@ def hidden_names(choices: Choices) -> dict[str, str]:
     for decision in choices.decisions.values():
         item = decision.item
         base_name = base_name_of(item, is_revision=decision.is_revision)
-        for name in {item.identity.name, choices.revision_of(item)} - {"", base_name}:
-            revised.append((name, base_name, item.content))
-            if _tells_of_secrets(choices, item):
-                hidden[name] = base_name
+        names = {item.identity.name, choices.revision_of(item)} - {"", base_name}
+        revised += [(name, base_name, item.content) for name in names]
+        if _tells_of_secrets(choices, item):
+            hidden |= dict.fromkeys(names, base_name)
     for each in choices.carried:
         past = each.past
         revised.append((past.identity.name, past.base_name, dict(past.content)))

@@ -16,7 +16,7 @@ from postrender.preview.comparing.comparable import BaseNames, comparable
 from postrender.preview.comparing.concerned import find_concerned
 from postrender.preview.comparing.fields import differing, find_field_changes, is_same
 from postrender.preview.comparing.naming import Names, Target, find_names, users_by_target
-from postrender.preview.comparing.pairs import Pair, find_pairs, find_repeated, order_of
+from postrender.preview.comparing.pairs import Pair, Repeated, find_pairs, find_repeated, order_of
 from postrender.preview.comparing.revised import Compared, Users, compare_content, compare_originals
 from postrender.preview.comparing.revisions import find_revisions
 from postrender.preview.comparing.sides import (
@@ -98,9 +98,9 @@ def _history_of(stream: Stream, settings: Settings) -> History:
 
 
 def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
-    pairs = find_pairs(
-        *comparable_attachers(_mains(old, namespace), _mains(new, namespace), old, new), namespace
-    )
+    repeated = find_repeated(old, namespace), find_repeated(new, namespace)
+    mains = _mains(old, repeated[0]), _mains(new, repeated[1])
+    pairs = find_pairs(*comparable_attachers(*mains, old, new), namespace)
     before = find_names(old, new, pairs, is_new=False)
     after = find_names(new, old, pairs, is_new=True)
     names = BaseNames(
@@ -134,18 +134,16 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
         tuple(workloads.values()),
         find_revisions(old, new, namespace, pairs, names, touched),
         tuple(objects.values()),
-        find_undecided(old, new, pairs, (before, after), touched, names, namespace),
+        find_undecided(old, new, pairs, (before, after), touched, names, repeated),
         graph,
     )
 
 
-def _mains(side: Side, namespace: str) -> list[Object]:
+def _mains(side: Side, repeated: Repeated) -> list[Object]:
     """Return what is paired: all objects but originals, earlier revisions and what is repeated."""
-    mains = [each for each in side.main.values() if each.role == MAIN]
-    replaced = {
-        id(each) for objects in find_repeated(mains, namespace).values() for each in objects[:-1]
-    }
-    return [each for each in mains if id(each) not in replaced]
+    replaced = {id(each) for objects in repeated.values() for each in objects[:-1]}
+    mains = side.main.values()
+    return [each for each in mains if each.role == MAIN and id(each) not in replaced]
 
 
 def _others(

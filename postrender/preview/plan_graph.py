@@ -13,7 +13,7 @@ from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS
 from postrender.plan import Plan
 from postrender.planning.choices import Choices
 from postrender.planning.decide import is_known_revision
-from postrender.preview.base_names import base_name_of, hidden_names
+from postrender.preview.base_names import base_name_of
 from postrender.preview.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
 from postrender.preview.model import UNCHANGED, Edge, Graph, Node
 from postrender.settings import IGNORE
@@ -21,8 +21,11 @@ from postrender.settings import IGNORE
 Named = tuple[ItemKey, ItemKey, str, bool]
 
 
-def plan_graph(plan: Plan) -> Graph:
-    """Return every ConfigMap (and Secret) that a plan decides about, with whatever names it."""
+def plan_graph(plan: Plan, hidden: Collection[str]) -> Graph:
+    """Return every ConfigMap (and Secret) that a plan decides about, with whatever names it.
+
+    hidden: the names of revisions that must not be shown.
+    """
     choices = plan.choices
     if choices is None:
         return Graph()
@@ -31,7 +34,6 @@ def plan_graph(plan: Plan) -> Graph:
     named += _rollouts(choices, naming)
     drawn = {*choices.decisions, *(source for source, *_ in named)}
     nodes = [item for item in choices.inventory.items if item.key in drawn]
-    hidden = hidden_names(choices)
     numbers = {item.key: number for number, item in enumerate(nodes)}
     return Graph(
         tuple(_node(choices, item, hidden) for item in nodes),

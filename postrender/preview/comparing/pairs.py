@@ -7,11 +7,14 @@ changes, and one that changes altogether is still the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from postrender.objects import Identity
-from postrender.preview.comparing.sides import Object
+from postrender.preview.comparing.sides import Object, Side
+
+# Objects of one side that stand there more than once, by what they are known by.
+Repeated = Mapping[Hashable, Sequence[Object]]
 
 
 class Pair(NamedTuple):
@@ -71,14 +74,14 @@ def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> 
     return sorted(pairs, key=lambda pair: order_of(pair.identity))
 
 
-def find_repeated(objects: Iterable[Object], namespace: str) -> dict[Hashable, list[Object]]:
+def find_repeated(side: Side, namespace: str) -> Repeated:
     """Return the objects of one side that stand there more than once, by what they are known by.
 
     ConfigMaps and Secrets are told from each other by a plan. Of others the last one is what
     kubectl and Helm leave in the cluster.
     """
     groups: dict[Hashable, list[Object]] = defaultdict(list)
-    for each in objects:
+    for each in side.main.values():
         if not each.is_content and each.identity.name:
             groups[_key(each, namespace)].append(each)
     return {key: own for key, own in groups.items() if own[1:]}

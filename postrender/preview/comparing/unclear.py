@@ -10,7 +10,7 @@ from postrender.objects import Identity
 from postrender.preview.comparing.comparable import BaseNames, with_base_names
 from postrender.preview.comparing.fields import is_same
 from postrender.preview.comparing.naming import Names
-from postrender.preview.comparing.pairs import Pair, find_repeated
+from postrender.preview.comparing.pairs import Pair, Repeated
 from postrender.preview.comparing.sides import Object, Side
 from postrender.preview.model import Undecided
 
@@ -22,12 +22,12 @@ def find_undecided(
     named: tuple[Names, Names],
     touched: AbstractSet[int],
     names: BaseNames,
-    namespace: str,
+    repeated: tuple[Repeated, Repeated],
 ) -> tuple[Undecided, ...]:
     """Return what could not be told.
 
     named: what the objects of each side name; touched: the pairs that a change has to do with;
-    namespace: the release's.
+    repeated: what stands in each side more than once.
     """
     concerned = {pairs[number].identity for number in touched}
     found = [
@@ -35,7 +35,7 @@ def find_undecided(
         *new.undecided,
         *_first_rendered(old, new),
         *(each for pair in pairs for each in _nameless(old, new, pair)),
-        *_repeated(old, new, namespace),
+        *_repeated(old, new, *repeated),
         *_unsettled(old, concerned, names),
         *_unsettled(new, concerned, names),
         *_unknown_templates(old, new, pairs, named),
@@ -73,9 +73,8 @@ def _nameless(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
     )
 
 
-def _repeated(old: Side, new: Side, namespace: str) -> Iterator[Undecided]:
+def _repeated(old: Side, new: Side, before: Repeated, after: Repeated) -> Iterator[Undecided]:
     """Say what stands in the manifests several times, with other content each time."""
-    before, after = (find_repeated(side.main.values(), namespace) for side in (old, new))
     for side, own, others in ((old, before, after), (new, after, before)):
         for key, objects in own.items():
             data = [each.data for each in objects]
