@@ -15,12 +15,12 @@ from typing import Any
 
 import click
 
-from postrender import cli
 from postrender.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_objects
+from postrender.cli.click_app import app
+from postrender.cli.options import CONFIG_KEYS
 from postrender.config import schema_text
 from postrender.errors import CODES
 from postrender.objects import Identity
-from postrender.options import CONFIG_KEYS
 from postrender.settings import AttacherSettings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,7 +45,7 @@ def prose(text: str) -> str:
 
 def commands() -> str:
     """Return a table of the commands, as their help describes them."""
-    return table(("command", "what it does"), _commands(cli.cli, "postrender"))
+    return table(("command", "what it does"), _commands(app(), "postrender"))
 
 
 def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
@@ -60,7 +60,7 @@ def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
 
 def options() -> str:
     """Return a table of the options of render and explain."""
-    shared = {option.name for option in cli.render.params}
+    shared = {option.name for option in app().commands["render"].params}
     rows = [
         (
             " ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)),
@@ -68,14 +68,15 @@ def options() -> str:
             f"`{'.'.join(CONFIG_KEYS[option.name])}`" if option.name in CONFIG_KEYS else "",
             _help(option) if option.name in shared else f"Only of `explain`: {_help(option)}",
         )
-        for option in cli.explain.params
+        for option in app().commands["explain"].params
         if isinstance(option, click.Option)
     ]
     return table(("option", "variable", "key in postrender.yaml", "what it does"), rows)
 
 
-def options_of(command: click.Command) -> str:
+def options_of(name: str) -> str:
     """Return a table of the options of one command."""
+    command = app().commands[name]
     rows = [
         (f"`{option.opts[0]}{_argument(option)}`", _help(option))
         for option in command.params
@@ -87,7 +88,7 @@ def options_of(command: click.Command) -> str:
 def _argument(option: click.Option) -> str:
     if option.is_flag:
         return ""
-    return f" {option.metavar or (option.name or '').upper().rstrip('_')}"
+    return f" {option.metavar or option.opts[0].lstrip('-').upper()}"
 
 
 def permissions() -> str:
@@ -165,9 +166,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "options": options,
     "findings": findings,
     "configuration": configuration,
-    "attach": lambda: options_of(cli.attach),
-    "adopt": lambda: options_of(cli.adopt),
-    "diff": lambda: options_of(cli.diff),
+    "attach": lambda: options_of("attach"),
+    "adopt": lambda: options_of("adopt"),
+    "diff": lambda: options_of("diff"),
     "permissions": permissions,
 }
 

@@ -6,9 +6,9 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an interrupt while it is being imported is one like any other."""
+    """Run the command line; an interrupt during its import ends the process like any other."""
     try:
-        from postrender.cli import main as run
+        from postrender.cli.main import main as run
     except KeyboardInterrupt:
         sys.exit(130)
     run()

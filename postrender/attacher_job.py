@@ -7,8 +7,6 @@ plain *job* where a Sync hook would make Argo CD hold the sync until the canary 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
-from typing import NamedTuple
 
 from postrender import __version__
 from postrender.inventory import Inventory
@@ -22,6 +20,8 @@ from postrender.revision import (
     encode_hash,
 )
 from postrender.settings import AttacherSettings
+from postrender.startup.digest import sha256
+from postrender.startup.records import NamedTuple
 from postrender.stream import has_content
 
 HOOK, JOB = "hook", "job"

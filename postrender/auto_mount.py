@@ -7,11 +7,7 @@ namespace), `postrender/containers: app,worker` in which containers (else in all
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
-from typing import NamedTuple
 
 from postrender.editing.edits import AddItems, Edit
 from postrender.errors import UserError
@@ -27,11 +23,14 @@ from postrender.objects import SECRET, WORKLOAD_KINDS
 from postrender.paths import Data, Path, mapping_at, value_at
 from postrender.planning.decide import is_known_revision
 from postrender.planning.resolve import Resolver
+from postrender.startup.digest import sha256
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 
 MOUNT_IN_ANNOTATION = "postrender/mount-in"
 CONTAINERS_ANNOTATION = "postrender/containers"
 
-_NOT_LABEL = re.compile(r"[^a-z0-9-]+")
+_NOT_LABEL = pattern(r"[^a-z0-9-]+")
 _MAX_LABEL = 63
 
 
@@ -159,7 +158,7 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
     """
     edits: list[Edit] = []
     for template in mount.workload.templates:
-        spec = value_at(json.loads(template.text), ("spec",))
+        spec = value_at(template.data, ("spec",))
         path = (*template.path, "spec")
         if mount.path:
             edits += _volume_edits(inventory, mount, name, spec, path)

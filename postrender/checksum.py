@@ -7,7 +7,8 @@ by hand in the chart, or with Reloader.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
+
+from postrender.startup.digest import sha256
 
 CHECKSUM_ANNOTATION = "postrender/checksum"
 

@@ -7,16 +7,15 @@ environment, that before the file, that before the defaults, which stand in conf
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
 
 from postrender import schemas
-from postrender.document import Composed, compose, node_at, read
+from postrender.document import ParsedDocument, parse_document
 from postrender.errors import Place, UserError
 from postrender.objects import CONFIG_MAP, SECRET
 from postrender.paths import Data, Path, format_path, parse_pattern, value_at
 from postrender.references.rule import Rule
+from postrender.schema_check import surely_fits
 from postrender.settings import (
     AttacherSettings,
     HistorySettings,
@@ -25,28 +24,15 @@ from postrender.settings import (
     StrategyRule,
 )
 
-FILE_NAME = "postrender.yaml"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
 # The same as a Kubernetes object, for tools that hand over a configuration only as one.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
-Values = dict[str, Any]
-
-
-def find_config(start: str) -> str:
-    """Return the nearest postrender.yaml from a folder upward, as far as the first with .git.
-
-    Nothing where there is none.
-    """
-    folder, above = start, ""
-    while folder != above:
-        candidate = os.path.join(folder, FILE_NAME)
-        if os.path.isfile(candidate):
-            return candidate
-        if os.path.exists(os.path.join(folder, ".git")):
-            return ""
-        folder, above = os.path.dirname(folder), folder
-    return ""
+Values = dict[str, "Any"]
 
 
 def load_config(path: str) -> Values:
@@ -66,15 +52,15 @@ def load_config(path: str) -> Values:
             Place(path),
         ) from None
     try:
-        composed = compose(text, place)
-        values = read(composed)
+        document = parse_document(text, place)
+        values = document.data
     except UserError as error:  # whose remedy is for manifests, which a template wrote
         raise UserError(error.what, "mend the file", error.place) from None
     if is_object(values):
-        return object_values(values, composed, ())
+        return object_values(values, document, ())
     if values is None:
         return {}
-    validate(values, composed)
+    validate(values, document)
     return values if isinstance(values, dict) else {}
 
 
@@ -84,32 +70,24 @@ def is_object(data: Data) -> bool:
     return what == (API_VERSION, KIND)
 
 
-def object_values(data: Data, composed: Composed, path: Path) -> Values:
+def object_values(data: Data, document: ParsedDocument, path: Path) -> Values:
     """Return the values that the object at a path of a document has in its spec, validated."""
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
-            _refuse_key(key, _OBJECT_KEYS, composed, (*path, key))
+            _refuse_key(key, _OBJECT_KEYS, document, (*path, key))
     spec = value_at(data, ("spec",))
     if spec is None:
         return {}
-    validate(spec, composed, lambda inside: (*path, "spec", *inside))
+    validate(spec, document, lambda inside: (*path, "spec", *inside))
     return spec if isinstance(spec, dict) else {}
 
 
-def _refuse_key(key: str, known: Sequence[str], composed: Composed, path: Path) -> NoReturn:
+def _refuse_key(key: str, known: Sequence[str], document: ParsedDocument, path: Path) -> NoReturn:
     import difflib
 
     near = difflib.get_close_matches(key, known, 1, 0.3)
     remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-    # Where the key stands: its value may begin lines below.
-    above = node_at(composed.root, path[:-1])
-    keys = [one for one, _ in above.value if one.value == key] if above is not None else []
-    place = composed.place_of(keys[0], path) if keys else _place(composed, path)
-    raise UserError(f"unknown key {key!r}", remedy, place)
-
-
-def _place(composed: Composed, path: Path) -> Place:
-    return composed.place_of(node_at(composed.root, path) or composed.root, path)
+    raise UserError(f"unknown key {key!r}", remedy, document.place_of_key(path))
 
 
 def schema_text() -> str:
@@ -118,16 +96,19 @@ def schema_text() -> str:
 
 
 def validate(
-    values: Data, composed: Composed, at: Callable[[Path], Path] = lambda path: path
+    values: Data, document: ParsedDocument, at: Callable[[Path], Path] = lambda path: path
 ) -> None:
     """Raise UserError for values that do not fit the schema.
 
     at: where in the document that holds them a path of the values stands.
     """
-    # Imported late: it takes longer than most renders.
+    schema = json.loads(schema_text())
+    if surely_fits(values, schema):
+        return
+    # Imported only to word an error: the import takes longer than most renders.
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(json.loads(schema_text()))
+    validator = jsonschema.Draft202012Validator(schema)
     error = jsonschema.exceptions.best_match(validator.iter_errors(values))
     if error is None:
         return
@@ -135,8 +116,8 @@ def validate(
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = list(error.schema["properties"])
         unknown = next(key for key in error.instance if key not in known)
-        _refuse_key(unknown, known, composed, at((*path, unknown)))
-    raise UserError(error.message, "see `postrender config schema`", _place(composed, at(path)))
+        _refuse_key(unknown, known, document, at((*path, unknown)))
+    raise UserError(error.message, "see `postrender config schema`", document.place_of(at(path)))
 
 
 def defaults() -> Values:

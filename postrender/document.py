@@ -1,69 +1,94 @@
-"""One document as nodes that know where in the text they stand.
+"""One document of YAML: its data, and where in the text each part of the data is.
 
-Nothing is ever constructed from a node but plain data, read as the API server reads it
-(postrender.scalars): a bare `=` crashes YAML constructors, and `1e3` or `0o7` would come out
-changed. The nodes serve to find the places of edits; they are dropped before the next document is
-composed, because they take some fifty times the memory of the text.
+Nearly every document is read line by line (postrender.plain). The YAML parser reads the others, and
+is imported for the first of them (postrender.nodes). It also answers what the lines leave open: a
+document that was read line by line is then parsed a second time.
 """
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple, NoReturn
-
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
 from postrender.errors import Place, UserError
-from postrender.parser import STRING, SURROGATE, UNTAGGED, Node, check_depth, parse
-from postrender.paths import Data, Path, format_path
-from postrender.scalars import WORDS, Scalar, resolve_plain
+from postrender.plain import PlainDocument, read_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.nodes import NodeDocument
+    from postrender.paths import Data, Path
 
 MAX_CHARACTERS = 32 * 1024 * 1024
-MAX_EXPANDED_NODES = 1_000_000
-
-_MERGE = "<<"
-_TAG_PREFIX = "tag:yaml.org,2002:"
-_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
-class Composed(NamedTuple):
-    """A document's text with its root node (None when it has no content).
+class ParsedDocument:
+    """The text of one document, read.
 
-    place: of the text's first line; has_aliases: whether a node may be reached by several paths.
+    place: of the text's first line. plain: the document as it was read line by line, None where
+    that is not possible.
     """
 
-    text: str
-    root: Node
-    place: Place
-    has_aliases: bool
+    __slots__ = ("_data", "_nodes", "place", "plain", "text")
 
-    def place_of(self, node: Node, path: Path = ()) -> Place:
-        """Return where a node stands in the input: its line, its object and the path in that."""
-        above = object_path(path)
-        return self.place._replace(
-            line=self.place.line + node.start_mark.line,
-            subject=_subject(node_at(self.root, above)),
-            path=format_path(path[len(above) :]),
-        )
+    def __init__(self, text: str, place: Place, plain: PlainDocument | None) -> None:
+        self.text = text
+        self.place = place
+        self.plain = plain
+        self._data: Data = plain.data if plain else None
+        self._nodes: NodeDocument | None = None
+
+    @property
+    def data(self) -> Data:
+        """The document as dicts, lists, strings, numbers, booleans and None.
+
+        Raises UserError for a key that occurs twice in one mapping or is not a scalar.
+        """
+        if self._data is None:
+            self._data = self.nodes.read()
+        return self._data
+
+    @property
+    def nodes(self) -> NodeDocument:
+        """The document as nodes of the YAML parser. Raises UserError as parse_document does."""
+        if self._nodes is None:
+            from postrender.nodes import compose
+
+            self._nodes = compose(self.text, self.place)
+        return self._nodes
+
+    def line_of(self, path: Path) -> int:
+        """Return the line of the document, from 0, in which the value at a path begins."""
+        line = self.plain.line_of(path) if self.plain else None
+        return self.nodes.line_of(path) if line is None else line
+
+    def is_literal(self, path: Path) -> bool:
+        """Return whether the scalar at a path is a literal block scalar (`|`)."""
+        is_literal = self.plain.is_literal(path) if self.plain else None
+        return self.nodes.is_literal(path) if is_literal is None else is_literal
+
+    def folded_scalars(self, path: Path) -> list[tuple[Path, str]]:
+        """Return path and text of the folded block scalars (`>`) in the object at a path."""
+        if self.plain:
+            return []
+        from postrender.nodes import folded_scalars, node_at
+
+        return list(folded_scalars(node_at(self.nodes.root, path), path))
+
+    def place_of(self, path: Path, instead: Path = ()) -> Place:
+        """Return where in the input a path is; where it has no value, the line of another path."""
+        from postrender.nodes import node_at
+
+        root = self.nodes.root
+        node = node_at(root, path) or node_at(root, instead)
+        return self.nodes.place_of(node, path)
+
+    def place_of_key(self, path: Path) -> Place:
+        """Return where in the input the last key of a path is: its value may begin lines below."""
+        from postrender.nodes import key_node
+
+        key = key_node(self.nodes.root, path)
+        return self.place_of(path) if key is None else self.nodes.place_of(key, path)
 
 
-def object_path(path: Path) -> Path:
-    """Return the part of a path that leads to its object, through the items of Lists."""
-    depth = 0
-    while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
-        depth += 2
-    return path[:depth]
-
-
-def _subject(node: Node) -> str:
-    """Return the `Kind/name` of an object, as far as it has them."""
-    parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
-    texts = [part.value for part in parts if part.__class__ is ScalarNode]
-    return "/".join(texts) if len(texts) == len(parts) else ""
-
-
-def compose(text: str, place: Place) -> Composed:
-    """Compose one document; place is that of its first line.
+def parse_document(text: str, place: Place) -> ParsedDocument:
+    """Return one document, read; place is that of its first line.
 
     Raises UserError for text that is not YAML, nests too deep or expands too far.
     """
@@ -74,243 +99,7 @@ def compose(text: str, place: Place) -> Composed:
             "split it: an API server takes objects of up to 3 MiB",
             place,
         )
-    check_depth(text, place)
-    has_aliases = "&" in text and _ALIAS.search(text) is not None
-    root = parse(text, place)
-    if has_aliases and root is not None:
-        _check_expansion(root, place)
-    if root is not None and "\\" in text and SURROGATE.search(text):
-        _join_surrogates(root, place)
-    return Composed(text, root, place, has_aliases)
-
-
-def _check_expansion(root: Node, place: Place) -> None:
-    """Refuse aliases that nest in one another until a small text stands for a huge object."""
-    sizes: dict[int, int] = {}
-
-    def size(node: Node) -> int:
-        if node.__class__ is ScalarNode:
-            return 1
-        known = sizes.get(id(node))
-        if known == 0:
-            raise UserError(
-                "an anchor that contains an alias of itself",
-                "no Kubernetes object can",
-                place._replace(line=place.line + node.start_mark.line),
-            )
-        if known is None:
-            sizes[id(node)] = 0
-            known = 1 + sum(size(child) for child in children(node))
-            sizes[id(node)] = known
-        return known
-
-    if size(root) > MAX_EXPANDED_NODES:
-        raise UserError(
-            f"aliases that expand to more than {MAX_EXPANDED_NODES:,} nodes",
-            "write the object out without them",
-            place,
-        )
-
-
-def _join_surrogates(node: Node, place: Place) -> None:
-    """Read pairs of escapes, by which JSON writes one character, as that character."""
-    for inner in children(node):
-        _join_surrogates(inner, place)
-    if node.__class__ is ScalarNode and not node.value.isascii():
-        try:
-            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
-        except UnicodeDecodeError:
-            raise UserError(
-                "an escape that is half of a character",
-                "write both halves of the surrogate pair, or the character itself",
-                place._replace(line=place.line + node.start_mark.line),
-            ) from None
-
-
-def children(node: Node) -> list[Node]:
-    """Return the nodes directly inside a node: items, or keys and values."""
-    if isinstance(node, MappingNode):
-        return [child for pair in node.value for child in pair]
-    return list(node.value) if isinstance(node, SequenceNode) else []
-
-
-def read(composed: Composed) -> Data:
-    """Return a document as plain data: dicts, lists, strings, numbers, booleans and None.
-
-    Raises UserError for a key that occurs twice in one mapping or is no scalar.
-    """
-    return None if composed.root is None else _read(composed.root, composed)
-
-
-def _read(node: Node, composed: Composed) -> Data:
-    # The hot loop of the program: scalars inline, no call for them where it can be saved.
-    kind = node.__class__
-    if kind is MappingNode:
-        mapping: dict[str, Data] = {}
-        merges: list[Node] = []
-        for key, value in node.value:
-            if key.__class__ is not ScalarNode:
-                _refuse_key(key, composed, "a key that is a mapping or a list")
-            name = key.value
-            if not key.style and (name in WORDS or not name.isidentifier()):
-                if name == _MERGE:
-                    merges.append(value)
-                    continue
-                name = key_text(name)
-            if name in mapping:
-                _refuse_key(key, composed, f"the key {name!r} occurs twice in one mapping")
-            if value.__class__ is ScalarNode:
-                tag = value.ctag
-                if tag is STRING:
-                    mapping[name] = value.value
-                elif tag is UNTAGGED:
-                    mapping[name] = resolve_plain(value.value)
-                else:
-                    mapping[name] = read_scalar(value)
-            else:
-                mapping[name] = _read(value, composed)
-        return _merged(mapping, merges, composed) if merges else mapping
-    if kind is SequenceNode:
-        return [_read(item, composed) for item in node.value]
-    return read_scalar(node)
-
-
-def read_scalar(node: Node) -> Scalar:
-    """Return the value of a scalar node."""
-    text: str = node.value
-    if node.ctag is STRING:
-        return text
-    if node.ctag is UNTAGGED:
-        return resolve_plain(text)
-    tag = (node.tag or "").removeprefix(_TAG_PREFIX)
-    if tag == "binary":
-        return _from_base64(text)
-    return resolve_plain(text) if tag in ("int", "float", "bool", "null") else text
-
-
-def _from_base64(text: str) -> str:
-    import base64
-    import binascii
-
-    try:
-        return base64.b64decode(text).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return text  # no string at all: whoever applies it says so
-
-
-def key_text(name: str) -> str:
-    """Return an unquoted key as sigs.k8s.io/yaml names it in JSON: `on` is `true`."""
-    value = resolve_plain(name)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return name if isinstance(value, str) or value is None else str(value)
-
-
-def _merged(mapping: dict[str, Data], merges: list[Node], composed: Composed) -> dict[str, Data]:
-    for merge in merges:
-        for source in merge_sources(merge):
-            if not isinstance(source, MappingNode):
-                _refuse_key(merge, composed, "a merge key (<<) of something that is no mapping")
-            inner = _read(source, composed)
-            mapping = {**mapping, **(inner if isinstance(inner, dict) else {}), **mapping}
-    return mapping
-
-
-def is_merge_key(key: Node) -> bool:
-    """Tell whether a key is `<<`, which merges mappings into the one it stands in."""
-    return bool(key.value == _MERGE and not key.style)
-
-
-def merge_sources(value: Node) -> list[Node]:
-    """Return what a merge key merges: one mapping, or a list of them."""
-    return list(value.value) if isinstance(value, SequenceNode) else [value]
-
-
-def _refuse_key(node: Node, composed: Composed, what: str) -> NoReturn:
-    raise UserError(what, "mend the template that wrote it", composed.place_of(node))
-
-
-def child(node: Node, part: str | int) -> Node:
-    """Return the node at one key or index of a node, through merge keys too, or None."""
-    if isinstance(node, SequenceNode):
-        return node.value[part] if isinstance(part, int) and part < len(node.value) else None
-    if not isinstance(node, MappingNode):
-        return None
-    for key, value in node.value:
-        if key.value == part:
-            return value
-    return _unusual_child(node, part)
-
-
-def _unusual_child(node: Node, part: str | int) -> Node:
-    """Return the value of a key that is read otherwise than it is written, or merged in."""
-    for key, value in node.value:
-        if not key.style and key_text(key.value) == part:
-            return value
-    for key, value in node.value:
-        if is_merge_key(key):
-            for source in merge_sources(value):
-                found = child(source, part)
-                if found is not None:
-                    return found
-    return None
-
-
-def node_at(root: Node, path: Path) -> Node:
-    """Return the node at a path, or None where there is none."""
-    node = root
-    for part in path:
-        node = child(node, part)
-        if node is None:
-            return None
-    return node
-
-
-def is_alias(parent: Node, index: int | str) -> bool:
-    """Tell whether the item, or the value, with this number in parent is written as an alias.
-
-    An alias is the node of its anchor, which stands before the place where it is read.
-    """
-    if isinstance(parent, MappingNode):
-        key, value = parent.value[int(index)]
-        return bool(value.start_mark.index < key.start_mark.index)
-    items = [item.start_mark.index for item in parent.value]
-    number = int(index) % len(items)
-    return bool(items[number] <= max([parent.start_mark.index - 1, *items[:number]]))
-
-
-def paths_by_node(composed: Composed) -> dict[int, list[Path]]:
-    """Return, for each node by its id(), every path at which it is read."""
-    paths: dict[int, list[Path]] = {}
-
-    def walk(node: Node, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
-        paths.setdefault(id(node), []).append(path)
-        if isinstance(node, SequenceNode):
-            for index, item in enumerate(node.value):
-                walk(item, (*path, index))
-        elif isinstance(node, MappingNode):
-            walk_mapping(node, path, skip)
-
-    def walk_mapping(node: Node, path: Path, skip: frozenset[str | int]) -> None:
-        own = {key.value for key, _ in node.value}
-        for key, value in node.value:
-            if is_merge_key(key):
-                for source in merge_sources(value):
-                    walk(source, path, skip | own)
-            elif key.value not in skip:
-                walk(value, (*path, key.value))
-
-    walk(composed.root, ())
-    return paths
-
-
-def last_scalar(node: Node) -> tuple[Path, Node]:
-    """Return the node that a document's text ends with, and its path."""
-    path: Path = ()
-    while node.value and not isinstance(node, ScalarNode):
-        if isinstance(node, SequenceNode):
-            path, node = (*path, len(node.value) - 1), node.value[-1]
-        else:
-            key, value = node.value[-1]
-            path, node = (*path, key.value), value
-    return path, node
+    document = ParsedDocument(text, place, read_plain(text))
+    if document.plain is None:
+        document.nodes  # noqa: B018 (parsed now: an error in the text is raised here)
+    return document

@@ -6,7 +6,7 @@ are caught in one place, `postrender.cli.main`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from postrender.startup.records import NamedTuple
 
 
 class Place(NamedTuple):
@@ -48,6 +48,10 @@ class UserError(Exception):
     def at(self, place: Place) -> UserError:
         """Return the same error with a place, unless it has one."""
         return self if self.place else UserError(self.what, self.remedy, place)
+
+
+class UsageError(Exception):
+    """The values of options do not go together, or cannot be read; the exit code is 2."""
 
 
 class Finding(NamedTuple):

@@ -5,19 +5,14 @@ The nodes are dropped afterwards: what a plan or a render needs of them is in th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple, NoReturn
-
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.checksum import CHECKSUM_ANNOTATION
-from postrender.document import Composed, compose, last_scalar, node_at, read
+from postrender.document import ParsedDocument, parse_document
 from postrender.editing.edits import AddAfter, AddKeys, Edit, SetScalar
 from postrender.editing.sites import Site, SiteKey, locate
 from postrender.errors import Place, UserError
-from postrender.items import Item, Reference, Template, new_item
+from postrender.items import Item, Reference, new_item
 from postrender.objects import (
     WORKLOAD_KINDS,
     GroupKind,
@@ -28,16 +23,18 @@ from postrender.objects import (
     roots_of,
     strings_at,
 )
-from postrender.parser import Node
 from postrender.paths import Data, Path, PatternTree, mapping_at, value_at
+from postrender.pod_template import read_pod_template
 from postrender.references import Rule, find_built_in
 from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import RBAC
 from postrender.revision import REVISION_ANNOTATION
 from postrender.settings import Settings
+from postrender.startup.records import NamedTuple
 
-_ANNOTATIONS = ("metadata", "annotations")
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 class Examined(NamedTuple):
@@ -71,27 +68,28 @@ def examine(
     is_edited: whether its text will be, so that it is worth to look for the sites of edits.
     Raises UserError for text that is no YAML and for shapes that an API server would refuse.
     """
-    composed = compose(text, place)
-    data = read(composed)
+    document = parse_document(text, place)
+    data = document.data
     if data is None:
         return Examined((), {})
-    examiner = _Examiner(index, composed, settings, names, is_edited, {})
+    examiner = _Examiner(index, document, settings, names, is_edited, {})
     items = [examiner.item(path, root) for path, root in roots_of(data) if isinstance(root, dict)]
     listed = items_of(data)
     return Examined(
         tuple(item for item in items if item),
         examiner.sites,
         ("items", len(listed) - 1) if listed else (),
-        None if text.endswith("\n") else _open_end(composed),
+        None if text.endswith("\n") else _open_end(document),
         _is_fragment(data),
         data,
     )
 
 
-def _open_end(composed: Composed) -> SetScalar | None:
-    path, node = last_scalar(composed.root)
-    is_block = node.__class__ is ScalarNode and node.style in ("|", ">")
-    return SetScalar(path, node.value) if is_block else None
+def _open_end(document: ParsedDocument) -> SetScalar | None:
+    from postrender.nodes import last_block_scalar
+
+    last = last_block_scalar(document.nodes.root)
+    return SetScalar(*last) if last else None
 
 
 def _is_fragment(data: Data) -> bool:
@@ -104,8 +102,8 @@ def _is_fragment(data: Data) -> bool:
 class _Examiner(NamedTuple):
     """Makes items of the objects of one document, and locates what is likely to be edited."""
 
-    document: int
-    composed: Composed
+    number: int
+    document: ParsedDocument
     settings: Settings
     names: set[str] | None
     is_edited: bool
@@ -134,8 +132,8 @@ class _Examiner(NamedTuple):
             name if isinstance(name, str) else "",
         )
         return new_item(
-            (self.document, path),
-            node_at(self.composed.root, path).start_mark.line,
+            (self.number, path),
+            self.document.line_of(path),
             identity,
             strings_at(data, "labels"),
             strings_at(data, "annotations"),
@@ -165,7 +163,7 @@ class _Examiner(NamedTuple):
         self.locate(AddKeys((*metadata, "annotations"), {}))
         if "immutable" not in data:
             self.locate(AddKeys(item.path, {}))
-        folded = tuple(_folded(node_at(self.composed.root, item.path), item.path))
+        folded = tuple(self.document.folded_scalars(item.path))
         for path, _ in folded:
             self.locate(SetScalar(path, ""))
         return item._replace(content=data, folded=folded)
@@ -190,7 +188,12 @@ class _Examiner(NamedTuple):
                 self.locate_annotations(path, template)
         return item._replace(
             references=references,
-            templates=tuple(_template(path, data) for path, data in templates),
+            templates=tuple(
+                read_pod_template(
+                    path, template, [r.path for r in references if r.template == number]
+                )
+                for number, (path, template) in enumerate(templates)
+            ),
             workload_ref=_workload_ref(item.identity, data),
             history_limit=_history_limit(data),
         )
@@ -229,7 +232,7 @@ class _Examiner(NamedTuple):
             for number, (template, _) in enumerate(templates)
             if path[: len(template)] == template
         ]
-        line = site.line if site else node_at(self.composed.root, path).start_mark.line
+        line = site.line if site else self.document.line_of(path)
         template = inside[0] if inside else None
         return Reference(path, name, namespace or None, rule, template, line)
 
@@ -254,17 +257,11 @@ class _Examiner(NamedTuple):
             return None
         key = (type(edit), edit.path)
         if key not in self.sites:
-            self.sites[key] = locate(self.composed, edit)
+            self.sites[key] = locate(self.document, edit)
         return self.sites[key]
 
     def refuse(self, path: Path, what: str, remedy: str) -> NoReturn:
-        node = node_at(self.composed.root, path) or self.composed.root
-        raise UserError(what, remedy, self.composed.place_of(node, path))
-
-
-def _template(path: Path, data: Data) -> Template:
-    has_render_id = value_at(data, (*_ANNOTATIONS, REVISION_ANNOTATION)) is not None
-    return Template(path, _encode(data), has_render_id)
+        raise UserError(what, remedy, self.document.place_of(path))
 
 
 def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:
@@ -273,12 +270,12 @@ def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:
 
 
 @cache
-def template_tree(group_kind: GroupKind) -> PatternTree[None] | None:
+def template_tree(group_kind: GroupKind) -> PatternTree | None:
     """Return what finds the pod templates of a kind, None for one that has none inside it."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None or not workload.template:
         return None
-    tree: PatternTree[None] = PatternTree()
+    tree: PatternTree = PatternTree()
     tree.add(workload.template, None)
     return tree
 
@@ -297,18 +294,3 @@ def _workload_ref(identity: Identity, data: dict[str, Data]) -> tuple[GroupKind,
 def _history_limit(data: dict[str, Data]) -> int | None:
     limit = value_at(data, ("spec", "revisionHistoryLimit"))
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
-
-
-def _folded(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folded scalars of an object: Helm 4 adds newlines to them at each pass."""
-    kind = node.__class__
-    if kind is ScalarNode:
-        if node.style == ">":
-            yield path, node.value
-    elif kind is MappingNode:
-        for key, value in node.value:
-            if value.__class__ is not ScalarNode or value.style == ">":
-                yield from _folded(value, (*path, key.value))
-    elif kind is SequenceNode:
-        for number, item in enumerate(node.value):
-            yield from _folded(item, (*path, number))

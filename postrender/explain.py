@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from postrender.errors import Finding
 from postrender.items import Item
@@ -14,6 +13,7 @@ from postrender.planning.links import Link, by_target
 from postrender.preview.base_names import hidden_names
 from postrender.preview.model import Graph
 from postrender.preview.plan_graph import plan_graph
+from postrender.startup.records import NamedTuple
 from postrender.words import replace_words
 
 

@@ -22,7 +22,7 @@ from postrender.config import (
     schema_text,
     validate,
 )
-from postrender.document import Composed, compose, node_at, read
+from postrender.document import ParsedDocument, parse_document
 from postrender.errors import UserError
 from postrender.paths import Data, Path, value_at
 from postrender.resource_list import sole_document
@@ -38,35 +38,35 @@ def function_values(stream: Stream) -> Values:
     Nothing where it has none. Raises UserError for a functionConfig that is none of ours, or does
     not fit the schema.
     """
-    document = sole_document(stream)
-    if _FIELD not in document.text:
+    source = sole_document(stream)
+    if _FIELD not in source.text:
         return {}
-    composed = compose(document.text, stream.place(document))
-    config = value_at(read(composed), (_FIELD,))
+    document = parse_document(source.text, stream.place(source))
+    config = value_at(document.data, (_FIELD,))
     if config is None:
         return {}
     if is_object(config):
-        return object_values(config, composed, (_FIELD,))
+        return object_values(config, document, (_FIELD,))
     what = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
     if what == ("v1", "ConfigMap"):
-        return _from_config_map(value_at(config, ("data",)), composed)
+        return _from_config_map(value_at(config, ("data",)), document)
     raise _error(
         f"a functionConfig of kind {what[1]!r} in {what[0]!r}",
         f"make it kind {KIND} in {API_VERSION}, or a ConfigMap",
-        composed,
+        document,
         (_FIELD, "kind"),
     )
 
 
-def _from_config_map(data: Data, composed: Composed) -> Values:
+def _from_config_map(data: Data, document: ParsedDocument) -> Values:
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
         path = (_FIELD, "data", key)
-        value: Any = _value(_part(schema, key, composed, path), str(text), composed, path)
+        value: Any = _value(_part(schema, key, document, path), str(text), document, path)
         for name in reversed(key.split(".")):
             value = {name: value}
-        validate(value, composed, _always(path))
+        validate(value, document, _always(path))
         values = merge_values(values, value)
     return values
 
@@ -76,30 +76,31 @@ def _always(path: Path) -> Callable[[Path], Path]:
     return lambda _inside: path
 
 
-def _part(schema: Mapping[str, Any], key: str, composed: Composed, path: Path) -> Mapping[str, Any]:
+def _part(
+    schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
+) -> Mapping[str, Any]:
     """Return the schema of the key that a dotted path leads to."""
     for name in key.split("."):
         known = schema.get("properties", {})
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0.3)
             remedy = f"did you mean {near[0]!r}?" if near else "see `postrender config schema`"
-            raise _error(f"unknown key {name!r}", remedy, composed, path)
+            raise _error(f"unknown key {name!r}", remedy, document, path)
         schema = known[name]
     return schema
 
 
-def _value(schema: Mapping[str, Any], text: str, composed: Composed, path: Path) -> Data:
+def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Data:
     """Return the text of a ConfigMap's value as the type that its key takes."""
     if schema.get("type") in ("object", "array"):
         raise _error(
             "this key takes more than one value",
             f"give it in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
-            composed,
+            document,
             path,
         )
     return text if schema.get("type") == "string" else resolve_plain(text)
 
 
-def _error(what: str, remedy: str, composed: Composed, path: Path) -> UserError:
-    node = node_at(composed.root, path) or node_at(composed.root, path[:1])
-    return UserError(what, remedy, composed.place_of(node, path))
+def _error(what: str, remedy: str, document: ParsedDocument, path: Path) -> UserError:
+    return UserError(what, remedy, document.place_of(path, instead=path[:1]))

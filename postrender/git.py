@@ -7,17 +7,17 @@ option. Git runs nothing on what is read: no filter, no hook, no shell.
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from postrender.errors import Place, UserError
 from postrender.sources import GIT, checked, is_hidden, manifests_of, printable
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.stream import Source
 
-_OBJECT = re.compile(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
-_NO_OBJECT = re.compile(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
+_OBJECT = pattern(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
+_NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
 # What `git cat-file --follow-symlinks` and the tree say of a path that is no file.
 _NO_FILE = {

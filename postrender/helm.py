@@ -13,15 +13,17 @@ import shutil
 import subprocess
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from postrender.errors import UserError
 from postrender.history import Manifest, Previous
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.stream import Source
 
 PREFIX = "helm:"
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
+_NAME = pattern(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
 # Statuses of a revision that Helm has finished applying.
 _APPLIED = frozenset({"deployed", "superseded"})
 _IN_ANY_STATUS = (

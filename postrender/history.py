@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from typing import NamedTuple
 
 from postrender.examine import examine
 from postrender.items import (
@@ -20,8 +19,9 @@ from postrender.items import (
 )
 from postrender.objects import GroupKind, Identity
 from postrender.paths import Data
-from postrender.relevance import may_hold
+from postrender.relevance import may_hold, root_kind
 from postrender.settings import NOTHING, Settings
+from postrender.startup.records import NamedTuple
 from postrender.stream import Source, has_content, read_streams
 
 Name = tuple[GroupKind, str | None, str]
@@ -144,7 +144,7 @@ def _items(
     kinds = {kind for _, kind in settings.revisable}
     for index, document in enumerate(stream.documents):
         text = document.text
-        if text not in known and has_content(text) and may_hold(text, kinds):
+        if text not in known and has_content(text) and may_hold(text, root_kind(text), kinds):
             place = stream.place(document)
             items = examine(index, text, place, settings, set(), is_edited=False).items
             known[text] = tuple(

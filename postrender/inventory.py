@@ -7,7 +7,6 @@ because their names tell which of the others matter (postrender.relevance).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from postrender.editing.edits import SetScalar
 from postrender.editing.sites import Site, SiteKey
@@ -19,8 +18,9 @@ from postrender.items import (
     Item,
 )
 from postrender.paths import Data, Path, format_path
-from postrender.relevance import may_be_cut, may_hold, may_matter
+from postrender.relevance import may_be_cut, may_hold, may_matter, root_kind
 from postrender.settings import Settings
+from postrender.startup.records import NamedTuple
 from postrender.stream import Stream
 
 
@@ -53,10 +53,11 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     an API server would refuse in a place that matters.
     """
     kinds = {kind for _, kind in settings.revisable}
+    root_kinds = [root_kind(document.text) for document in stream.documents]
     holders = {
         index: _without_data(_examine(stream, index, settings, None))
         for index, document in enumerate(stream.documents)
-        if may_hold(document.text, kinds) or may_be_cut(stream, index)
+        if may_hold(document.text, root_kinds[index], kinds) or may_be_cut(stream, index)
     }
     items = [item for examined in holders.values() for item in examined.items]
     names = _names(items, settings)
@@ -66,7 +67,8 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     others = {
         index: _without_data(_examine(stream, index, settings, names))
         for index, document in enumerate(stream.documents)
-        if index not in holders and may_matter(document.text, names, mounts=mounts)
+        if index not in holders
+        and may_matter(document.text, root_kinds[index], names, mounts=mounts)
     }
     return _inventory(stream, {**holders, **others})
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
 from postrender.objects import HOOK_ANNOTATIONS, WORKLOAD_KINDS, GroupKind, Identity
 from postrender.paths import Data, Path
+from postrender.pod_template import PodTemplate
 from postrender.references import Rule
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 
 MANAGED_LABEL = "postrender/managed"
 BASE_NAME_ANNOTATION = "postrender/base-name"
@@ -27,7 +27,7 @@ SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 # A number of the history, of no absurd length.
-_ORDER = re.compile(r"[1-9][0-9]{0,17}\Z")
+_ORDER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
 
@@ -45,17 +45,6 @@ class Reference(NamedTuple):
     rule: Rule
     template: int | None
     line: int
-
-
-class Template(NamedTuple):
-    """One pod template of a workload: where it stands and its data as JSON text.
-
-    has_render_id: whether a run of ours has made it name revisions.
-    """
-
-    path: Path
-    text: str
-    has_render_id: bool
 
 
 class Item(NamedTuple):
@@ -77,7 +66,7 @@ class Item(NamedTuple):
     is_attacher: bool
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
-    templates: tuple[Template, ...] = ()
+    templates: tuple[PodTemplate, ...] = ()
     content: dict[str, Data] | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None

@@ -39,6 +39,8 @@ def changed_values(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[
 
     A list of options keeps those that it has.
     """
+    if there.keys().isdisjoint(wanted):
+        return dict(wanted)
     merged = {
         key: _with_option(there[key], value) if key in there and key in _LISTS else value
         for key, value in wanted.items()

@@ -11,20 +11,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
-from postrender.document import Composed, compose, node_at, read
+from postrender.document import ParsedDocument, parse_document
 from postrender.errors import Finding
 from postrender.inventory import Inventory
 from postrender.items import Item, ItemKey
 from postrender.objects import GroupKind, is_built_in
 from postrender.orchestrators import is_orchestrators
-from postrender.parser import Node
 from postrender.paths import Data, Path, value_at
 from postrender.planning.resolve import Resolver
 from postrender.references.rule import RBAC
 from postrender.relevance import FEW_NAMES, hides_names
 from postrender.settings import IgnoredLeftover
+from postrender.startup.records import NamedTuple
 from postrender.words import is_whole_value, words_of
 
 _OWN_PREFIXES = ("postrender/", "helm-diff/base-name", "postrenderer.helm.sh/")
@@ -75,11 +74,10 @@ def find_leftovers(
     for index, inside in items.items():
         text = inventory.stream.documents[index].text
         if _may_have(text, names, accounted.get(index, 0)):
-            composed = compose(text, inventory.place(inside[0], line=0))
-            data = read(composed)
+            document = parse_document(text, inventory.place(inside[0], line=0))
             for item in inside:
-                search = _Search(inventory, resolver, composed, item, bases, borne, ignored, linked)
-                findings += search.run(value_at(data, item.path))
+                search = _Search(inventory, resolver, document, item, bases, borne, ignored, linked)
+                findings += search.run(value_at(document.data, item.path))
     return findings
 
 
@@ -97,7 +95,7 @@ class _Search(NamedTuple):
 
     inventory: Inventory
     resolver: Resolver
-    composed: Composed
+    document: ParsedDocument
     item: Item
     bases: Mapping[str, Sequence[Renamed]]
     borne: set[str]
@@ -164,8 +162,7 @@ class _Search(NamedTuple):
 
     def finding(self, path: Path, text: str, name: str) -> Finding:
         revised = self.bases[name][0].item.identity
-        node = node_at(self.composed.root, (*self.item.path, *path))
-        line = _line_of(node, text, name)
+        line = _line_of(self.document, (*self.item.path, *path), text, name)
         whole = is_whole_value(text, name) and name not in self.borne
         verb = "is" if text == name else "holds"
         return Finding(
@@ -177,10 +174,10 @@ class _Search(NamedTuple):
         )
 
 
-def _line_of(node: Node, text: str, name: str) -> int:
+def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
     """Return the line of a document on which a scalar holds a word: its own if it is a literal."""
-    line: int = node.start_mark.line
-    if node.style != "|":
+    line = document.line_of(path)
+    if not document.is_literal(path):
         return line
     words = (number for number, part in enumerate(text.split("\n"), 1) if name in words_of(part))
     return line + next(words, 0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from postrender.paths import Data, Path, parse_pattern
+from postrender.startup.records import NamedTuple
 
 GroupKind = tuple[str, str]
 

@@ -8,10 +8,14 @@ other characters is quoted: `metadata.annotations["example.com/config"]`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Generic, TypeVar
 
 from postrender.errors import UserError
+from postrender.startup.patterns import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 Path = tuple[str | int, ...]
 Data = object
@@ -19,10 +23,10 @@ Data = object
 EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
-_PART = re.compile(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
-_SIMPLE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
-
-Payload = TypeVar("Payload")
+_PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
+# Characters that need the pattern above.
+_SPECIAL = frozenset('*"[]')
+_SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:
@@ -38,11 +42,22 @@ def format_path(path: Path) -> str:
     return text
 
 
+def object_path(path: Path) -> Path:
+    """Return the part of a path that leads to its object, through the items of Lists."""
+    depth = 0
+    while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
+        depth += 2
+    return path[:depth]
+
+
 def parse_pattern(text: str) -> tuple[str, ...]:
     """Return the parts of a pattern.
 
     Raises UserError when the text is not a pattern.
     """
+    simple = text.replace(EVERY_ITEM, "." + EVERY_ITEM).split(".")
+    if all(part == EVERY_ITEM or (part and _SPECIAL.isdisjoint(part)) for part in simple):
+        return tuple(simple)
     parts, end = [], 0
     for match in _PART.finditer(text):
         if match.start() != end:
@@ -58,38 +73,39 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-class PatternTree(Generic[Payload]):
+class PatternTree:
     """Patterns that share their beginnings, so that one walk over an object matches all of them."""
 
     __slots__ = ("children", "payloads")
 
     def __init__(self) -> None:
-        self.children: dict[str, PatternTree[Payload]] = {}
-        self.payloads: list[Payload] = []
+        self.children: dict[str, PatternTree] = {}
+        self.payloads: list[Any] = []
 
-    def add(self, pattern: Iterable[str], payload: Payload) -> None:
+    def add(self, pattern: Iterable[str], payload: Any) -> None:
         """Add one pattern with what find() is to return for it."""
         tree = self
         for part in pattern:
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
-    def find(self, data: Data) -> list[tuple[Path, Data, Payload]]:
+    def find(self, data: Data) -> list[tuple[Path, Data, Any]]:
         """Return every (path, value there, payload) in data, in the order of the patterns."""
-        found: list[tuple[Path, Data, Payload]] = []
+        found: list[tuple[Path, Data, Any]] = []
         self._collect(data, (), found)
         return found
 
-    def _collect(self, data: Data, path: Path, found: list[tuple[Path, Data, Payload]]) -> None:
-        found.extend((path, data, payload) for payload in self.payloads)
-        if isinstance(data, dict):
+    def _collect(self, data: Data, path: Path, found: list[tuple[Path, Data, Any]]) -> None:
+        if self.payloads:
+            found.extend((path, data, payload) for payload in self.payloads)
+        if data.__class__ is dict:
             for part, tree in self.children.items():
                 if part in data:
                     tree._collect(data[part], (*path, part), found)
                 elif part == EVERY_KEY:
                     for key, value in data.items():
                         tree._collect(value, (*path, key), found)
-        elif isinstance(data, list) and EVERY_ITEM in self.children:
+        elif data.__class__ is list and EVERY_ITEM in self.children:
             tree = self.children[EVERY_ITEM]
             for number, value in enumerate(data):
                 tree._collect(value, (*path, number), found)

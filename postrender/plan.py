@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.attacher_job import (
     HOOK,
@@ -28,7 +27,6 @@ from postrender.orchestrators import with_current_names
 from postrender.paths import Data
 from postrender.planning.appended import carried_objects, new_attachers
 from postrender.planning.attach_sets import Sets, find_sets
-from postrender.planning.carry import find_carried, find_hidden
 from postrender.planning.choices import Choices, find_named
 from postrender.planning.decide import decide
 from postrender.planning.duplicates import find_duplicates
@@ -40,6 +38,7 @@ from postrender.planning.revised import revision_edits
 from postrender.planning.workloads import source_edits
 from postrender.references.rule import RBAC
 from postrender.settings import NOTHING, RENAME, Settings
+from postrender.startup.records import NamedTuple
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
 _SHORT_TTL = 300
@@ -125,7 +124,11 @@ def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTO
         mounts[mount.workload.key].append(mount)
         mounted[mount.item.key].append(mount.workload)
     check_mounts(inventory, mounts)
-    hidden = find_hidden(inventory.items, history, resolver)
+    hidden = {}
+    if history.is_known:
+        from postrender.planning.carry import find_carried, find_hidden
+
+        hidden = find_hidden(inventory.items, history, resolver)
     decisions, more = decide(inventory, by_target(every), mounted, settings, hidden)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     sources = by_source(links)

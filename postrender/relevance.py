@@ -6,18 +6,17 @@ render fast, and keeps odd YAML in them from doing harm.
 
 from __future__ import annotations
 
-import re
-
 from postrender.objects import WORKLOAD_KINDS
+from postrender.startup.patterns import pattern
 from postrender.stream import Stream
 from postrender.words import words_of
 
-_ROOT_KIND = re.compile(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
+_ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 # Lines that could hold a root key in another spelling than `kind:` at column 0. Patterns here
 # begin with a literal, which lets the engine skip through megabytes of CRDs in no time.
-_UNUSUAL_LINE = re.compile("\n[\"'?&!*{\\[]")
+_UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar that could hide a name from a search of the text.
-_HIDING = re.compile(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
+_HIDING = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
 FEW_NAMES = 12
@@ -44,9 +43,8 @@ def root_kind(text: str) -> str:
     return match[1]
 
 
-def may_hold(text: str, kinds: set[str]) -> bool:
-    """Tell whether a document may hold an object of one of the kinds."""
-    kind = root_kind(text)
+def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
+    """Return whether a document may hold an object of one of the kinds; kind: its root_kind()."""
     if kind and not kind.endswith("List"):
         return kind in kinds
     return any(kind in text for kind in kinds) or hides_names(text)
@@ -60,12 +58,12 @@ def may_be_cut(stream: Stream, index: int) -> bool:
     return stream.may_be_cut(index)
 
 
-def may_matter(text: str, names: set[str], *, mounts: bool) -> bool:
+def may_matter(text: str, kind: str, names: set[str], *, mounts: bool) -> bool:
     """Tell whether a document without ConfigMaps may concern those of the stream.
 
-    names: of the ConfigMaps; mounts: whether one of them is mounted where it asks to be.
+    kind: its root_kind(). names: of the ConfigMaps; mounts: whether one of them is mounted where it
+    asks to be.
     """
-    kind = root_kind(text)
     if kind == "CustomResourceDefinition":
         return False
     is_workload = not kind or kind in _WORKLOADS

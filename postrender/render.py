@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from postrender.document import Composed, compose, node_at, object_path
+from postrender.document import ParsedDocument, parse_document
 from postrender.editing.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
 from postrender.editing.emit import block_text, flow_text
-from postrender.editing.rewrite import rewrite_object, verbatim
 from postrender.editing.sites import locate
 from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Place
 from postrender.inventory import Inventory
 from postrender.items import Item
 from postrender.orchestrators import outdated_on_original
-from postrender.paths import Path
+from postrender.paths import Path, object_path
 from postrender.plan import Plan
+from postrender.startup.records import NamedTuple
 from postrender.stream import has_content, stream_texts
 
 
@@ -113,23 +112,23 @@ class _Work(NamedTuple):
         edits: list[Edit] = []
         for item in self.items:
             if item.key in self.plan.copies:
-                composed = self.compose()
-                data = verbatim(node_at(composed.root, item.path), composed)
+                from postrender.editing.rewrite import verbatim_at
+
+                data = verbatim_at(self.parsed().nodes, item.path)
                 data = apply_edits(data, self.plan.edits[item.key], item.path)
                 edits.append(AddAfter(item.path, (data,)))
                 annotations = (*item.path, "metadata", "annotations")
                 edits += [Remove((*annotations, name)) for name in outdated_on_original(item)]
         return edits
 
-    def compose(self) -> Composed:
+    def parsed(self) -> ParsedDocument:
         stream = self.plan.inventory.stream
         document = stream.documents[self.document]
-        return compose(document.text, stream.place(document))
+        return parse_document(document.text, stream.place(document))
 
     def place(self, path: Path) -> Place:
         """Return where a path of the document stands in the input."""
-        composed = self.compose()
-        return composed.place_of(node_at(composed.root, path), path)._replace(path="")
+        return self.parsed().place_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
         """Return the document's text with edits made, each object spliced or written anew."""
@@ -137,28 +136,31 @@ class _Work(NamedTuple):
         document = inventory.stream.documents[self.document]
         newline = inventory.stream.newline
         sites = inventory.sites.get(self.document, {})
-        composed = None
         missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
         if missing:
-            composed = self.compose()
-            located = {(type(edit), edit.path): locate(composed, edit) for edit in missing}
+            parsed = self.parsed()
+            located = {(type(edit), edit.path): locate(parsed, edit) for edit in missing}
             sites = {**sites, **located}
         splices: list[Splice] = []
         for path, own in _by_object(edits).items():
             made = splice(own, edits, sites, newline, self.place)
             if made is None:
-                composed = composed or self.compose()
-                if path == () or composed.has_aliases:
+                from postrender.editing.rewrite import rewrite_object
+
+                nodes = self.parsed().nodes
+                if path == () or nodes.has_aliases:
                     # All of it: an anchor may be defined in one object and used in another.
-                    splices = [rewrite_object(composed, (), edits, newline)]
+                    splices = [rewrite_object(nodes, (), edits, newline)]
                     break
-                made = [rewrite_object(composed, path, own, newline)]
+                made = [rewrite_object(nodes, path, own, newline)]
             splices += made
         return apply_splices(document.text, splices)
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
     """Group the edits of a document by the object that they change; () for those of a List."""
+    if not any(edit.path and edit.path[0] == "items" for edit in edits):
+        return {(): list(edits)}
     groups: dict[Path, list[Edit]] = defaultdict(list)
     for edit in edits:
         path = object_path(edit.path)

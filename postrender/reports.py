@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 
@@ -53,11 +52,11 @@ def check_log_file(name: str) -> None:
 def _log(line: str, log_file: str) -> None:
     if log_file:
         # It was writable at the start; if it no longer is, the line still goes to stderr.
-        with (
-            contextlib.suppress(OSError),
-            open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log,
-        ):
-            log.write(line + "\n")
+        try:
+            with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(line + "\n")
+        except OSError:
+            pass
 
 
 def _print_error(text: str, place: Place | None = None) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.document import compose, node_at, read
+from postrender.document import parse_document
 from postrender.editing.edits import AddKeys, SetScalar
 from postrender.editing.rewrite import rewrite_object
 from postrender.editing.sites import Site, SiteKey, locate
@@ -28,7 +28,7 @@ def is_resource_list(stream: Stream) -> bool:
     if len(full) != 1:
         return False
     try:
-        data = read(compose(full[0].text, Place("")))
+        data = parse_document(full[0].text, Place("")).data
     except UserError:
         return False
     return value_at(data, ("kind",)) == "ResourceList"
@@ -60,20 +60,20 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
-    composed = compose(document.text, Place(""))
-    there = value_at(read(composed), ("results",))
+    parsed = parse_document(document.text, Place(""))
+    there = value_at(parsed.data, ("results",))
     earlier = there if isinstance(there, list) else []
     more = [result for result in results if result not in earlier]
     if not more:
         splices: list[Splice] = []
     elif there is None:
         edit = AddKeys((), {"results": more})
-        sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(composed, edit)}
-        made = splice([edit], [edit], sites, stream.newline, lambda _path: composed.place)
-        splices = made or [rewrite_object(composed, (), [edit], stream.newline)]
+        sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(parsed, edit)}
+        made = splice([edit], [edit], sites, stream.newline, lambda _path: parsed.place)
+        splices = made or [rewrite_object(parsed.nodes, (), [edit], stream.newline)]
     else:
         edit_all = SetScalar(("results",), [*earlier, *more])  # type: ignore[arg-type]
-        splices = [rewrite_object(composed, (), [edit_all], stream.newline)]
+        splices = [rewrite_object(parsed.nodes, (), [edit_all], stream.newline)]
     text = apply_splices(document.text, splices)
     texts = [text if each is document else each.text for each in stream.documents]
     return stream_texts(stream, texts)
@@ -89,12 +89,12 @@ class _Objects:
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
-        composed = compose(document.text, stream.place(document))
+        parsed = parse_document(document.text, stream.place(document))
         self.found: list[tuple[Place, dict[str, Data]]] = []
-        for path, data in roots_of(read(composed)):
+        for path, data in roots_of(parsed.data):
             if isinstance(data, dict):
                 # The place of a key inside it names the object.
-                place = composed.place_of(node_at(composed.root, path), (*path, ""))
+                place = parsed.place_of((*path, ""), instead=path)
                 self.found.append((place, data))
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:

@@ -8,12 +8,12 @@ renames every ConfigMap or rolls every workload.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 
 from postrender.objects import SECRET, GroupKind
 from postrender.paths import Data, mapping_at
+from postrender.startup.digest import sha256
+from postrender.startup.patterns import pattern
 
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
@@ -24,16 +24,18 @@ HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 # kustomize replaces the digits and vowels that could make up a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
-_GO_ESCAPES = re.compile("[<>&\u2028\u2029]")
-_NUMBERED = re.compile(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
+_GO_ESCAPES = pattern("[<>&\u2028\u2029]")
+_NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 # A hash at the end of a name, as a pattern.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
-_SUFFIX = re.compile(rf"{HASH_SUFFIX}\Z")
+_SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Data) -> str:
     """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
     text = _encode(data)
+    if text.isascii() and not ("<" in text or ">" in text or "&" in text):
+        return text
     return _GO_ESCAPES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -107,18 +109,22 @@ def without_hash(name: str) -> str:
     return name[: suffix.start()] if suffix else ""
 
 
-def render_id(templates: Sequence[Data], is_list: bool) -> str:
-    """Return the id of a workload's pod templates: ten hex digits.
+def render_id(texts: Sequence[str], is_list: bool) -> str:
+    """Return the ID of a workload's pod templates: ten hex digits.
 
-    is_list: whether the kind may have any number of templates; a list is then hashed, always.
+    texts: the template_text() of each template. is_list: whether the kind may have any number of
+    templates; then a list is hashed, even of one template.
     """
-    cleaned = [_without_own_annotations(template) for template in templates]
-    text = canonical_json(cleaned if is_list else cleaned[0])
+    text = f"[{','.join(texts)}]" if is_list else texts[0]
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
 
 
+def template_text(template: Data) -> str:
+    """Return a pod template as canonical JSON, without what a later pass or Helm may add."""
+    return canonical_json(_without_own_annotations(template))
+
+
 def _without_own_annotations(template: Data) -> Data:
-    """Return a pod template without what a later pass, or Helm, may add to it."""
     if not isinstance(template, dict):
         return template
     ignored = (REVISION_ANNOTATION, HELM_FILENAME_ANNOTATION)

@@ -6,9 +6,9 @@ and kustomize use to turn manifests into JSON.
 
 from __future__ import annotations
 
-import math
-import re
 from functools import lru_cache
+
+from postrender.startup.patterns import pattern
 
 Scalar = str | int | float | bool | None
 
@@ -21,15 +21,16 @@ WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_FALSE, False),
 }
 _FIRST = frozenset("0123456789+-.")
-_PREFIXED = re.compile(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
-_OCTAL = re.compile(r"[-+]?0[0-7]*\Z")
-_DECIMAL = re.compile(r"[-+]?[0-9]+\Z")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
+_OCTAL = pattern(r"[-+]?0[0-7]*\Z")
+_DECIMAL = pattern(r"[-+]?[0-9]+\Z")
+_FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # From here on Go prints a float with an exponent and no longer as a whole number.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
 # Longer ones are text that happens to be of digits; Python refuses to convert them at 4,300.
 _LONGEST_NUMBER = 400
+_INFINITE = (float("inf"), float("-inf"))
 
 
 def resolve_plain(text: str) -> Scalar:
@@ -41,8 +42,18 @@ def resolve_plain(text: str) -> Scalar:
     return text
 
 
+def key_text(name: str) -> str:
+    """Return an unquoted key as sigs.k8s.io/yaml names it in JSON: `on` is `true`."""
+    value = resolve_plain(name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return name if isinstance(value, str) or value is None else str(value)
+
+
 @lru_cache(maxsize=4096)
 def _number(text: str) -> Scalar:
+    if len(text) < 16 and text[0] != "0" and text.isdecimal() and text.isascii():
+        return int(text)
     digits = text.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
         return text
@@ -54,7 +65,7 @@ def _number(text: str) -> Scalar:
         return int(digits)
     if _FLOAT.match(digits):
         value = float(digits)
-        if math.isinf(value):
+        if value in _INFINITE:
             return text
         # JSON has one number type: 1e3 reaches the API server as 1000.
         return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 
 def schema_text(path: str) -> str:
     """Return a schema as text; path: within this package."""
-    from importlib import resources
+    try:
+        with open(os.path.join(os.path.dirname(__file__), path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:  # as in a zip file; importlib.resources takes as long as a small render
+        from importlib import resources
 
-    return resources.files("postrender").joinpath(path).read_text("utf-8")
+        return resources.files("postrender").joinpath(path).read_text("utf-8")

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from postrender.objects import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.references.rule import Rule
+from postrender.startup.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})

@@ -9,22 +9,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from postrender.errors import Place, UserError
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 
 BOM = "\ufeff"
 
 # A lone carriage return ends a line in YAML; few files have one, so that only they pay for it.
-_LONE_CR = re.compile(r"\r(?!\n)")
-_MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_LONE_CR = pattern(r"\r(?!\n)")
+_MARKER = pattern(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _AFTER_MARKER = frozenset(" \t\r\n")
-_CONTENT = re.compile(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
-_CONTENT_ON_MARKER = re.compile(r"---[ \t]+[^\s#]")
-_DIRECTIVE = re.compile(r"^%", re.M)
-_JSON = re.compile(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
-_BRACE = re.compile(r"\s*\{")
-_SOURCE = re.compile(r"^# Source: (.+?)\s*$", re.M)
+_AFTER_MARKER_BYTES = (b"", b" ", b"\t", b"\r", b"\n")
+_BOM = b"\xef\xbb\xbf"
+_CONTENT = pattern(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
+_CONTENT_ON_MARKER = pattern(r"---[ \t]+[^\s#]")
+_DIRECTIVE = pattern(r"^%", re.M)
+_JSON = pattern(r"(?:---[ \t]*(?:#.*)?\r?\n)?\s*\{")
+_BRACE = pattern(r"\s*\{")
+_SOURCE = pattern(r"^# Source: (.+?)\s*$", re.M)
 
 
 class Source(NamedTuple):
@@ -77,6 +80,15 @@ def read_stream(data: bytes, source: str) -> Stream:
 
     Raises UserError for bytes that are not UTF-8 and for a NUL.
     """
+    if b"\r" not in data and b"\0" not in data:
+        # Document by document: one character beyond Latin-1 would make all of the text larger.
+        has_bom = data.startswith(_BOM)
+        try:
+            documents = tuple(_documents_of_lines(data, len(_BOM) if has_bom else 0, source))
+        except UnicodeDecodeError:
+            pass  # told below
+        else:
+            return Stream(source, documents, "\n", has_bom)
     text = _decode(data, source)
     has_bom = text.startswith(BOM)
     if has_bom:
@@ -144,6 +156,46 @@ def _documents(text: str, source: str) -> Iterator[Document]:
                 number += 1
             yield Document(number, line, part, source)
             line += part.count("\n")
+
+
+def _documents_of_lines(data: bytes, begin: int, source: str) -> Iterator[Document]:
+    """Yield the documents of bytes whose lines all end in a line feed."""
+    starts = _byte_starts(data, begin)
+    number, line = 0, 1
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        text = data[start:end].decode("utf-8")
+        for part in _values(text):
+            if part.startswith("---") or has_content(part):
+                number += 1
+            yield Document(number, line, part, source)
+            line += part.count("\n")
+
+
+def _byte_starts(data: bytes, begin: int) -> list[int]:
+    marks = [begin] if data[begin : begin + 3] in (b"---", b"...") else []
+    if marks and data[begin + 3 : begin + 4] not in _AFTER_MARKER_BYTES:
+        marks = []
+    for marker in (b"\n---", b"\n..."):
+        index = data.find(marker, begin)
+        while index >= 0:
+            if data[index + 4 : index + 5] in _AFTER_MARKER_BYTES:
+                marks.append(index + 1)
+            index = data.find(marker, index + 4)
+    marks.sort()
+    starts = [begin]
+    for mark in marks:
+        is_end = data.startswith(b"...", mark)
+        start = mark
+        if is_end:
+            end = data.find(b"\n", mark)
+            start = len(data) if end < 0 else end + 1
+        elif data.find(b"%", starts[-1], mark) >= 0 and _only_directives(
+            data[starts[-1] : mark].decode("utf-8")
+        ):
+            continue
+        if start > starts[-1]:
+            starts.append(start)
+    return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
 def _starts(text: str) -> list[int]:

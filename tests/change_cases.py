@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from postrender import cli
+from postrender.cli import main
 
 CHANGES = Path(__file__).resolve().parent / "changes"
 
@@ -124,7 +124,7 @@ def run(arguments: list[str], folder: Path) -> Result:
         contextlib.redirect_stdout(output),
         contextlib.redirect_stderr(errors),
     ):
-        code = cli.run(arguments)
+        code = main.run(arguments)
         output.seek(0)
         text = output.read()
     return Result(code, text, errors.getvalue())

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from postrender import cli
 from postrender.attach.adopt import Original, adopt
 from postrender.attach.client import Client
 from postrender.attach.jobs import read_job, superseded
@@ -36,6 +35,7 @@ from postrender.attach.request import (
     parse_workload,
 )
 from postrender.attacher_job import AttachedWorkload, AttachSet, attacher_objects
+from postrender.cli import main, registry
 from postrender.objects import WORKLOAD_KINDS, Identity
 from postrender.settings import AttacherSettings
 
@@ -104,7 +104,7 @@ USAGE = {
 
 @pytest.mark.parametrize("arguments", USAGE)
 def test_usage(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["attach", *arguments.split()]) == cli.USAGE
+    assert main.run(["attach", *arguments.split()]) == registry.USAGE
     assert USAGE[arguments] in capsys.readouterr().err
 
 
@@ -117,7 +117,7 @@ def test_environment_that_makes_no_sense(
     monkeypatch.setenv(variable, value)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     arguments = ["attach", "-rollout", "app", "-configmaps", "a"]
-    assert cli.run(arguments) == cli.USAGE
+    assert main.run(arguments) == registry.USAGE
     assert f"{variable} is '{value}'" in capsys.readouterr().err
 
 
@@ -127,14 +127,14 @@ def test_no_cluster(
 ) -> None:
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert cli.run(["attach", "-rollout", "app", "-configmaps", "a"]) == cli.FAULT
+    assert main.run(["attach", "-rollout", "app", "-configmaps", "a"]) == registry.FAULT
     assert "found no usable cluster configuration" in capsys.readouterr().err
 
 
 def test_adopt_needs_revisions(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "plain.yaml"
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
-    assert cli.run(["adopt", str(file)]) == cli.FAULT
+    assert main.run(["adopt", str(file)]) == registry.FAULT
     assert "it holds no revision" in capsys.readouterr().err
 
 

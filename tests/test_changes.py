@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from postrender.cli import DIFF_FORMATS
+from postrender.cli.diff import FORMATS as DIFF_FORMATS
 from tests.change_cases import Case, case_named, cases, diff, rendered
 
 FILES = {

@@ -14,12 +14,12 @@ import pytest
 
 from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
-from postrender import cli
+from postrender.cli import registry
 from postrender.config import load_config, settings_from
-from postrender.document import compose, read
+from postrender.document import parse_document
 from postrender.errors import Place
 from postrender.objects import WORKLOAD_KINDS
-from postrender.revision import hashed_content, render_id, revision_name
+from postrender.revision import hashed_content, render_id, revision_name, template_text
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -116,9 +116,10 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
 
 @pytest.mark.parametrize(("template", "expected"), rows("Render id"))
 def test_render_id_vectors(template: str, expected: str) -> None:
-    data = read(compose(template, Place("README.md")))
+    data = parse_document(template, Place("README.md")).data
     is_list = isinstance(data, list)
-    assert render_id(data if isinstance(data, list) else [data], is_list) == expected
+    texts = [template_text(each) for each in (data if isinstance(data, list) else [data])]
+    assert render_id(texts, is_list) == expected
 
 
 def test_exit_codes() -> None:
@@ -127,7 +128,14 @@ def test_exit_codes() -> None:
         for line in section("Command line").splitlines()
         if re.match(r"\| \d+ \|", line)
     ]
-    assert codes == [cli.DONE, cli.FAULT, cli.USAGE, cli.BUG, cli.CHANGES, cli.INTERRUPTED]
+    assert codes == [
+        registry.DONE,
+        registry.FAULT,
+        registry.USAGE,
+        registry.BUG,
+        registry.CHANGES,
+        registry.INTERRUPTED,
+    ]
 
 
 @pytest.mark.parametrize("text", blocks("yaml"))

@@ -22,7 +22,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from postrender import cli, parser
+from postrender import parser
+from postrender.cli import main
 from tests.reference import InputError, Obj, comparable, normalise, reference_render
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
@@ -180,7 +181,7 @@ class Runner:
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()
-        code = cli.run(["render", *case.options])
+        code = main.run(["render", *case.options])
         out, err = self.capture.readouterr()
         return Result(code, out, err.decode())
 

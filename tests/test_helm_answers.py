@@ -237,7 +237,7 @@ def _is_running(pid: str) -> bool:
 
 def test_without_previous_nothing_of_it_is_imported() -> None:
     code = (
-        "import sys; from postrender.cli import run; run([]); "
+        "import sys; from postrender.cli.main import run; run([]); "
         "names = ('git', 'helm', 'previous', 'release_size'); "
         "late = {f'postrender.{name}' for name in names}; "
         "sys.exit(f'imported: {late & sys.modules.keys()}' if late & sys.modules.keys() else 0)"

@@ -92,7 +92,7 @@ def run_in_shell(redirection: str, data: str | bytes = GOOD, *arguments: str) ->
 
 def run_python(code: str, data: str = GOOD, **variables: str) -> Run:
     """Run the program after some Python code of the test's."""
-    code = f"{code}\nfrom postrender.cli import main\nmain()"
+    code = f"{code}\nfrom postrender.cli.main import main\nmain()"
     return run(data, command=(sys.executable, "-c", code), variables=variables)
 
 
@@ -500,10 +500,10 @@ def test_a_signal_while_waiting_on_stdin(number: signal.Signals, code: int) -> N
 # --- a bug ---------------------------------------------------------------------------------------
 
 BUG = """
-import postrender.cli
+import postrender.cli.plans
 def make_plan(*_):
     raise ZeroDivisionError("provoked")
-postrender.cli.make_plan = make_plan
+postrender.cli.plans.make_plan = make_plan
 """
 
 
@@ -604,7 +604,8 @@ def open_folder() -> Iterator[Path]:
 
 AS_NOBODY = """
 import os
-import postrender.cli, postrender.config, postrender.document
+import importlib
+import postrender.cli.arguments, postrender.cli.main, postrender.cli.render, postrender.config
 os.setgid(65534)
 os.setuid(65534)
 """

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import pytest
 
-from postrender.cli import DIFF_FORMATS, EXPLAIN_FORMATS
+from postrender.cli.diff import FORMATS as DIFF_FORMATS
+from postrender.cli.explain import FORMATS as EXPLAIN_FORMATS
 from postrender.revision import hashed_content, revision_name
 from tests.change_cases import Result, run
 

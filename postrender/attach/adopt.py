@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from postrender.attach.client import Client
 from postrender.attach.kinds import PODS, REVISED, Resource
@@ -20,6 +19,7 @@ from postrender.items import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATI
 from postrender.keeping import changed_values, keep_annotations
 from postrender.objects import strings_at
 from postrender.paths import mapping_at
+from postrender.startup.records import NamedTuple
 
 ADOPTED, CANNOT_BE_PROTECTED = "adopted", "cannot be protected"
 SHOWN_PODS = 5

@@ -7,12 +7,12 @@ speak of the template before, and a revision object may be an old one that is us
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.attach.kinds import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.live import Holder, Revision
 from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
 from postrender.attach.watched import Watched
+from postrender.startup.records import NamedTuple
 
 
 class Pending(NamedTuple):

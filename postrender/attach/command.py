@@ -9,8 +9,6 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-import click
-
 from postrender import __version__
 from postrender.attach.adopt import adopt, find_originals
 from postrender.attach.client import ApiError, Client
@@ -29,7 +27,7 @@ from postrender.attach.request import (
     parse_workload,
 )
 from postrender.attach.run import attach
-from postrender.errors import UserError
+from postrender.errors import UsageError, UserError
 from postrender.inventory import Inventory
 
 INTERRUPTED = 130
@@ -102,22 +100,22 @@ def run_adopt(
 
 
 def open_log() -> Log:
-    """Return the log: text on a terminal, JSON lines elsewhere. Raises click.UsageError."""
+    """Return the log: text on a terminal, JSON lines elsewhere. Raises UsageError."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
-        raise click.UsageError(f"LOG_LEVEL is {level!r}, which is none of {', '.join(LEVELS)}")
+        raise UsageError(f"LOG_LEVEL is {level!r}, which is none of {', '.join(LEVELS)}")
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     return Log(level, is_json=not is_terminal)
 
 
 def is_in_cluster() -> bool | None:
-    """Return what IS_IN_CLUSTER says, None where it says nothing. Raises click.UsageError."""
+    """Return what IS_IN_CLUSTER says, None where it says nothing. Raises UsageError."""
     text = os.environ.get("IS_IN_CLUSTER", "").lower()
     if text in ("", "1", "t", "true"):
         return True if text else None
     if text in ("0", "f", "false"):
         return False
-    raise click.UsageError(f"IS_IN_CLUSTER is {text!r}, which is neither true nor false")
+    raise UsageError(f"IS_IN_CLUSTER is {text!r}, which is neither true nor false")
 
 
 def read_request(
@@ -131,9 +129,9 @@ def read_request(
     prunes: bool,
     deletes_finished_jobs: bool,
 ) -> AttachRequest:
-    """Return the request that options make. Raises click.UsageError for what cannot be read."""
+    """Return the request that options make. Raises UsageError for what cannot be read."""
     if bool(rollout) != bool(config_maps):
-        raise click.UsageError("-rollout and -configmaps go together")
+        raise UsageError("-rollout and -configmaps go together")
     try:
         wanted = [parse_workload(text) for text in workloads]
         if rollout:
@@ -145,9 +143,9 @@ def read_request(
         seconds = parse_seconds(timeout)
         parse_set(set_name or "")
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise UsageError(str(error)) from None
     if not wanted:
-        raise click.UsageError("say what to attach to: -workload, or -rollout and -configmaps")
+        raise UsageError("say what to attach to: -workload, or -rollout and -configmaps")
     return AttachRequest(
         merge_workloads(wanted),
         set_name or "",

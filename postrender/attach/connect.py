@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import ssl
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from postrender.errors import UserError
+from postrender.startup.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.attach.arrival import Arrival
 from postrender.attach.client import ApiError, Client
@@ -13,6 +12,7 @@ from postrender.attach.log import Log
 from postrender.attach.reconcile import Live
 from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
 from postrender.errors import UserError
+from postrender.startup.records import NamedTuple
 
 # The uid that each workload bears now, "" where it does not exist.
 Uids = Mapping[WantedWorkload, str]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from postrender.attach.client import Client
 from postrender.attach.kinds import JOBS
@@ -12,6 +11,7 @@ from postrender.attach.log import Log
 from postrender.items import MANAGED_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.objects import strings_at
 from postrender.paths import value_at
+from postrender.startup.records import NamedTuple
 
 
 class AttacherJob(NamedTuple):

@@ -5,9 +5,8 @@ A new kind of holder is one entry here (and one in postrender.objects, if it has
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from postrender.objects import GroupKind, group_of
+from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
 
 from postrender.attach.kinds import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
 from postrender.attach.request import Name
@@ -28,6 +27,7 @@ from postrender.objects import (
 from postrender.paths import Data, PatternTree, mapping_at, value_at
 from postrender.references import find_built_in
 from postrender.revision import REVISION_ANNOTATION
+from postrender.startup.records import NamedTuple
 
 Object = dict[str, Data]
 
@@ -164,8 +164,8 @@ def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
 
 
 @cache
-def _templates(group_kind: GroupKind) -> PatternTree[None]:
-    tree: PatternTree[None] = PatternTree()
+def _templates(group_kind: GroupKind) -> PatternTree:
+    tree: PatternTree = PatternTree()
     tree.add(WORKLOAD_KINDS[group_kind].template, None)
     return tree
 

@@ -9,7 +9,10 @@ import json
 import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TextIO
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 LEVELS = ("debug", "info", "warning", "error")
 # What the original attacher's LOG_LEVEL accepted besides (logrus).

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
 from postrender.attach.kinds import CONFIG_MAPS, HOLDERS, REVISED, Resource
@@ -11,6 +10,7 @@ from postrender.attach.live import Holder, Revision, read_holder, read_revision
 from postrender.attach.reconcile import Live
 from postrender.attach.request import AttachRequest
 from postrender.items import MANAGED_LABEL
+from postrender.startup.records import NamedTuple
 
 
 class Seen(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from postrender.attach.kinds import BY_KIND, REVISED, Resource
+from postrender.startup.records import NamedTuple
 
 # Kind (in lower case) and name of a revision, as the arguments write it: `configmap/app-h2k4`.
 Name = tuple[str, str]

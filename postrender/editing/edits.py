@@ -7,9 +7,9 @@ what will be there) and in postrender.editing.splice on the text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.paths import Data, Path
+from postrender.startup.records import NamedTuple
 
 
 class SetScalar(NamedTuple):

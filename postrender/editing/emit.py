@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
 
 from postrender.paths import Data
 from postrender.scalars import resolve_plain
+from postrender.startup.patterns import pattern
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-_PLAIN = re.compile(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
-_PLAIN_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
+_PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
+_PLAIN_KEY = pattern(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
 # YAML 1.1 takes some of these for line breaks and refuses others; JSON lets them stand.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Not for text that begins with a space or a tab, or holds characters that `|` cannot.
-_LITERAL = re.compile(
+_LITERAL = pattern(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
 
@@ -61,12 +61,22 @@ def flow_text(value: Data) -> str:
 
 def block_text(value: Data, indent: int = 0, newline: str = "\n") -> str:
     """Return data as block YAML; each line but the first is indented, the last one ends open."""
+    if value.__class__ is dict and value:
+        lines = [
+            f"{_key_text(key)}: {_string_text(item)}"
+            for key, item in value.items()
+            if item.__class__ is str and "\n" not in item
+        ]
+        if len(lines) == len(value):
+            return (newline + " " * indent).join(lines)
     lines = _lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 
 
 def _json(value: Data) -> str:
     text = _encode(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -93,6 +103,8 @@ def _key(key: str) -> str:
 
 
 def _pair(key: str, value: Data) -> list[str]:
+    if value.__class__ is str and "\n" not in value:
+        return [f"{key}: {_string_text(value)}"]
     if isinstance(value, (dict, list, tuple)) and value:
         indent = "  " if isinstance(value, dict) else ""
         return [f"{key}:", *(indent + line for line in _lines(value))]

@@ -9,50 +9,51 @@ from collections.abc import Sequence
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-from postrender.document import (
-    Composed,
-    is_merge_key,
-    key_text,
-    merge_sources,
-    node_at,
-    read_scalar,
-)
 from postrender.editing.edits import Edit, apply_edits
 from postrender.editing.emit import Verbatim, VerbatimKey, block_text, flow_text
-from postrender.editing.sites import PROPERTIES, column_of, content_end
+from postrender.editing.node_sites import PROPERTIES, column_of, content_end
 from postrender.editing.splice import Splice
+from postrender.nodes import NodeDocument, is_merge_key, merge_sources, node_at, read_scalar
 from postrender.parser import STRING, UNTAGGED, Node
 from postrender.paths import Data, Path
+from postrender.scalars import key_text
 
 
-def rewrite_object(composed: Composed, path: Path, edits: Sequence[Edit], newline: str) -> Splice:
+def rewrite_object(
+    document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
+) -> Splice:
     """Return the splice that writes the object at a path anew with its edits made.
 
     Numbers, booleans and tagged scalars keep their text; comments inside the object are lost.
     """
-    node = node_at(composed.root, path)
-    data = apply_edits(verbatim(node, composed), edits, path)
-    above = [node_at(composed.root, path[:depth]) for depth in range(len(path) + 1)]
+    node = node_at(document.root, path)
+    data = apply_edits(verbatim(node, document), edits, path)
+    above = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
     is_flow = any(parent.flow_style for parent in above)
-    return _written(composed, node, data, newline, is_flow=is_flow)
+    return _written(document, node, data, newline, is_flow=is_flow)
 
 
 def _written(
-    composed: Composed, node: Node, data: Data, newline: str, *, is_flow: bool = False
+    document: NodeDocument, node: Node, data: Data, newline: str, *, is_flow: bool = False
 ) -> Splice:
     """Return the splice that puts data in the place of a node."""
-    end = content_end(composed.text, node)
-    start = PROPERTIES.match(composed.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
+    end = content_end(document.text, node)
+    start = PROPERTIES.match(document.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
     if is_flow or node.flow_style:
         return Splice(start, end, flow_text(data))
-    written = block_text(data, column_of(composed.text, start), newline)
-    return Splice(start, end, written + (newline if composed.text[end - 1] == "\n" else ""))
+    written = block_text(data, column_of(document.text, start), newline)
+    return Splice(start, end, written + (newline if document.text[end - 1] == "\n" else ""))
 
 
-def verbatim(node: Node, composed: Composed) -> Data:
+def verbatim_at(document: NodeDocument, path: Path) -> Data:
+    """Return the object at a path as verbatim() does."""
+    return verbatim(node_at(document.root, path), document)
+
+
+def verbatim(node: Node, document: NodeDocument) -> Data:
     """Return a node as plain data in which every scalar but a plain string keeps its own text."""
     if isinstance(node, SequenceNode):
-        return [verbatim(item, composed) for item in node.value]
+        return [verbatim(item, document) for item in node.value]
     if not isinstance(node, MappingNode):
         return _verbatim_scalar(node)
     merged: dict[str, Data] = {}
@@ -60,10 +61,10 @@ def verbatim(node: Node, composed: Composed) -> Data:
     for key, value in node.value:
         if is_merge_key(key):
             for source in merge_sources(value):
-                inner = verbatim(source, composed)
+                inner = verbatim(source, document)
                 merged = {**(inner if isinstance(inner, dict) else {}), **merged}
         else:
-            mapping[_verbatim_key(key)] = verbatim(value, composed)
+            mapping[_verbatim_key(key)] = verbatim(value, document)
     return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
 
 

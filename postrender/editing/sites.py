@@ -1,24 +1,16 @@
-"""Where in a document's text an edit is made, found while the nodes are at hand."""
+"""Where in a document's text an edit is made, found while the document is at hand."""
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from postrender.document import ParsedDocument
+from postrender.editing.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
+from postrender.paths import Data, Path
+from postrender.plain import ITEM, SCALAR, PlainDocument, flow_spans
+from postrender.startup.records import NamedTuple
 
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
-
-from postrender.document import Composed, child, is_alias, node_at, paths_by_node, read_scalar
-from postrender.editing.edits import AddAfter, AddItems, Edit, Remove, SetScalar
-from postrender.errors import UserError
-from postrender.parser import UNTAGGED, Node
-from postrender.paths import Path
-
-PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s+)*")
-_COLON = re.compile(r"[ \t]*:")
-_REST_OF_LINE = re.compile(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
-_BLANK = re.compile(r"(?:\s|(?<=\s)#[^\r\n]*)*")
-_LINE_BREAKS = "\n\r\x85\u2028\u2029"
-_TRAILING = re.compile(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Site(NamedTuple):
@@ -42,160 +34,108 @@ class Site(NamedTuple):
 SiteKey = tuple[type[Edit], Path]
 
 
-def locate(composed: Composed, edit: Edit) -> Site | None:
+def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     """Return the site of an edit in a document, or None where it has no plain one."""
-    if isinstance(edit, SetScalar):
-        site = _locate_scalar(composed, edit.path)
-    elif isinstance(edit, Remove):
-        return None
-    elif isinstance(edit, AddAfter):
-        site = _locate_after(composed, edit.path)
-    else:
-        site = _locate_collection(
-            composed, edit.path, SequenceNode if isinstance(edit, AddItems) else MappingNode
-        )
-    if site is None or not composed.has_aliases:
+    site = _locate_in_lines(document.plain, edit) if document.plain else None
+    if site is not None:
         return site
-    anchor = edit.path[: len(edit.path) - len(site.missing)]
-    if isinstance(edit, AddAfter):
-        anchor = edit.path[:-1]
-    others = paths_by_node(composed)[id(node_at(composed.root, anchor))]
-    tail = edit.path[len(anchor) :]
-    return site._replace(others=tuple((*path, *tail) for path in others if path != anchor))
+    from postrender.editing.node_sites import locate_in_nodes
+
+    return locate_in_nodes(document.nodes, edit)
 
 
-def _locate_scalar(composed: Composed, path: Path) -> Site | None:
-    node = node_at(composed.root, path)
-    if node.__class__ is not ScalarNode:
-        return None
-    start, end = node.start_mark.index, node.end_mark.index
-    if start == end:
-        parent_key = _key_node(composed, path)
-        colon = _after_colon(composed.text, parent_key)
-        return Site(colon, colon, "value", line=node.start_mark.line) if colon else None
-    start = PROPERTIES.match(composed.text, start, end).end()  # type: ignore[union-attr]
-    return Site(start, end, "scalar", quote=node.style or "", line=node.start_mark.line)
+def _locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
+    """Return the site of an edit, None where the lines leave it open."""
+    try:
+        if isinstance(edit, AddKeys):
+            return _locate_first_entry(plain, edit.path, dict)
+        if isinstance(edit, AddItems):
+            return _locate_first_entry(plain, edit.path, list)
+        if isinstance(edit, SetScalar):
+            return _locate_scalar(plain, edit.path)
+        if isinstance(edit, AddAfter):
+            return _locate_after(plain, edit.path)
+    except (KeyError, IndexError, TypeError, ValueError):
+        pass  # nothing is at the path, or it is inside a flow collection of another shape
+    return None
 
 
-def _key_node(composed: Composed, path: Path) -> Node | None:
-    parent = node_at(composed.root, path[:-1])
-    if not isinstance(parent, MappingNode):
-        return None
-    return next((key for key, _ in parent.value if key.value == path[-1]), None)
+def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
+    """Return the site before the first entry of a block collection.
 
-
-def _after_colon(text: str, key: Node | None) -> int:
-    """Return the index behind the colon of a key, or 0 where it has none."""
-    colon = _COLON.match(text, key.end_mark.index) if key is not None else None
-    return colon.end() if colon else 0
-
-
-def _locate_collection(composed: Composed, path: Path, kind: type[Node]) -> Site | None:
-    """Find where keys (or items) go, in what is at path or in the mapping above that is there."""
-    node, depth = composed.root, 0
-    for part in path:
-        inner = child(node, part)
-        if inner is None:
-            break
-        node, depth = inner, depth + 1
-    missing = path[depth:]
-    if missing:
-        kind = MappingNode
-    if isinstance(node, kind) and node.value:
-        site = _before_first(composed.text, node)
-    else:
-        site = _in_place_of_empty(composed, node, path[:depth], kind)
-    return site._replace(missing=missing) if site and missing else site
-
-
-def _before_first(text: str, node: Node) -> Site | None:
-    first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
-    start = first.start_mark.index
-    if not node.start_mark.index <= start < node.end_mark.index:
-        return None  # an alias: its node stands elsewhere
-    if node.flow_style:
-        return Site(start, start, "flow")
-    if isinstance(node, MappingNode):
-        line_start = text.rfind("\n", 0, start) + 1
-        if text[line_start:start].rstrip(" \t").endswith("?"):
-            return None
-        return Site(start, start, "block", first.start_mark.column)
-    dash = _dash_of(text, node, 0)
-    return None if dash is None else Site(dash, dash, "block", column_of(text, dash))
-
-
-def _dash_of(text: str, sequence: Node, number: int) -> int | None:
-    """Return the index of the `-` before an item of a block list, or None where it is not plain."""
-    if number == 0:
-        match = PROPERTIES.match(text, sequence.start_mark.index)
-        start = match.end() if match else 0
-    elif is_alias(sequence, number - 1):
-        return None
-    else:
-        start = content_end(text, sequence.value[number - 1])
-    blank = _BLANK.match(text, start)
-    dash = blank.end() if blank else start
-    return dash if text[dash : dash + 1] == "-" else None
-
-
-def column_of(text: str, index: int) -> int:
-    """Return how many characters stand before an index on its line."""
-    return index - 1 - max(text.rfind(line_break, 0, index) for line_break in _LINE_BREAKS)
-
-
-def _in_place_of_empty(composed: Composed, node: Node, path: Path, kind: type[Node]) -> Site | None:
-    """Find the `{}`, the null or the nothing that a collection can be written in place of."""
-    start, end = node.start_mark.index, node.end_mark.index
-    if node.__class__ is ScalarNode:
-        if read_scalar(node) is not None:
-            _refuse(composed, node, path, kind)
-        if node.ctag is not UNTAGGED:
-            return None
-        if start != end and not node.value:
-            return Site(end, end, "value")  # behind an anchor
-        if start == end:
-            colon = _after_colon(composed.text, _key_node(composed, path))
-            return Site(colon, colon, "value") if colon else None
-    elif not isinstance(node, kind):
-        _refuse(composed, node, path, kind)
-    start = PROPERTIES.match(composed.text, start, end).end()  # type: ignore[union-attr]
-    return Site(start, end, "whole")
-
-
-def _refuse(composed: Composed, node: Node, path: Path, kind: type[Node]) -> None:
-    wanted = "mapping" if kind is MappingNode else "list"
-    raise UserError(
-        f"not a {wanted}", "mend the template that wrote it", composed.place_of(node, path)
-    )
-
-
-def _locate_after(composed: Composed, path: Path) -> Site | None:
-    sequence, node = node_at(composed.root, path[:-1]), node_at(composed.root, path)
-    if not isinstance(sequence, SequenceNode) or is_alias(sequence, path[-1]):
-        return None
-    end = content_end(composed.text, node)
-    line = node.start_mark.line
-    if sequence.flow_style:
-        return Site(end, end, "flow-after", line=line)
-    dash = _dash_of(composed.text, sequence, int(path[-1]))
-    if dash is None:
-        return None
-    indent = column_of(composed.text, dash)
-    if end and composed.text[end - 1] == "\n":
-        return Site(end, end, "lines", indent, line=line)
-    rest = _REST_OF_LINE.match(composed.text, end)
-    return Site(rest.end(), rest.end(), "block-after", indent, line=line) if rest else None
-
-
-def content_end(text: str, node: Node) -> int:
-    """Return where the text of a node ends, without the comments that follow it.
-
-    A block scalar ends behind its last line break; everything else in the middle of a line.
+    Where there is none at the path, keys for it are added to the nearest mapping above.
     """
-    if node.__class__ is ScalarNode or node.flow_style or not node.value:
-        return int(node.end_mark.index)
-    last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
-    if is_alias(node, -1) or (last.__class__ is ScalarNode and not last.value):
-        inside = text[node.start_mark.index : node.end_mark.index]
-        return int(node.start_mark.index) + len(_TRAILING.sub("", inside))
-    return content_end(text, last)
+    value: Any = plain.data
+    depth = 0
+    for part in path:
+        if not _has(value, part):
+            break
+        value = value[part]
+        depth += 1
+    numbers = plain.lines_of.get(id(value))
+    if not numbers or value.__class__ is not (kind if depth == len(path) else dict):
+        return None
+    line = plain.line(numbers[0])
+    column = (line.entry or line).column if value.__class__ is dict else line.column
+    start = plain.start_of(numbers[0]) + column
+    return Site(start, start, "block", column, path[depth:])
+
+
+def _has(collection: Data, part: str | int) -> bool:
+    if isinstance(collection, dict):
+        return part in collection
+    return isinstance(collection, list) and isinstance(part, int) and part < len(collection)
+
+
+def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
+    parent = _value_at(plain, path[:-1])
+    if parent[path[-1]].__class__ in (dict, list):
+        return None
+    if id(parent) not in plain.lines_of:
+        number, span = _span_in_flow(plain, path, parent)
+    else:
+        number = plain.number_in(parent, path[-1])
+        span = plain.entry(number).span  # type: ignore[assignment]
+        if span is None:
+            return None
+    start = plain.start_of(number)
+    return Site(start + span[0], start + span[1], "scalar", quote=span[2], line=number)
+
+
+def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
+    parent = _value_at(plain, path[:-1])
+    if parent.__class__ is not list:
+        return None
+    if id(parent) not in plain.lines_of:
+        number, span = _span_in_flow(plain, path, parent)
+        end = plain.start_of(number) + span[1]
+        return Site(end, end, "flow-after", line=number)
+    number = plain.number_in(parent, path[-1])
+    line = plain.line(number)
+    if line.form != ITEM or line.entry is None or line.entry.form != SCALAR:
+        return None
+    end = plain.start_of(number) + len(plain.lines[number])
+    return Site(end, end, "block-after", line.column, line=number)
+
+
+def _span_in_flow(
+    plain: PlainDocument, path: Path, parent: Any
+) -> tuple[int, tuple[int, int, str]]:
+    """Return the line of a flow collection, and where in that line one of its values is.
+
+    Raises IndexError, TypeError or ValueError where there is none.
+    """
+    number = plain.number_of(path[:-1])
+    if number is None:
+        raise ValueError(path)
+    part = path[-1]
+    index = list(parent).index(part) if parent.__class__ is dict else part
+    return number, flow_spans(plain.lines[number])[index]  # type: ignore[index]
+
+
+def _value_at(plain: PlainDocument, path: Path) -> Any:
+    """Return the value at a path. Raises KeyError, IndexError or TypeError where there is none."""
+    value: Any = plain.data
+    for part in path:
+        value = value[part]
+    return value

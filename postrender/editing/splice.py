@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.editing.edits import Addition, AddKeys, Edit, Remove, SetScalar
 from postrender.editing.emit import block_text, flow_text
 from postrender.editing.sites import Site, SiteKey
 from postrender.errors import Place, UserError
 from postrender.paths import Data, Path, format_path
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 
-_PLAIN_ANYWHERE = re.compile(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
+_PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
 class Splice(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.attacher_job import (
     AttachedWorkload,
@@ -20,6 +19,7 @@ from postrender.attacher_job import (
 from postrender.items import MANAGED_LABEL, Item, ItemKey
 from postrender.objects import Identity, strings_at
 from postrender.planning.choices import Carried, Choices
+from postrender.startup.records import NamedTuple
 
 Name = tuple[str, str]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from postrender.history import History, Live, Past
 from postrender.items import PAIRING_ANNOTATION, Item, ItemKey
@@ -23,6 +22,7 @@ from postrender.planning.choices import (
 )
 from postrender.planning.lineage import Base, Lineages
 from postrender.planning.resolve import Resolver
+from postrender.startup.records import NamedTuple
 
 # Kubernetes' and Argo Rollouts' own default of spec.revisionHistoryLimit.
 _USUAL_LIMIT = 10

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.auto_mount import Mount
 from postrender.history import Past
@@ -15,6 +14,7 @@ from postrender.planning.links import Link
 from postrender.planning.resolve import Resolver
 from postrender.planning.rollouts import find_rollouts
 from postrender.settings import NOTHING, Settings
+from postrender.startup.records import NamedTuple
 
 # What becomes of an object of earlier outputs.
 CARRY, LAST_TIME, DROP, REPLACED = "carry", "carry for the last time", "drop", "replaced"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.errors import Finding, UserError
 from postrender.inventory import Inventory
@@ -23,6 +22,7 @@ from postrender.settings import (
     Settings,
     StrategyRule,
 )
+from postrender.startup.records import NamedTuple
 
 # Secrets that a controller or a tool owns by their name.
 _OWNED_SECRET_TYPES = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.history import History, Past
 from postrender.items import Item
@@ -16,6 +15,7 @@ from postrender.objects import GroupKind
 from postrender.planning.resolve import Resolver
 from postrender.revision import revision_name
 from postrender.settings import NOTHING, SEQUENCE
+from postrender.startup.records import NamedTuple
 
 Base = tuple[GroupKind, str | None, str]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.editing.edits import AddAfter, Edit, SetScalar
 from postrender.errors import Finding
@@ -15,6 +14,7 @@ from postrender.paths import Path
 from postrender.planning.resolve import Resolver
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.settings import NOTHING
+from postrender.startup.records import NamedTuple
 from postrender.words import replace_words, words_of
 
 

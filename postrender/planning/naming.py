@@ -6,7 +6,6 @@ new name in it.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 
 from postrender.editing.edits import apply_edits
@@ -53,6 +52,8 @@ class _Names:
         if links:
             names = {link.target.key: self.name(link.target.key) for link in links}
             edits = follow_edits(links, names)
+            import copy
+
             content = apply_edits(copy.deepcopy(content), edits, item.path)
         data = content if isinstance(content, dict) else {}
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)

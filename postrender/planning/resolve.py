@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.inventory import Inventory
 from postrender.items import Item, Reference
 from postrender.objects import WORKLOAD_KINDS, GroupKind
 from postrender.settings import Settings
+from postrender.startup.records import NamedTuple
 
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
 

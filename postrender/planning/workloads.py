@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from postrender.auto_mount import mount_edits
 from postrender.checksum import CHECKSUM_ANNOTATION, checksum
@@ -19,6 +18,7 @@ from postrender.revision import (
     hashed_content,
     render_id,
     revision_name,
+    template_text,
 )
 from postrender.settings import CHECKSUM
 
@@ -76,21 +76,41 @@ def _annotate(choices: Choices, item: Item, edits: list[Edit]) -> str:
     ]
     if not any(has_revision) and not any(checksums):
         return ""
-    templates = [json.loads(template.text) for template in item.templates]
-    before = [dict(mapping_at(template, _ANNOTATIONS)) for template in templates]
-    for template, data, checksum_ in zip(item.templates, templates, checksums, strict=True):
-        apply_edits(data, edits, template.path)
-        _set(data, checksum_)
     identity = ""
     if any(has_revision):
         several = WORKLOAD_KINDS[item.identity.group_kind].has_several
-        identity = render_id(templates, several)
+        identity = render_id(_template_texts(item, edits, checksums), several)
     for number, template in enumerate(item.templates):
         wanted = checksums[number]
         if has_revision[number]:
             wanted = {**wanted, REVISION_ANNOTATION: identity}
-        edits += _annotation_edits((*template.path, *_ANNOTATIONS), before[number], wanted)
+        edits += _annotation_edits((*template.path, *_ANNOTATIONS), template.annotations, wanted)
     return identity
+
+
+def _template_texts(
+    item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
+) -> list[str]:
+    """Return the pod templates as they will be, each as the text that is hashed."""
+    inside = [edit for edit in edits if _is_in_template(edit.path, item)]
+    names = {
+        edit.path: edit.value
+        for edit in inside
+        if isinstance(edit, SetScalar) and isinstance(edit.value, str)
+    }
+    references = {path for template in item.templates for path, _ in template.references}
+    if len(names) == len(inside) and names.keys() <= references and not any(checksums):
+        return [template.text(names) for template in item.templates]
+    texts = []
+    for template, checksum_ in zip(item.templates, checksums, strict=True):
+        data = apply_edits(template.data, edits, template.path)
+        _set(data, checksum_)
+        texts.append(template_text(data))
+    return texts
+
+
+def _is_in_template(path: Path, item: Item) -> bool:
+    return any(path[: len(template.path)] == template.path for template in item.templates)
 
 
 def _checksum(choices: Choices, item: Item, number: int) -> dict[str, str]:

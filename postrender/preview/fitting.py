@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from postrender.startup.records import NamedTuple
 
 
 class Part(NamedTuple):

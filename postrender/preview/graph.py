@@ -6,12 +6,11 @@ become part of the drawing's own language.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from postrender.preview.fitting import size_of
 from postrender.preview.model import (
@@ -31,6 +30,8 @@ from postrender.preview.model import (
     Graph,
     Node,
 )
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.visible import visible
 
 # Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
@@ -69,8 +70,8 @@ _INK = "#1f2328"
 
 # Mermaid breaks lines that are much longer than this by itself.
 _WIDTH = 24
-_PIECE = re.compile(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
-_NO_ID = re.compile(r"[^A-Za-z0-9]+")
+_PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
+_NO_ID = pattern(r"[^A-Za-z0-9]+")
 _LONGEST_ID = 40
 _NOTHING = "There is nothing to draw."
 
@@ -265,7 +266,7 @@ _MERMAID_SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{",
 _MERMAID_ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
 # Characters that mean nothing to Mermaid or to Markdown, except where a line begins like a list.
 _PLAIN = frozenset(" /.,()-")
-_LIST = re.compile(r"-|\d+[.)]")
+_LIST = pattern(r"-|\d+[.)]")
 
 
 def _mermaid(drawing: _Drawing, notice: Sequence[str]) -> str:

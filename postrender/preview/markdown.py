@@ -49,6 +49,7 @@ from postrender.preview.words import (
     told_revisions,
     via_words,
 )
+from postrender.startup.patterns import pattern
 from postrender.visible import visible
 
 MARKER = "<!-- postrender diff -->"
@@ -77,9 +78,9 @@ _UNDECIDED = Nouns("undecided thing", "undecided things")
 
 _END = "\n</details>\n"
 
-_TICKS = re.compile("`+")
+_TICKS = pattern("`+")
 # Of GitHub and GitLab: GH-1 is an issue, www.… a link, :word: a picture.
-_PLAIN_WORD = re.compile(
+_PLAIN_WORD = pattern(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
 )
 

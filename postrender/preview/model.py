@@ -7,10 +7,9 @@ Secrets' revisions, which end in a hash of what they hold. Every tuple has a sta
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from postrender.objects import Identity
 from postrender.paths import Data
+from postrender.startup.records import NamedTuple
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 

@@ -7,10 +7,9 @@ from a manifest has its control characters written out, so that no ConfigMap wri
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from postrender.preview.alike import find_alike
 from postrender.preview.model import (
@@ -55,6 +54,8 @@ from postrender.preview.words import (
     told_revisions,
     via_words,
 )
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.visible import visible
 
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
@@ -77,7 +78,7 @@ Change = TypeVar("Change")
 _NARROWEST = 20
 _INDENT = "    "
 _HANG = "  "
-_JOINT = re.compile(r"(?<=[./,:\]-])")
+_JOINT = pattern(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import NamedTuple, TextIO
+
+from postrender.startup.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 
 class View(NamedTuple):

@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import NamedTuple
 
 from postrender.objects import Identity
 from postrender.paths import Data
@@ -49,6 +48,8 @@ from postrender.preview.model import (
     WorkloadChange,
     change_of,
 )
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.visible import visible
 
 # What the parts of a preview are called, by their names in it.
@@ -99,7 +100,7 @@ _MOST_ITEMS = 12
 _CONTEXT = 20
 
 # Strings that would read as something else without quotes.
-_OTHER_TYPE = re.compile(
+_OTHER_TYPE = pattern(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?[0-9_]*\.?[0-9]+(?:e[-+]?[0-9]+)?|0x[0-9a-f]+"
     r"|0o[0-7]+|[\[{\"'].*)?\Z",
     re.IGNORECASE,

@@ -23,8 +23,8 @@ BUILT_IN: tuple[tuple[Rule, ...], ...] = (
 
 
 @cache
-def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree[Rule]:
-    tree: PatternTree[Rule] = PatternTree()
+def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
+    tree: PatternTree = PatternTree()
     for rules in BUILT_IN:
         for rule in rules:
             if (rule.group, rule.kind) == group_kind and rule.target in targets:

@@ -18,7 +18,7 @@ def find_custom(
     rules: tuple[Rule, ...], identity: Identity, data: Data
 ) -> list[tuple[Path, Data, Rule]]:
     """Return what the user's rules match in an object."""
-    tree: PatternTree[Rule] = PatternTree()
+    tree: PatternTree = PatternTree()
     for rule in rules:
         if rule.applies_to(identity.group_kind, identity.name):
             tree.add(rule.pattern, rule)
@@ -31,7 +31,7 @@ def embedded_pod_specs(
     """Return what pod specs inside a custom kind name, wherever they stand."""
     if identity.group_kind in WORKLOAD_KINDS:
         return []
-    tree: PatternTree[Rule] = PatternTree()
+    tree: PatternTree = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:
         if target in targets:
             tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from postrender.objects import CONFIG_MAP, GroupKind
+from postrender.startup.records import NamedTuple
 
 POD_TEMPLATE = "pod template"
 RBAC = "rbac"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from postrender.checksum import CHECKSUM_ANNOTATION
 from postrender.items import (
@@ -21,6 +19,8 @@ from postrender.orchestrators import own_annotations
 from postrender.paths import Data, mapping_at
 from postrender.preview.comparing.hidden import Hidden, hide_content, hide_digest
 from postrender.revision import HASH_LENGTH, HASH_SUFFIX, REVISION_ANNOTATION
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.words import replace_words
 
 # What an API server writes, where manifests come from one.
@@ -51,7 +51,7 @@ _OF_TEXTS = ("annotations", "labels")
 # Keys that may be there without saying anything.
 _MAY_BE_EMPTY = ("annotations", "labels", "metadata", "nodeSelector")
 _SHORTEST_REVISION = HASH_LENGTH + 2
-_REVISION = re.compile(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
+_REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):

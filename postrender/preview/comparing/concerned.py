@@ -16,19 +16,16 @@ from collections.abc import Set as AbstractSet
 from postrender.items import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.relevance import hides_names, root_kind
 from postrender.revision import without_hash
+from postrender.startup.patterns import pattern
 from postrender.stream import Stream, has_content
 from postrender.words import words_of
 
 _HOLDERS = {"ConfigMap", "Secret"}
-_METADATA = re.compile(
-    r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE
-)
-_NAME_LINE = re.compile(
-    r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE
-)
-_FIRST_LINE = re.compile(r"^([ \t]+)[^\s#]", re.MULTILINE)
-_NAME = re.compile(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
-_NAMESPACE = re.compile(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
+_METADATA = pattern(r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE)
+_NAME_LINE = pattern(r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE)
+_FIRST_LINE = pattern(r"^([ \t]+)[^\s#]", re.MULTILINE)
+_NAME = pattern(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
+_NAMESPACE = pattern(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
 _ANY = "*"  # no object is called so

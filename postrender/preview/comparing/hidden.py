@@ -11,15 +11,14 @@ import re
 
 from postrender.paths import Data
 from postrender.revision import canonical_json
+from postrender.startup.patterns import pattern
 
 SHOWN = "(not shown)"
 
-_DIGEST = re.compile(
-    r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z"
-)
+_DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
 # Cut short, as charts do with `trunc 8`, it still is one where the key says so.
-_SHORT_DIGEST = re.compile(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
-_HINT = re.compile(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
+_SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
+_HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
 
 

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from postrender.preview.model import Hunk, Line
+from postrender.startup.records import NamedTuple
 
 # So many pairs of lines are compared at most: about a tenth of a second, whatever they hold.
 _MOST_PAIRS = 40_000

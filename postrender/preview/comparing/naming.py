@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.items import Item, ItemKey, Reference
 from postrender.objects import POD, SECRET, GroupKind, Identity
@@ -15,6 +14,7 @@ from postrender.preview.comparing.sides import ORIGINAL, Object, Side
 from postrender.preview.labels import label_of
 from postrender.revision import canonical_json
 from postrender.settings import CHECKSUM
+from postrender.startup.records import NamedTuple
 
 Base = tuple[GroupKind, str | None, str]
 # What is the same on both sides: the number of its pair, or what it is known by without one.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from postrender.objects import Identity
 from postrender.preview.comparing.sides import Object, Side
+from postrender.startup.records import NamedTuple
 
 # Objects of one side that stand there more than once, by what they are known by.
 Repeated = Mapping[Hashable, Sequence[Object]]

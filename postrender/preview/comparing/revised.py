@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from postrender.objects import SECRET, Identity
 from postrender.preview.comparing.comparable import BaseNames, comparable_content, with_base_names
 from postrender.preview.comparing.contents import Content, content_of, find_key_changes
@@ -19,6 +17,7 @@ from postrender.preview.model import (
     FieldChange,
 )
 from postrender.settings import CHECKSUM, RENAME
+from postrender.startup.records import NamedTuple
 
 _BESIDE = "it is the original that stays beside its revision"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import NamedTuple
 
 from postrender.auto_mount import CONTAINERS_ANNOTATION, MOUNT_IN_ANNOTATION
 from postrender.editing.edits import Edit, apply_edits
@@ -35,6 +34,7 @@ from postrender.preview.base_names import add_dependents, base_name_of
 from postrender.preview.model import Undecided
 from postrender.revision import without_hash
 from postrender.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
+from postrender.startup.records import NamedTuple
 from postrender.stream import Stream
 
 # A ConfigMap or Secret as the workloads have it; an earlier revision of it; the original that stays

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from postrender.examine import template_tree
 from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
@@ -43,14 +42,16 @@ from postrender.preview.model import (
     WorkloadChange,
 )
 from postrender.revision import REVISION_ANNOTATION
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
-_IMAGE = re.compile(_CONTAINER + r"\.image\Z")
-_ENVS = re.compile(_CONTAINER + r"\.env\Z")
+_IMAGE = pattern(_CONTAINER + r"\.image\Z")
+_ENVS = pattern(_CONTAINER + r"\.env\Z")
 # A Pod is its own template.
-_IN_POD = re.compile(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
-_NUMBER = re.compile(r"^\[\d+\]")
-_ENV = re.compile(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
+_IN_POD = pattern(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
+_NUMBER = pattern(r"^\[\d+\]")
+_ENV = pattern(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
 
 # What happens where the pod template of a kind changes; where none is named, new pods are made.
 _EFFECTS = {

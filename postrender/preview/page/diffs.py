@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -11,11 +10,12 @@ from postrender.paths import Data
 from postrender.preview.model import FieldChange, Hunk, Line
 from postrender.preview.page.markup import Html, escaped, joined, tag
 from postrender.preview.words import IN_ANOTHER_WAY, MARKS, NO_NEWLINE, hunk_header
+from postrender.startup.patterns import pattern
 
 # Marks are of help where most of a line stays; elsewhere they are noise.
 _LEAST_COMMON = 1 / 3
 _LONGEST_VALUE = 5000
-_WORD = re.compile(r"\w")
+_WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from postrender.objects import Identity
 from postrender.preview import words
@@ -30,6 +29,7 @@ from postrender.preview.page.diffs import (
     values_markup,
 )
 from postrender.preview.page.markup import Html, escaped, joined, tag
+from postrender.startup.records import NamedTuple
 
 # A list of more objects that change alike is opened folded.
 _OPEN_MEMBERS = 12

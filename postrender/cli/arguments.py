@@ -1,0 +1,122 @@
+"""The arguments of a plain call, read without click, whose import takes longer than a small render.
+
+Whatever is not plain is left to click: short options, `--`, help, and everything that is wrong. A
+test compares the two readers on random command lines and environments.
+"""
+
+from __future__ import annotations
+
+from postrender.cli.options import CHOICE, CHOICES, FLAG, NUMBER, SWITCH, VALUE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from postrender.cli.options import Command, Option
+
+    Values = dict[str, object]
+
+# The words that click reads as a boolean in a variable.
+_WORDS = {
+    **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
+    **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
+}
+_LONGEST_NUMBER = 7
+
+
+class _NotPlainError(Exception):
+    """click must read the command line."""
+
+
+def read_arguments(
+    command: Command, arguments: Sequence[str], environment: Mapping[str, str]
+) -> Values | None:
+    """Return the value of each parameter of a command, None where click must read them.
+
+    arguments: those behind the command's name.
+    """
+    try:
+        positional, given = _split(command, arguments)
+        return {
+            **_match_arguments(command, positional),
+            **{
+                option.parameter: _value(option, given.get(option.name, []), environment)
+                for option in command.options
+            },
+        }
+    except _NotPlainError:
+        return None
+
+
+def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
+    """Return the positional arguments, and by the name of an option the values it is given."""
+    options = {option.name: option for option in command.options}
+    positional: list[str] = []
+    given: dict[str, list[object]] = {}
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "-" or not argument.startswith("-"):
+            positional.append(argument)
+            continue
+        name, separator, text = argument.removeprefix("--").partition("=")
+        is_negated = name.startswith("no-") and name not in options
+        option = options.get(name.removeprefix("no-") if is_negated else name)
+        if option is None or not argument.startswith("--") or (is_negated and option.form != FLAG):
+            raise _NotPlainError
+        value = _given(option, separator, text, rest)
+        given.setdefault(option.name, []).append(not is_negated if value is None else value)
+    return positional, given
+
+
+def _given(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
+    """Return the value that one occurrence of an option has, None for a flag."""
+    if option.form in (FLAG, SWITCH):
+        if separator:
+            raise _NotPlainError
+        return None
+    if not separator:
+        text = next(rest, "-")
+        if text.startswith("-"):
+            raise _NotPlainError
+    if option.form in (CHOICE, CHOICES) and text not in option.choices:
+        raise _NotPlainError
+    if option.form == NUMBER:
+        is_short = len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdecimal()
+        if not is_short or int(text) > option.limit:
+            raise _NotPlainError
+        return int(text)
+    return text
+
+
+def _value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
+    if option.form not in (VALUE, CHOICE, NUMBER, FLAG, SWITCH):
+        return tuple(given) or option.default or ()
+    if given:
+        return given[-1]
+    text = environment.get(option.variable, "") if option.variable else ""
+    if not text:
+        return option.default
+    if option.form == VALUE:
+        return text
+    word = text.strip().lower()
+    if option.form != FLAG or word not in _WORDS:
+        raise _NotPlainError
+    return _WORDS[word]
+
+
+def _match_arguments(command: Command, given: list[str]) -> Values:
+    """Return the values of the positional arguments."""
+    values: Values = {}
+    rest = list(given)
+    for argument in command.arguments:
+        if argument.is_many:
+            values[argument.parameter], rest = tuple(rest), []
+        elif rest and (not argument.choices or rest[0] in argument.choices):
+            values[argument.parameter] = rest.pop(0)
+        elif not rest and argument.default is not None:
+            values[argument.parameter] = argument.default
+        else:
+            raise _NotPlainError
+    if rest or "" in given:
+        raise _NotPlainError
+    return values

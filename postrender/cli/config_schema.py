@@ -1,0 +1,16 @@
+"""`postrender config schema`: the JSON Schema of postrender.yaml."""
+
+from __future__ import annotations
+
+from postrender.cli.options import Command
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+from postrender.config import schema_text
+
+COMMAND = Command("config schema", "Print the JSON Schema of postrender.yaml.")
+
+
+def run() -> int:
+    """Run the command and return its exit code."""
+    write([schema_text()])
+    return DONE

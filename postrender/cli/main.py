@@ -1,0 +1,78 @@
+"""The entry of every command: the arguments are read, the command runs, every error ends here."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from postrender.cli.pipes import end_process, nobody_pipes, unwritable_error
+from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED
+from postrender.errors import UsageError, UserError
+from postrender.reports import report_bug, report_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_GROUP_OPTIONS = frozenset({"--help", "--version"})
+_COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
+
+
+def main() -> None:
+    """Run the command line of the process and end the process with its exit code."""
+    end_process(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line and return its exit code.
+
+    With no command, or with an option first, the command is `render`.
+    """
+    # A run is short and makes no cycles: collecting garbage takes a tenth of its time.
+    gc.disable()
+    is_completion = _COMPLETION_VARIABLE in os.environ
+    if not is_completion and (
+        not arguments or (arguments[0].startswith("-") and arguments[0] not in _GROUP_OPTIONS)
+    ):
+        arguments = ["render", *arguments]
+    try:
+        code = None if is_completion else _run_plain_call(arguments)
+        if code is None:
+            from postrender.cli.click_app import run_with_click
+
+            code = run_with_click(arguments)
+        return code
+    except UserError as error:
+        report_error(error)
+        return FAULT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        report_error(unwritable_error(error))
+        return FAULT
+    except Exception as error:
+        report_bug(error)
+        return BUG
+
+
+def _run_plain_call(arguments: Sequence[str]) -> int | None:
+    """Run a command line that can be read without click; return None for every other."""
+    module = COMMANDS.get(arguments[0]) if arguments else None
+    if module is None:
+        return None
+    from importlib import import_module
+
+    from postrender.cli.arguments import read_arguments
+
+    code = import_module(module)
+    values = read_arguments(code.COMMAND, arguments[1:], os.environ)
+    if values is None:
+        return None
+    for argument in code.COMMAND.arguments:
+        if nobody_pipes(values[argument.parameter] or argument.default):
+            return None
+    try:
+        return int(code.run(**values))
+    except UsageError:
+        return None  # raised before anything is done

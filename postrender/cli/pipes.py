@@ -1,0 +1,66 @@
+"""stdin and stdout of the process."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from postrender.cli.registry import DONE, FAULT
+from postrender.errors import Place, UserError
+from postrender.reports import report_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def nobody_pipes(name: object) -> bool:
+    """Return whether an input is stdin, and stdin is a terminal."""
+    return name == "-" and sys.stdin is not None and sys.stdin.isatty()
+
+
+def write(parts: Iterable[str], *, is_for_reader: bool = False) -> None:
+    """Write the result, when everything else has succeeded.
+
+    is_for_reader: whether it is for a person, who may leave the pager before its end.
+    Raises UserError where stdout cannot be written.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(0, "it is closed")
+        # Opened again, because sys.stdout is not buffered where PYTHONUNBUFFERED is set.
+        with open(sys.stdout.fileno(), "wb", closefd=False) as output:
+            output.writelines(part.encode() for part in parts)
+    except OSError as error:
+        unwritable = unwritable_error(error)
+        if not (is_for_reader and isinstance(error, BrokenPipeError)):
+            raise unwritable from None
+
+
+def unwritable_error(error: OSError) -> UserError:
+    """Return the error for a stdout that cannot be written."""
+    # The interpreter must not try again when it ends.
+    sys.stdout = None
+    what = f"cannot write the result: {error.strerror}"
+    return UserError(what, "check what reads it", Place("<stdout>"))
+
+
+def end_process(code: int) -> None:
+    """Flush what is written and end the process: taking the interpreter down takes longer."""
+    os._exit(_flush() or code)
+
+
+def _flush() -> int:
+    """Flush stderr and stdout; return an exit code."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except OSError:
+        sys.stderr = None
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        report_error(unwritable_error(error))
+        return FAULT
+    return DONE

@@ -1,0 +1,69 @@
+"""`postrender render`: the command that everything else is for."""
+
+from __future__ import annotations
+
+from postrender.cli.options import INPUT, SETTINGS, Command
+from postrender.cli.pipes import write
+from postrender.cli.plans import plan_of, report_findings
+from postrender.cli.registry import DONE
+from postrender.cli.values import function_settings, is_function_call, render_settings
+from postrender.errors import UserError
+from postrender.inputs import read_input
+from postrender.render import render
+from postrender.reports import log_error, report_finding
+from postrender.stream import read_stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from postrender.errors import Finding
+    from postrender.plan import Plan
+    from postrender.settings import Settings
+
+COMMAND = Command(
+    "render",
+    "Read rendered manifests from INPUT (stdin by default), write them with revisions.",
+    arguments=(INPUT,),
+    options=SETTINGS,
+)
+
+
+def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
+    """Run the command and return its exit code."""
+    settings = render_settings(config, given)
+    is_function = False
+    findings: tuple[Finding, ...] = ()
+    try:
+        stream = read_stream(*read_input(input))
+        is_function = is_function_call(stream)
+        if is_function:
+            settings = function_settings(stream, config, given)
+        plan = plan_of(stream, settings)
+        findings = plan.findings
+        report_findings(plan, settings)
+        output = render(plan)
+        _report_size(plan, output, settings)
+    except UserError as error:
+        if is_function:
+            from postrender.resource_list import failed
+
+            write(failed(stream, findings, error, is_strict=settings.is_strict))
+        log_error(error, settings.log_file)
+        raise
+    if is_function and findings:
+        from postrender.resource_list import with_findings
+
+        output = with_findings(output, stream, findings)
+    write(output)
+    return DONE
+
+
+def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
+    """Print a finding where Helm may not be able to store the output with all its revisions."""
+    if settings.history.previous.startswith("helm:"):
+        from postrender.release_size import find_size
+
+        finding = find_size(plan, output)
+        if finding:
+            report_finding(finding, settings.log_file, is_failure=False)

@@ -1,0 +1,23 @@
+"""`postrender schema`: the JSON Schemas of what commands print."""
+
+from __future__ import annotations
+
+from postrender.cli.options import Argument, Command
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+from postrender.schemas import schema_text
+
+# The schema of each command that prints JSON.
+JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
+
+COMMAND = Command(
+    "schema",
+    "Print the JSON Schema of what diff or explain prints with --format json.",
+    arguments=(Argument("command", "|".join(JSON_SCHEMAS), choices=tuple(JSON_SCHEMAS)),),
+)
+
+
+def run(command: str) -> int:
+    """Run the command and return its exit code."""
+    write([schema_text(JSON_SCHEMAS[command])])
+    return DONE

@@ -1,0 +1,20 @@
+"""SHA-256 without OpenSSL, which takes 3 ms to load: longer than a small render hashes.
+
+The standard library's `random` imports the same module in the same way.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hashlib import sha256
+else:
+    try:
+        from _sha2 import sha256  # Python 3.12 and later
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256
+
+__all__ = ["sha256"]
