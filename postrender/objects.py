@@ -136,10 +136,14 @@ def roots_of(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:
         yield from roots_of(item, (*path, "items", number))
 
 
+# Shared by all objects without labels or annotations, of which a large stream has many.
+_NO_STRINGS: dict[str, str] = {}
+
+
 def strings_at(data: dict[str, Data], key: str) -> dict[str, str]:
     """Return metadata.labels or metadata.annotations without the values that are no strings."""
     metadata = data.get("metadata")
     values = metadata.get(key) if isinstance(metadata, dict) else None
-    if not isinstance(values, dict):
-        return {}
+    if not values or not isinstance(values, dict):
+        return _NO_STRINGS
     return {name: value for name, value in values.items() if isinstance(value, str)}

@@ -63,10 +63,16 @@ _LINE = pattern(
     (?:
       (?P<scalar>{_WORD}|{_QUOTED})
       |(?P<literal>\|[+-]?)
-      |(?P<flow>\{{\ *(?:{_FLOW_PAIR}(?:\ *,\ *{_FLOW_PAIR})*\ *)?\}}
-       |\[\ *(?:{_FLOW_SCALAR}(?:\ *,\ *{_FLOW_SCALAR})*\ *)?\])
+      |(?P<flow>[\[{{].*[\]}}])
     )?
     (?:\ *|(?:(?<=\ )|^)\#.*|\ +\#.*)$
+    """,
+    re.VERBOSE,
+)
+_FLOW = pattern(
+    rf"""
+    \{{\ *(?:{_FLOW_PAIR}(?:\ *,\ *{_FLOW_PAIR})*\ *)?\}}
+    |\[\ *(?:{_FLOW_SCALAR}(?:\ *,\ *{_FLOW_SCALAR})*\ *)?\]
     """,
     re.VERBOSE,
 )
@@ -126,8 +132,8 @@ class PlainDocument:
     def start_of(self, number: int) -> int:
         """Return the index in the text at which a line begins."""
         if not self._starts:
-            self._starts = _starts_of(self.lines)
-        return self._starts[number]
+            self._starts = [0, *accumulate(map(len, self.lines))]
+        return self._starts[number] + number  # one line break a line
 
     def line(self, number: int) -> Line:
         """Return a line as it was read."""
@@ -275,10 +281,6 @@ def _is_marker(line: str) -> bool:
     return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
 
 
-def _starts_of(lines: list[str]) -> list[int]:
-    return [0, *accumulate(len(line) + 1 for line in lines)]
-
-
 def _read_line(text: str) -> Line:
     return _read_usual_line(text) or _read_unusual_line(text)
 
@@ -366,7 +368,9 @@ def _read_scalar(text: str) -> Data:
 
 
 def _flow_maker(text: str) -> Callable[[], Data] | None:
-    """Return a function that makes a flow collection anew, None where a key occurs twice."""
+    """Return a function that makes a flow collection, None where the grammar does not cover it."""
+    if not _FLOW.fullmatch(text):
+        return None
     parts = _FLOW_PART.findall(text)
     if text[0] == "[":
         values = tuple(_read_scalar(value) for _, value in parts)

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from postrender.paths import Data, Path
 
 _ANNOTATIONS = ("metadata", "annotations")
-# A noncharacter of Unicode: YAML does not allow it in a document.
-_MARK = "\ufdd0"
+# Shared by all templates without annotations.
+_NO_ANNOTATIONS: dict[str, Data] = {}
+# The control character DEL: JSON writes it as it is, and hardly any template has it.
+_MARK = "\x7f"
 # What canonical JSON writes as it is, between quotes.
 _PLAIN_NAME = pattern(r"[A-Za-z0-9.-]*\Z")
 
@@ -83,7 +85,7 @@ def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> Pod
         path=path,
         parts=texts,
         references=tuple((reference, names[reference]) for reference in order),
-        annotations=annotations,
+        annotations=annotations or _NO_ANNOTATIONS,
         has_render_id=annotations.get(REVISION_ANNOTATION) is not None,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from postrender.document import ParsedDocument, parse_document
 from postrender.editing.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
@@ -13,12 +13,18 @@ from postrender.editing.sites import locate
 from postrender.editing.splice import Splice, apply_splices, splice
 from postrender.errors import Place
 from postrender.inventory import Inventory
-from postrender.items import Item
+from postrender.items import Item, ItemKey
 from postrender.orchestrators import outdated_on_original
 from postrender.paths import Path, object_path
 from postrender.plan import Plan
 from postrender.startup.records import NamedTuple
 from postrender.stream import has_content, stream_texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
 
 
 def render(plan: Plan) -> list[str]:
@@ -29,28 +35,29 @@ def render(plan: Plan) -> list[str]:
     stream = plan.inventory.stream
     # A sole List takes what is appended as items.
     sole = _sole_list(plan.inventory) if plan.appended else None
-    work = _work(plan, sole)
+    items = _by_document(
+        (item.key, item) for item in plan.inventory.items if item.key in plan.edits
+    )
+    removed = _by_document((key, key[1]) for key in plan.removed)
+    extra = _extra_edits(plan, sole)
     texts = []
     for index, document in enumerate(stream.documents):
-        texts += work[index].texts() if index in work else [document.text]
+        if index in items or index in removed or index in extra:
+            work = _Work(
+                plan, index, items.get(index, ()), removed.get(index, ()), extra.get(index, ())
+            )
+            texts += work.texts()
+        else:
+            texts.append(document.text)
     return stream_texts(stream, texts if sole is not None else _append(plan, texts))
 
 
-def _work(plan: Plan, sole: int | None) -> dict[int, _Work]:
-    """Return what is to be done in each document that changes."""
-    items: dict[int, list[Item]] = defaultdict(list)
-    for item in plan.inventory.items:
-        if item.key in plan.edits:
-            items[item.document].append(item)
-    removed: dict[int, list[Path]] = defaultdict(list)
-    for index, path in plan.removed:
-        removed[index].append(path)
-    extra = _extra_edits(plan, sole)
-    touched = sorted({*items, *removed, *extra})
-    return {
-        index: _Work(plan, index, items[index], removed[index], extra.get(index, ()))
-        for index in touched
-    }
+def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Value]]:
+    """Group values by the document that the key of each is in."""
+    groups: dict[int, list[Value]] = {}
+    for (index, _), value in values:
+        groups.setdefault(index, []).append(value)
+    return groups
 
 
 def _extra_edits(plan: Plan, sole: int | None) -> dict[int, list[Edit]]:

@@ -24,7 +24,7 @@ HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 # kustomize replaces the digits and vowels that could make up a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
-_GO_ESCAPES = pattern("[<>&\u2028\u2029]")
+_GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 _NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 # A hash at the end of a name, as a pattern.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
@@ -34,9 +34,10 @@ _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 def canonical_json(data: Data) -> str:
     """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
     text = _encode(data)
-    if text.isascii() and not ("<" in text or ">" in text or "&" in text):
-        return text
-    return _GO_ESCAPES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    for character, escape in _GO_ESCAPES:
+        if character in text:
+            text = text.replace(character, escape)
+    return text
 
 
 def encode_hash(text: str) -> str:

@@ -22,6 +22,8 @@ WORDS: dict[str, Scalar] = {
 }
 _FIRST = frozenset("0123456789+-.")
 _PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
+# What a number with a prefix, or an octal one, begins with.
+_BEFORE_PREFIX = frozenset("0+-")
 _OCTAL = pattern(r"[-+]?0[0-7]*\Z")
 _DECIMAL = pattern(r"[-+]?[0-9]+\Z")
 _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
@@ -57,10 +59,11 @@ def _number(text: str) -> Scalar:
     digits = text.replace("_", "")
     if len(digits) > _LONGEST_NUMBER:
         return text
-    if _OCTAL.match(digits):
-        return int(digits, 8)
-    if _PREFIXED.match(digits):
-        return int(digits, 0)
+    if digits[0] in _BEFORE_PREFIX:
+        if _OCTAL.match(digits):
+            return int(digits, 8)
+        if _PREFIXED.match(digits):
+            return int(digits, 0)
     if _DECIMAL.match(digits) and abs(int(digits)) <= _MAX_UINT64 and digits.lstrip("+-")[0] != "0":
         return int(digits)
     if _FLOAT.match(digits):

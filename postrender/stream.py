@@ -15,13 +15,13 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
 BOM = "\ufeff"
+_BOM = BOM.encode()
 
 # A lone carriage return ends a line in YAML; few files have one, so that only they pay for it.
-_LONE_CR = pattern(r"\r(?!\n)")
-_MARKER = pattern(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
-_AFTER_MARKER = frozenset(" \t\r\n")
-_AFTER_MARKER_BYTES = (b"", b" ", b"\t", b"\r", b"\n")
-_BOM = b"\xef\xbb\xbf"
+_LONE_CR = pattern(rb"\r(?!\n)")
+_MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_MARKERS = (b"---", b"...")
+_AFTER_MARKER = (b"", b" ", b"\t", b"\r", b"\n")
 _CONTENT = pattern(r"(?:^|(?<=\r))[ \t]*(?!---(?:\s|$)|\.\.\.(?:\s|$))[^\s#%]", re.M)
 _CONTENT_ON_MARKER = pattern(r"---[ \t]+[^\s#]")
 _DIRECTIVE = pattern(r"^%", re.M)
@@ -78,23 +78,22 @@ class Stream(NamedTuple):
 def read_stream(data: bytes, source: str) -> Stream:
     """Cut the bytes of a stream into documents.
 
+    Each document is decoded alone: one character beyond Latin-1 would make the text of a whole
+    stream two or four times as large.
     Raises UserError for bytes that are not UTF-8 and for a NUL.
     """
-    if b"\r" not in data and b"\0" not in data:
-        # Document by document: one character beyond Latin-1 would make all of the text larger.
-        has_bom = data.startswith(_BOM)
-        try:
-            documents = tuple(_documents_of_lines(data, len(_BOM) if has_bom else 0, source))
-        except UnicodeDecodeError:
-            pass  # told below
-        else:
-            return Stream(source, documents, "\n", has_bom)
-    text = _decode(data, source)
-    has_bom = text.startswith(BOM)
-    if has_bom:
-        text = text[1:]
-    newline = "\r\n" if text[: text.find("\n") + 1].endswith("\r\n") else "\n"
-    return Stream(source, tuple(_documents(text, source)), newline, has_bom)
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise UserError(
+            "a NUL byte, which no YAML may hold",
+            "check the program that wrote this input",
+            _place_of_byte(data, nul, source),
+        )
+    has_bom = data.startswith(_BOM)
+    begin = len(_BOM) if has_bom else 0
+    first_line = data[begin : data.find(b"\n", begin) + 1]
+    newline = "\r\n" if first_line.endswith(b"\r\n") else "\n"
+    return Stream(source, tuple(_documents(data, begin, source)), newline, has_bom)
 
 
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
@@ -121,117 +120,76 @@ def has_content(text: str) -> bool:
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
 
-def _decode(data: bytes, source: str) -> str:
-    nul = data.find(b"\0")
-    if nul >= 0:
-        raise UserError(
-            "a NUL byte, which no YAML may hold",
-            "check the program that wrote this input",
-            _place_of_byte(data, nul, source),
-        )
+def _place_of_byte(data: bytes, index: int, source: str) -> Place:
+    before = data[:index].decode("utf-8", "replace").encode()
+    begin = len(_BOM) if before.startswith(_BOM) else 0
+    documents = list(_documents(before, begin, source))
+    number = documents[-1].number if documents else 1
+    return Place(source, before.count(b"\n") + 1, max(number, 1))
+
+
+def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
+    """Yield the documents; text before the first marker counts only if it has content."""
+    starts = _starts(data, begin)
+    number, line = 0, 1
+    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
+        for part in _values(_decode(data, start, end, source)):
+            if part.startswith("---") or has_content(part):
+                number += 1
+            yield Document(number, line, part, source)
+            line += part.count("\n")
+
+
+def _decode(data: bytes, start: int, end: int, source: str) -> str:
     try:
-        return data.decode("utf-8")
+        return data[start:end].decode("utf-8")
     except UnicodeDecodeError as error:
+        index = start + error.start
         raise UserError(
-            f"the byte 0x{data[error.start]:02x} is not UTF-8",
+            f"the byte 0x{data[index]:02x} is not UTF-8",
             "save the input as UTF-8",
-            _place_of_byte(data, error.start, source),
+            _place_of_byte(data, index, source),
         ) from None
 
 
-def _place_of_byte(data: bytes, index: int, source: str) -> Place:
-    before = data[:index].decode("utf-8", "replace")
-    documents = list(_documents(before, source))
-    number = documents[-1].number if documents else 1
-    return Place(source, before.count("\n") + 1, max(number, 1))
-
-
-def _documents(text: str, source: str) -> Iterator[Document]:
-    """Yield the documents; text before the first marker counts only if it has content."""
-    starts = _starts(text)
-    number, line = 0, 1
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        for part in _values(text[start:end]):
-            if part.startswith("---") or has_content(part):
-                number += 1
-            yield Document(number, line, part, source)
-            line += part.count("\n")
-
-
-def _documents_of_lines(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents of bytes whose lines all end in a line feed."""
-    starts = _byte_starts(data, begin)
-    number, line = 0, 1
-    for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        text = data[start:end].decode("utf-8")
-        for part in _values(text):
-            if part.startswith("---") or has_content(part):
-                number += 1
-            yield Document(number, line, part, source)
-            line += part.count("\n")
-
-
-def _byte_starts(data: bytes, begin: int) -> list[int]:
-    marks = [begin] if data[begin : begin + 3] in (b"---", b"...") else []
-    if marks and data[begin + 3 : begin + 4] not in _AFTER_MARKER_BYTES:
-        marks = []
-    for marker in (b"\n---", b"\n..."):
-        index = data.find(marker, begin)
-        while index >= 0:
-            if data[index + 4 : index + 5] in _AFTER_MARKER_BYTES:
-                marks.append(index + 1)
-            index = data.find(marker, index + 4)
-    marks.sort()
+def _starts(data: bytes, begin: int) -> list[int]:
+    """Return where the documents begin, in order."""
     starts = [begin]
-    for mark in marks:
+    for mark in _markers(data, begin):
         is_end = data.startswith(b"...", mark)
-        start = mark
-        if is_end:
-            end = data.find(b"\n", mark)
-            start = len(data) if end < 0 else end + 1
-        elif data.find(b"%", starts[-1], mark) >= 0 and _only_directives(
-            data[starts[-1] : mark].decode("utf-8")
-        ):
+        start = _next_line(data, mark) if is_end else mark
+        # Directives are before the marker of the document that they are for.
+        if not is_end and _only_directives(data, starts[-1], mark):
             continue
         if start > starts[-1]:
             starts.append(start)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
-def _starts(text: str) -> list[int]:
-    marks = _markers(text)
-    starts = [0]
-    for mark in marks:
-        is_end = text.startswith("...", mark)
-        start = _next_line(text, mark) if is_end else mark
-        # Directives stand before the marker of the document that they are about.
-        if not is_end and _only_directives(text[starts[-1] : mark]):
-            continue
-        if start > starts[-1]:
-            starts.append(start)
-    return starts if starts[-1] < len(text) else starts[:-1] or [0]
+def _only_directives(data: bytes, start: int, end: int) -> bool:
+    if data.find(b"%", start, end) < 0:
+        return False
+    text = data[start:end].decode("utf-8", "replace")
+    return bool(_DIRECTIVE.search(text)) and not has_content(text)
 
 
-def _only_directives(text: str) -> bool:
-    return "%" in text and bool(_DIRECTIVE.search(text)) and not has_content(text)
+def _next_line(data: bytes, index: int) -> int:
+    end = data.find(b"\n", index)
+    return len(data) if end < 0 else end + 1
 
 
-def _next_line(text: str, index: int) -> int:
-    end = text.find("\n", index)
-    return len(text) if end < 0 else end + 1
-
-
-def _markers(text: str) -> list[int]:
+def _markers(data: bytes, begin: int) -> list[int]:
     """Return where the lines that begin with a document marker begin, in order."""
-    if "\r" in text and _LONE_CR.search(text):
-        return [match.start() for match in _MARKER.finditer(text)]
-    found = [0] if text[:3] in ("---", "...") and text[3:4] in {"", *_AFTER_MARKER} else []
-    for marker in ("\n---", "\n..."):
-        index = text.find(marker)
+    is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
+    found = [begin] if is_marker else []
+    if b"\r" in data and _LONE_CR.search(data):
+        return [*found, *(match.start() for match in _MARKER.finditer(data, begin))]
+    for marker in _MARKERS:
+        index = data.find(b"\n" + marker, begin)
         while index >= 0:
-            if index + 4 == len(text) or text[index + 4] in _AFTER_MARKER:
+            if data[index + 4 : index + 5] in _AFTER_MARKER:
                 found.append(index + 1)
-            index = text.find(marker, index + 4)
+            index = data.find(b"\n" + marker, index + 4)
     return sorted(found)
 
 

@@ -165,6 +165,7 @@ MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 @settings(max_examples=300, deadline=None)
 @given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
+@example(old={}, new={"kind": "Secret"}, shared={"kind": None, "data": None})
 def test_what_is_the_same_need_not_be_looked_into(old: Data, new: Data, shared: Data) -> None:
     assert isinstance(old, dict)
     assert isinstance(new, dict)

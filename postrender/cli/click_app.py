@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import click
@@ -23,7 +22,7 @@ from postrender.cli.options import (
     Option,
 )
 from postrender.cli.pipes import nobody_pipes
-from postrender.cli.registry import COMMANDS, DONE, INTERRUPTED
+from postrender.cli.registry import COMMANDS, DONE, INTERRUPTED, load
 from postrender.errors import UsageError
 
 
@@ -83,7 +82,7 @@ def _version_option() -> click.Parameter:
 
 
 def _click_command(name: str, module: str) -> click.Command:
-    code = import_module(module)
+    code = load(module)
     command: Command = code.COMMAND
 
     def call(**values: Any) -> int:

@@ -16,7 +16,7 @@ from postrender.cli.options import (
 )
 from postrender.cli.pipes import write
 from postrender.cli.plans import check_content
-from postrender.cli.registry import CHANGES, DONE
+from postrender.cli.registry import CHANGES, DONE, load
 from postrender.cli.values import settings_of
 from postrender.errors import UsageError, UserError
 from postrender.inputs import STDIN, read_inputs
@@ -90,8 +90,6 @@ def run(
     **given: object,
 ) -> int:
     """Run the command and return its exit code."""
-    from pkgutil import resolve_name
-
     from postrender.preview.compare import compare
     from postrender.preview.sections import only_sections
 
@@ -111,7 +109,7 @@ def run(
             from postrender.preview.view import view_of
 
             view = [view_of(sys.stdout)]
-        write([resolve_name(FORMATS[form])(preview, *view)], is_for_reader=True)
+        write([load(FORMATS[form])(preview, *view)], is_for_reader=True)
     except UserError as error:
         log_error(error, settings.log_file)
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import CHOICE, INPUT, SETTINGS, Command, Option
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
-from postrender.cli.registry import DONE
+from postrender.cli.registry import DONE, load
 from postrender.cli.values import function_settings, is_function_call, render_settings
 from postrender.errors import UserError
 from postrender.inputs import read_input
@@ -33,8 +33,6 @@ COMMAND = Command(
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
     """Run the command and return its exit code."""
-    from pkgutil import resolve_name
-
     from postrender.explain import explain
 
     settings = render_settings(config, given)
@@ -43,7 +41,7 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
         if is_function_call(stream):
             settings = function_settings(stream, config, given)
         plan = plan_of(stream, settings)
-        write([resolve_name(FORMATS[form])(explain(plan))], is_for_reader=True)
+        write([load(FORMATS[form])(explain(plan))], is_for_reader=True)
         report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)

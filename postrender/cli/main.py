@@ -7,7 +7,7 @@ import os
 import sys
 
 from postrender.cli.pipes import end_process, nobody_pipes, unwritable_error
-from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED
+from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, load
 from postrender.errors import UsageError, UserError
 from postrender.reports import report_bug, report_error
 
@@ -61,11 +61,9 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     module = COMMANDS.get(arguments[0]) if arguments else None
     if module is None:
         return None
-    from importlib import import_module
-
     from postrender.cli.arguments import read_arguments
 
-    code = import_module(module)
+    code = load(module)
     values = read_arguments(code.COMMAND, arguments[1:], os.environ)
     if values is None:
         return None

@@ -36,7 +36,7 @@ SiteKey = tuple[type[Edit], Path]
 
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     """Return the site of an edit in a document, or None where it has no plain one."""
-    site = _locate_in_lines(document.plain, edit) if document.plain else None
+    site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
         return site
     from postrender.editing.node_sites import locate_in_nodes
@@ -44,7 +44,7 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     return locate_in_nodes(document.nodes, edit)
 
 
-def _locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
+def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, None where the lines leave it open."""
     try:
         if isinstance(edit, AddKeys):

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
-from typing import TypeVar
 
 from postrender.preview.model import CHANGED, ContentChange, ObjectChange, WorkloadChange
 
-Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
 
 
 def find_alike(changes: Iterable[Change]) -> list[list[Change]]:

@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
-from typing import Protocol
 
 from postrender.preview.fitting import size_of
 from postrender.preview.model import (
@@ -33,6 +32,18 @@ from postrender.preview.model import (
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class HasGraph(Protocol):
+        """What has a graph: a preview, and what explain tells."""
+
+        @property
+        def graph(self) -> Graph:
+            """Who names what."""
+
 
 # Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
 # maxTextSize and maxEdges).
@@ -91,14 +102,6 @@ class _Frame(NamedTuple):
     id: str
     title: str
     boxes: tuple[_Box, ...]
-
-
-class HasGraph(Protocol):
-    """What has a graph: a preview, and what explain tells."""
-
-    @property
-    def graph(self) -> Graph:
-        """Who names what."""
 
 
 class _Arrow(NamedTuple):

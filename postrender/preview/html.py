@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 from collections import Counter
 from collections.abc import Iterable, Sized
@@ -29,6 +28,7 @@ from postrender.preview.model import (
 from postrender.preview.page import entries
 from postrender.preview.page.drawing import graph_markup
 from postrender.preview.page.markup import Html, joined, tag
+from postrender.startup.digest import sha256
 from postrender.visible import visible
 
 # A page with more than this is opened folded.
@@ -84,7 +84,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
 # ---- what stands above all

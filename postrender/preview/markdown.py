@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from postrender.preview.alike import Change, find_alike
+from postrender.preview.alike import find_alike
 from postrender.preview.fitting import Cut, Nouns, Part, Section, size_of
 from postrender.preview.model import (
     REFUSED,
@@ -51,6 +51,11 @@ from postrender.preview.words import (
 )
 from postrender.startup.patterns import pattern
 from postrender.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.preview.alike import Change
+
 
 MARKER = "<!-- postrender diff -->"
 """The first line, by which a CI job finds its comment of the last run again."""

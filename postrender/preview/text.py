@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
 
 from postrender.preview.alike import find_alike
 from postrender.preview.model import (
@@ -58,6 +57,12 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.visible import visible
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Change = TypeVar("Change")
+
 _END, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
 
@@ -72,8 +77,6 @@ _OF_EFFECT = {
     ENDS: _RED,
 }
 _OF_LINE = {"-": _RED, "+": _GREEN, "@": _CYAN, "\\": _DIM}
-
-Change = TypeVar("Change")
 
 _NARROWEST = 20
 _INDENT = "    "

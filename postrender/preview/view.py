@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 from postrender.startup.records import NamedTuple
 
@@ -27,4 +26,6 @@ def view_of(output: TextIO | None) -> View:
     wants_none, wants_some = (os.environ.get(name) for name in ("NO_COLOR", "FORCE_COLOR"))
     if output is None or not output.isatty():
         return View(is_coloured=bool(wants_some) and not wants_none)
+    import shutil
+
     return View(shutil.get_terminal_size().columns, not wants_none)

@@ -12,9 +12,9 @@ from postrender.paths import Data, Path, PatternTree
 from postrender.references import ingress, pods, rbac, rollouts, service_accounts
 from postrender.references.rule import Rule
 
-# A new family is one new module and one entry here.
+# The rules of kinds without pod templates; where two rules match one place, the first counts. A
+# new family is one new module and one entry here.
 BUILT_IN: tuple[tuple[Rule, ...], ...] = (
-    pods.RULES,
     rollouts.RULES,
     rbac.RULES,
     ingress.RULES,
@@ -22,13 +22,20 @@ BUILT_IN: tuple[tuple[Rule, ...], ...] = (
 )
 
 
+def _rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
+    others = (rule for rules in BUILT_IN for rule in rules)
+    return (
+        *pods.rules_of(group_kind),
+        *(rule for rule in others if (rule.group, rule.kind) == group_kind),
+    )
+
+
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
     tree: PatternTree = PatternTree()
-    for rules in BUILT_IN:
-        for rule in rules:
-            if (rule.group, rule.kind) == group_kind and rule.target in targets:
-                tree.add(rule.pattern, rule)
+    for rule in _rules_of(group_kind):
+        if rule.target in targets:
+            tree.add(rule.pattern, rule)
     return tree
 
 

@@ -41,8 +41,14 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
     for pattern in patterns
 )
 
-RULES = tuple(
-    Rule(group, kind, (*workload.template, "spec", *pattern), target, POD_TEMPLATE)
-    for (group, kind), workload in WORKLOAD_KINDS.items()
-    for pattern, target in POD_SPEC_PATTERNS
-)
+
+def rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
+    """Return the rules for the pod templates of a kind."""
+    workload = WORKLOAD_KINDS.get(group_kind)
+    if workload is None:
+        return ()
+    group, kind = group_kind
+    return tuple(
+        Rule(group, kind, (*workload.template, "spec", *pattern), target, POD_TEMPLATE)
+        for pattern, target in POD_SPEC_PATTERNS
+    )

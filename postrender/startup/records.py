@@ -22,6 +22,8 @@ else:
             return property(itemgetter(index), doc=doc)
 
     _COMPILE_AFTER = 20
+    # Not an attribute of the class: setting one empties Python's cache of the class.
+    _instances = {}
     _new_tuple = tuple.__new__
 
     class _RecordType(type):
@@ -34,20 +36,24 @@ else:
                 namespace[field] = _tuplegetter(index, None)
             namespace["_fields"] = namespace["__match_args__"] = fields
             namespace["_field_defaults"] = defaults
-            namespace["_instances"] = 0
             namespace["__slots__"] = ()
-            return type.__new__(mcs, name, bases, namespace)
+            record = type.__new__(mcs, name, bases, namespace)
+            _instances[record] = 0
+            return record
 
     class NamedTuple(tuple, metaclass=_RecordType):
         """A tuple with named fields."""
 
         def __new__(cls, *values, **named):  # noqa: D102
-            cls._instances += 1
-            if cls._instances > _COMPILE_AFTER:
+            _instances[cls] += 1
+            if _instances[cls] > _COMPILE_AFTER:
                 cls.__new__ = _compiled_constructor(cls)
                 return cls.__new__(cls, *values, **named)
-            if named or len(values) != len(cls._fields):
+            missing = len(cls._fields) - len(values)
+            if named or not 0 <= missing <= len(cls._field_defaults):
                 values = _complete(cls, values, named)
+            elif missing:
+                values += tuple(cls._field_defaults.values())[-missing:]
             return _new_tuple(cls, values)
 
         def _replace(self, /, **named):

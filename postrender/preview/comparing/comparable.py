@@ -119,8 +119,8 @@ def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True
     # A hot loop: short strings, which no revision name is in, cost no call.
     if isinstance(data, dict):
         compared: dict[str, Data] = {}
-        for key, value in (hide_content(data) if hides else data).items():
-            if isinstance(value, str):
+        for key, value in (hide_content(data) if hides and "kind" in data else data).items():
+            if value.__class__ is str:
                 is_short = len(value) < _SHORTEST_REVISION
                 compared[key] = value if is_short else with_base_names(value, base_names)
             elif value is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from hashlib import sha256
 
 from postrender.paths import Data, mapping_at
 from postrender.preview.comparing.lines import find_hunks
 from postrender.preview.model import Blob, KeyChange, change_of
+from postrender.startup.digest import sha256
 
 Content = Mapping[str, str | bytes]
 

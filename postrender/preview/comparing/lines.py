@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from postrender.preview.model import Hunk, Line
 from postrender.startup.records import NamedTuple
@@ -67,7 +66,12 @@ def _middle(
         if (start, new_start) != (end, new_end):
             yield Run(False, start, end, new_start, new_end)
         return
+    if end - start == new_end - new_start == 1:
+        yield Run(old[start] == new[new_start], start, end, new_start, new_end)
+        return
     if (end - start) * (new_end - new_start) <= _MOST_PAIRS:
+        from difflib import SequenceMatcher
+
         matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
         for tag, a, b, c, d in matcher.get_opcodes():
             yield Run(tag == "equal", start + a, start + b, new_start + c, new_start + d)

@@ -1,0 +1,98 @@
+"""The quick reader of the command line against click: where it answers, the two answers are one."""
+
+from __future__ import annotations
+
+import os
+import random
+from unittest import mock
+
+import click
+import pytest
+
+from postrender.cli import main
+from postrender.cli.arguments import read_arguments
+from postrender.cli.click_app import app
+from postrender.cli.options import FLAG, SWITCH, Command
+from postrender.cli.registry import COMMANDS, load
+
+LINES = 4_000
+VALUES = ("a", "", "-", "--", "3", "007", "1000001", "x y", "é", "text", "json", "objects", "1e3")
+FLAG_WORDS = ("1", "true", "T", "yes", "on", "0", "False", "no", "off", " y ", "maybe", "2", "")
+ODD = ("-x", "--help", "--version", "--unknown", "--strict=1", "--no-namespace", "--", "-", "a", "")
+
+
+def command_of(name: str) -> Command:
+    command: Command = load(COMMANDS[name]).COMMAND
+    return command
+
+
+def random_line(command: Command, chance: random.Random) -> list[str]:
+    """Return random arguments of a command; most of them are right."""
+    line: list[str] = []
+    for _ in range(chance.randrange(6)):
+        option = chance.choice(command.options)
+        name = chance.choice(("", "", "", "no-")) if option.form == FLAG else ""
+        name = f"--{name}{option.name}"
+        value = chance.choice((*VALUES, *option.choices, *option.choices))
+        if option.form in (FLAG, SWITCH):
+            line.append(name)
+        elif chance.random() < 0.5:
+            line.append(f"{name}={value}")
+        else:
+            line += [name, value]
+    for _ in range(chance.choice((0, len(command.arguments), len(command.arguments), 3))):
+        line.insert(chance.randrange(len(line) + 1), chance.choice(("a.yaml", "-", "git:a:b")))
+    if chance.random() < 0.2:
+        line.insert(chance.randrange(len(line) + 1), chance.choice(ODD))
+    return line
+
+
+def random_environment(command: Command, chance: random.Random) -> dict[str, str]:
+    """Return random variables of a command's options, and some of no option."""
+    names = [option.variable for option in command.options if option.variable]
+    chosen = chance.sample(names, min(len(names), chance.randrange(3)))
+    flags = {option.variable for option in command.options if option.form == FLAG}
+    return {
+        name: chance.choice(FLAG_WORDS if name in flags else VALUES)
+        for name in [*chosen, *chance.sample(["POSTRENDER_UNKNOWN", "POSTRENDER_config"], 1)]
+    }
+
+
+def read_with_click(name: str, line: list[str]) -> dict[str, object] | None:
+    """Return the values that click reads, None where it refuses the line or prints something."""
+    command = app().commands[name]
+    try:
+        with command.make_context(name, list(line)) as context:
+            return dict(context.params)
+    except (click.ClickException, click.exceptions.Exit):
+        return None
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if " " not in name])
+def test_the_quick_reader_agrees_with_click(name: str) -> None:
+    command, chance = command_of(name), random.Random(name)
+    count = 0
+    for _ in range(LINES if command.options else 100):
+        line = random_line(command, chance) if command.options else [chance.choice(VALUES)]
+        environment = random_environment(command, chance)
+        quick = read_arguments(command, line, environment)
+        if quick is None:
+            continue
+        count += 1
+        with mock.patch.dict(os.environ, environment):
+            assert quick == read_with_click(name, line), (line, environment)
+    assert count > LINES / 10 or not command.options
+
+
+def test_help_is_that_of_click(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["render", "--help"]) == 0
+    assert "--keep-original / --no-keep-original" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_a_parameter_of_its_command(name: str) -> None:
+    code = load(COMMANDS[name])
+    declared = [item.parameter for item in (*code.COMMAND.arguments, *code.COMMAND.options)]
+    taken = code.run.__code__.co_varnames[: code.run.__code__.co_argcount]
+    has_rest = bool(code.run.__code__.co_flags & 0x08)
+    assert declared[: len(taken)] == list(taken) if not has_rest else set(taken) <= set(declared)

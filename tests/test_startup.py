@@ -1,0 +1,178 @@
+"""What a plain run imports: its start is most of the time that a user waits for it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+
+from postrender.paths import Path as ObjectPath
+from postrender.pod_template import read_pod_template
+from postrender.revision import template_text
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+STREAM = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app
+data:
+  key: value
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        envFrom:
+        - configMapRef:
+            name: app
+"""
+# Each of them takes longer to import than the run takes to work.
+HEAVY = (
+    "click",
+    "jsonschema",
+    "ruamel",
+    "typing",
+    "hashlib",
+    "contextlib",
+    "dataclasses",
+    "difflib",
+    "importlib.resources",
+    "inspect",
+    "pkgutil",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "traceback",
+)
+CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:1\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["render", "old.yaml"],
+        ["render", "--config=postrender.yaml", "old.yaml"],
+        ["explain", "old.yaml"],
+        ["check", "old.yaml"],
+        ["diff", "old.yaml", "new.yaml"],
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_a_plain_run_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(STREAM)
+    (tmp_path / "new.yaml").write_text(STREAM.replace("value", "other"))
+    (tmp_path / "postrender.yaml").write_text(CONFIGURATION)
+    code = (
+        "import sys; before = set(sys.modules); from postrender.cli.main import run; "
+        f"code = run({arguments!r}); "
+        f"heavy = {HEAVY!r}; "
+        "print([name for name in heavy if name in sys.modules and name not in before], "
+        "file=sys.stderr); sys.exit(code)"
+    )
+    # -S: without site-packages nothing else can be imported at all, whatever it is.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "[]"), done.stderr
+
+
+class Ours(NamedTuple):
+    """A record as the package defines it."""
+
+    first: int
+    second: str = "b"
+    third: tuple[int, ...] = ()
+
+
+class Theirs(typing.NamedTuple):
+    """The same by the standard library."""
+
+    first: int
+    second: str = "b"
+    third: tuple[int, ...] = ()
+
+
+def test_records_are_named_tuples() -> None:
+    for _ in range(100):  # the constructor is compiled on the way
+        for record in (Ours(1), Ours(1, "b"), Ours(1, "b", ()), Ours(first=1), Ours(1, third=())):
+            assert tuple(record) == Theirs(1)
+    record = Ours(1)._replace(second="c")
+    assert (record, type(record)) == ((1, "c", ()), Ours)
+    assert repr(record).partition("(")[2] == repr(Theirs(1, "c")).partition("(")[2]
+    assert record._asdict() == {"first": 1, "second": "c", "third": ()}
+    first, *_rest = record
+    assert (first, record.first, record[0], hash(record)) == (1, 1, 1, hash((1, "c", ())))
+    assert Ours._fields == Theirs._fields
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_records_refuse_wrong_fields(compiled: bool) -> None:
+    class Record(NamedTuple):
+        first: int
+        second: int = 0
+
+    for _ in range(100 if compiled else 0):
+        Record(1)
+    calls: list[typing.Callable[[], object]] = [
+        lambda: Record(),  # type: ignore[call-arg]
+        lambda: Record(1, 2, 3),  # type: ignore[call-arg]
+        lambda: Record(1, first=1),  # type: ignore[misc]
+        lambda: Record(1, other=1),  # type: ignore[call-arg]
+        lambda: Record(1)._replace(other=1),  # type: ignore[call-arg]
+    ]
+    for call in calls:
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_patterns_are_compiled_on_first_use() -> None:
+    broken = pattern("(")
+    with pytest.raises(Exception, match="missing"):
+        broken.match("")
+    letters = pattern("[a-z]+")
+    assert letters.findall("ab 1 cd") == ["ab", "cd"]
+    assert letters.sub("x", "ab") == "x"
+
+
+@pytest.mark.parametrize("text", ["app", 'a"b', "a\x7f0\x7fb", "<é>", ""])
+def test_a_pod_template_is_ready_to_take_new_names(text: str) -> None:
+    def template(*names: str) -> dict[str, object]:
+        volumes = [{"configMap": {"name": each}} for each in names]
+        return {"metadata": {"annotations": {"z": text}}, "spec": {"volumes": volumes}}
+
+    paths: list[ObjectPath] = [
+        ("spec", "volumes", number, "configMap", "name") for number in range(3)
+    ]
+    ready = read_pod_template((), template("one", text, "three"), [*paths, paths[0]])
+    assert ready.data == template("one", text, "three")
+    assert ready.text({}) == template_text(template("one", text, "three"))
+    if "\x7f" in text:
+        assert ready.references == ()
+    else:
+        new = {paths[0]: "<1>", paths[1]: "two-é"}
+        assert ready.text(new) == template_text(template("<1>", "two-é", "three"))
+
+
+def test_every_module_can_be_imported() -> None:
+    for module in pkgutil.walk_packages([str(ROOT / "postrender")], "postrender."):
+        if module.name != "postrender.__main__":
+            importlib.import_module(module.name)
