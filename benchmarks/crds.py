@@ -96,10 +96,17 @@ _SPECIAL = {
 }
 
 
-def crds() -> Iterator[str]:
-    """Yield some 2 MB of definitions, three ConfigMaps and a Rollout that has them."""
-    for number in range(_CRDS):
-        yield document(f"fleet/crds/crd-{number}.yaml", _definition(random.Random(number)))
+def crds(times: int = 1) -> Iterator[str]:
+    """Yield some 2 MB of definitions, three ConfigMaps and a Rollout that has them.
+
+    times: how often the definitions are repeated, which makes a stream large without more work.
+    """
+    definitions = [
+        document(f"fleet/crds/crd-{number}.yaml", _definition(random.Random(number)))
+        for number in range(_CRDS)
+    ]
+    for _ in range(times):
+        yield from definitions
     for number in range(CONFIG_MAPS):
         yield document("fleet/templates/configmap.yaml", config_map(number))
     yield document("fleet/templates/rollout.yaml", _consumer())

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 _REVISION = re.compile(r'\bname: "?([a-z0-9-]+-config-[2456789bcdfghkmt]{10})\b')
 _OBJECT = re.compile(r"\b((?:ConfigMap|Service|Rollout)/app-\d+(?:-config)?)\b")
+
+
+_INSTRUCTIONS = re.compile(r"I\s+refs:\s+([0-9,]+)")
 
 
 class BenchmarkError(Exception):
@@ -26,7 +29,8 @@ class Command:
 
     revisions: how many revision names it has to write, each at least twice, none if 0;
     objects: how many objects it has to speak of, any number if 0;
-    limit: how often it is run at most, without a warm-up, for what is slow.
+    limit: how often it is run at most, without a warm-up, for what is slow;
+    variables: of the environment, as name and text.
     """
 
     args: tuple[str, ...]
@@ -34,6 +38,7 @@ class Command:
     revisions: int = 0
     limit: int = 0
     objects: int = 0
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,11 @@ def _run(command: Command, folder: Path) -> Cost:
     with source.open("rb") as stdin, _output(folder).open("wb") as stdout, errors.open("wb") as err:
         start = time.perf_counter()
         process = subprocess.Popen(
-            command.args, stdin=stdin, stdout=stdout, stderr=err, env=_environment()
+            command.args,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=err,
+            env={**_environment(), **dict(command.variables)},
         )
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
@@ -86,6 +95,27 @@ def _run(command: Command, folder: Path) -> Cost:
         shown = " ".join(command.args[1:])
         raise BenchmarkError(f"`{shown}` ended with {process.returncode}: {message}")
     return Cost(seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
+
+
+def instructions(command: Command, folder: Path) -> int:
+    """Return how many instructions a command executes, which no other load changes.
+
+    Needs valgrind, under which a command takes fifty times as long.
+    """
+    report = folder / "instructions"
+    valgrind = (
+        "valgrind",
+        "--tool=cachegrind",
+        "--cache-sim=no",
+        "--cachegrind-out-file=/dev/null",
+    )
+    args = (*valgrind, f"--log-file={report}", *command.args)
+    # A script is run by its interpreter: valgrind follows no other program.
+    _run(replace(command, args=args), folder)
+    found = _INSTRUCTIONS.search(report.read_text())
+    if not found:
+        raise BenchmarkError("valgrind reported no instructions")
+    return int(found[1].replace(",", ""))
 
 
 def _warm_up(command: Command, folder: Path) -> frozenset[str]:
@@ -128,8 +158,15 @@ def _output(folder: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what would change the program's defaults."""
-    return {key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")}
+    """Return the environment without what would change the program's defaults.
+
+    Byte code is written, as it is by an installation.
+    """
+    return {
+        key: text
+        for key, text in os.environ.items()
+        if not key.startswith("POSTRENDER_") and key != "PYTHONDONTWRITEBYTECODE"
+    }
 
 
 def _median(costs: list[Cost]) -> Cost:

@@ -1,0 +1,252 @@
+"""What is measured: each function yields the rows of one `--only` name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.attach import api_server, arguments_of
+from benchmarks.chart import COMPONENTS, chart
+from benchmarks.crds import CONFIG_MAPS, crds
+from benchmarks.generate import Stream, write_stream
+from benchmarks.kustomize import write_kustomization
+from benchmarks.many import many
+from benchmarks.measure import Command, in_turn, instructions, once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+MEGA = 1_000_000
+
+_SCRIPT = Path(sys.executable).with_name("postrender")
+# The script that pip installs, under this interpreter.
+POSTRENDER = (
+    (sys.executable, str(_SCRIPT)) if _SCRIPT.exists() else (sys.executable, "-m", "postrender")
+)
+_CLICK = Command((sys.executable, "-c", "import click"))
+
+# What many users have: a file with the image and a rule.
+_CONFIGURATION = """\
+namespace: prod
+attacher:
+  image: registry.example.com/postrender:1
+rules:
+- match: {kind: ConfigMap, name: "*-dashboard"}
+  strategy: ignore
+"""
+# Runs that take so short that only many of them tell.
+_OFTEN = 3
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where streams are written, and how often each process is run."""
+
+    folder: Path
+    runs: int
+
+    def stream(self, name: str, documents: Iterable[str]) -> Stream:
+        """Write a stream into the folder."""
+        return write_stream(documents, self.folder / f"{name}.yaml")
+
+    def many(self, count: int, services: bool = True, changed: int = 0) -> Stream:
+        """Write N ConfigMaps with what is beside them."""
+        name = f"many-{count}-{services}-{changed}"
+        return self.stream(name, many(count, services, changed))
+
+    @cached_property
+    def click_instructions(self) -> int:
+        """How many instructions `import click` takes."""
+        return instructions(_CLICK, self.folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table.
+
+    target: the largest ratio that is good enough; instructions: the ratio of instruction counts;
+    note: why there is no ratio.
+    """
+
+    what: str
+    ours: str = ""
+    other: str = ""
+    ratio: float | None = None
+    target: float | None = None
+    instructions: float | None = None
+    note: str = ""
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether the ratio is above the target."""
+        return self.ratio is not None and self.target is not None and self.ratio > self.target
+
+
+def _timed(
+    bench: Bench, what: str, ours: Command, other: Command, target: float | None = None
+) -> Row:
+    mine, theirs = in_turn(ours, other, bench.runs, bench.folder)
+    ratio = mine.seconds / theirs.seconds
+    return Row(what, f"{mine.seconds:.3f} s", f"{theirs.seconds:.3f} s", ratio, target)
+
+
+def _against_click(bench: Bench, what: str, ours: Command, target: float) -> Row:
+    often = Bench(bench.folder, bench.runs * _OFTEN)
+    row = _timed(often, f"{what} / `import click`", ours, _CLICK, target)
+    if not shutil.which("valgrind"):
+        return row
+    count = instructions(ours, bench.folder) / bench.click_instructions
+    return Row(row.what, row.ours, row.other, row.ratio, row.target, count)
+
+
+def _render(stream: Stream, revisions: int, *arguments: str) -> Command:
+    return Command((*POSTRENDER, *arguments), stream.path, revisions)
+
+
+def start_up(bench: Bench) -> Iterator[Row]:
+    """Yield small inputs, which are all start-up."""
+    three = bench.many(3)
+    configuration = bench.folder / "postrender.yaml"
+    configuration.write_text(_CONFIGURATION)
+    yield _against_click(bench, "render 3 ConfigMaps", _render(three, 3), 0.85)
+    configured = _render(three, 3, f"--config={configuration}")
+    yield _against_click(bench, "render 3 with a configuration file", configured, 0.85)
+    objects = _render(bench.stream("chart", chart()), len(COMPONENTS))
+    yield _against_click(bench, "render a chart of 150 objects", objects, 1.2)
+    sides = (str(bench.many(3).path), str(bench.many(3, changed=1).path))
+    yield _against_click(bench, "diff of 3", Command((*POSTRENDER, "diff", *sides)), 1.1)
+
+
+def helm(bench: Bench) -> Iterator[Row]:
+    """Yield what a user of Helm waits for."""
+    what = "helm template with the post-renderer / without"
+    program = _program("helm", "helm3")
+    if not program:
+        yield Row(what, note="skipped: no Helm 3 on PATH or in .cache/e2e")
+        return
+    plain = (*program, "template", "shop", str(ROOT / "examples" / "chart"))
+    ours = Command((*plain, "--post-renderer", str(_SCRIPT)))
+    yield _timed(Bench(bench.folder, bench.runs * _OFTEN), what, ours, Command(plain), 1.9)
+
+
+def large(bench: Bench) -> Iterator[Row]:
+    """Yield a large stream against the parser that reads it."""
+    stream = bench.many(1000)
+    ours = _render(stream, 1000)
+    compose = Command((sys.executable, "-m", "benchmarks.compose"), stream.path)
+    yield _timed(bench, "render 1,000 / compose its relevant documents", ours, compose, 1.6)
+    events = Command((sys.executable, "-m", "benchmarks.events"), stream.path)
+    yield _timed(bench, "render 1,000 / libyaml's events and I/O", ours, events, 6.5)
+
+
+def kustomize(bench: Bench) -> Iterator[Row]:
+    """Yield the same revisions by kustomize's generator."""
+    program = _program("kubectl", "kubernetes")
+    for count, target, limit in ((30, 0.5, 0), (1000, 0.02, 2)):
+        what = f"render {count:,} / `kubectl kustomize`"
+        if not program:
+            yield Row(what, note="skipped: no kubectl on PATH or in .cache/e2e")
+            continue
+        folder = bench.folder / f"kustomize-{count}"
+        write_kustomization(count, folder)
+        other = Command((*program, "kustomize", str(folder)), None, count, limit)
+        ours = _render(bench.many(count, services=False), count)
+        yield _timed(bench, what, ours, other, target)
+
+
+def growth(bench: Bench) -> Iterator[Row]:
+    """Yield ten times the work."""
+    middle, most = (_render(bench.many(count), count) for count in (1000, 10_000))
+    yield _timed(bench, "render 10,000 / render 1,000", most, middle, 10.5)
+
+
+def definitions(bench: Bench) -> Iterator[Row]:
+    """Yield what is not read, which should cost next to nothing."""
+    small = _render(bench.stream("crds", crds()), CONFIG_MAPS)
+    yield _against_click(bench, "render 2 MB of CRDs", small, 1.1)
+    stream = bench.stream("crds-20", crds(10))
+    copied = Command((sys.executable, "-m", "benchmarks.pipe"), stream.path)
+    what = "render 20 MB of CRDs / read, decode, encode, write"
+    yield _timed(bench, what, _render(stream, CONFIG_MAPS), copied, 2.5)
+
+
+def preview(bench: Bench) -> Iterator[Row]:
+    """Yield a preview against the differ that people use for manifests."""
+    program = _program("dyff", "dyff")
+    for what, changed, target in (("a tenth", 10, 0.7), ("all", 1, 1.3)):
+        label = f"diff, {what} of 1,000 changed / `dyff between`"
+        if not program:
+            yield Row(label, note="skipped: no dyff on PATH or in .cache/e2e")
+            continue
+        sides = [str(bench.many(1000, changed=each).path) for each in (0, changed)]
+        objects = 3 * 1000 // changed
+        other = Command((*program, "between", "--omit-header", *sides), objects=objects)
+        ours = Command((*POSTRENDER, "diff", *sides), objects=objects)
+        yield _timed(bench, label, ours, other, target)
+
+
+def memory(bench: Bench) -> Iterator[Row]:
+    """Yield the peak of one run, against the size of a stream of 100 MB."""
+    smiling = chain(("# \N{GRINNING FACE}\n",), crds(50))
+    yield _peak(bench, "untouched", bench.stream("crds-100", crds(50)), CONFIG_MAPS, 2.2)
+    yield _peak(bench, "untouched, with an emoji", bench.stream("emoji", smiling), CONFIG_MAPS, 2.2)
+    yield _peak(bench, "all documents relevant", bench.many(48_000), 48_000, 8)
+
+
+def _peak(bench: Bench, what: str, stream: Stream, revisions: int, target: float) -> Row:
+    peak = once(_render(stream, revisions), bench.folder).peak
+    stream.path.unlink()
+    ours, other = (f"{size / MEGA:.0f} MB" for size in (peak, stream.size))
+    return Row(f"peak memory, 100 MB, {what} / stream", ours, other, peak / stream.size, target)
+
+
+def attach(bench: Bench) -> Iterator[Row]:
+    """Yield what the Job costs, against a stand-in for the API server."""
+    what = "attach 1 ConfigMap / import its client"
+    try:
+        import lightkube  # noqa: F401
+    except ImportError:
+        yield Row(what, note="skipped: postrender[attach] is not installed")
+        return
+    client = Command((sys.executable, "-c", "import httpx2, lightkube"))
+    with api_server(1, bench.folder) as one, api_server(500, bench.folder) as most:
+        yield _timed(bench, what, _attach(1, one), client)
+        what = "attach 500 ConfigMaps / attach 1"
+        yield _timed(bench, what, _attach(500, most), _attach(1, one))
+
+
+def _attach(count: int, kubeconfig: Path) -> Command:
+    arguments = (*POSTRENDER, *arguments_of(count))
+    return Command(arguments, variables=(("KUBECONFIG", str(kubeconfig)),))
+
+
+def _program(name: str, built: str) -> tuple[str, ...]:
+    """Return a program on PATH, else the one that the end-to-end tests have built, or nothing."""
+    found = shutil.which(name)
+    if found:
+        return (found,)
+    folder = Path(os.environ.get("POSTRENDER_E2E") or ROOT / ".cache" / "e2e", "bin").resolve()
+    found = shutil.which(built, path=str(folder))
+    # One binary holds all of Kubernetes' programs.
+    own = (name,) if name != built and built == "kubernetes" else ()
+    return (found, *own) if found else ()
+
+
+ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "start-up": start_up,
+    "helm": helm,
+    "large": large,
+    "kustomize": kustomize,
+    "growth": growth,
+    "crds": definitions,
+    "preview": preview,
+    "memory": memory,
+    "attach": attach,
+}
