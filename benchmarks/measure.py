@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 _REVISION = re.compile(r'\bname: "?([a-z0-9-]+-config-[2456789bcdfghkmt]{10})\b')
 _OBJECT = re.compile(r"\b((?:ConfigMap|Service|Rollout)/app-\d+(?:-config)?)\b")
@@ -49,8 +50,19 @@ class Cost:
     peak: int
 
 
-def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> tuple[Cost, Cost]:
-    """Run two commands A B A B ... and return the medians of each."""
+class Comparison(NamedTuple):
+    """The medians of two commands, and the median of the ratios pair by pair.
+
+    The ratio of a pair holds where the machine gets slower or faster between the pairs.
+    """
+
+    ours: Cost
+    other: Cost
+    ratio: float
+
+
+def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> Comparison:
+    """Run two commands A B A B ... and compare them."""
     costs: dict[Command, list[Cost]] = {ours: [], other: []}
     names = {command: _warm_up(command, folder) for command in costs if not command.limit}
     for turn in range(runs):
@@ -61,7 +73,9 @@ def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> tuple[Cos
                 names[command] = _names(command, folder)
     if _expected(ours) == _expected(other) and names[ours] != names[other]:
         raise BenchmarkError("both do the same work, but do not name the same")
-    return _median(costs[ours]), _median(costs[other])
+    pairs = zip(costs[ours], costs[other], strict=False)
+    ratio = median(mine.seconds / theirs.seconds for mine, theirs in pairs)
+    return Comparison(_median(costs[ours]), _median(costs[other]), ratio)
 
 
 def once(command: Command, folder: Path) -> Cost:

@@ -92,9 +92,9 @@ class Row:
 def _timed(
     bench: Bench, what: str, ours: Command, other: Command, target: float | None = None
 ) -> Row:
-    mine, theirs = in_turn(ours, other, bench.runs, bench.folder)
-    ratio = mine.seconds / theirs.seconds
-    return Row(what, f"{mine.seconds:.3f} s", f"{theirs.seconds:.3f} s", ratio, target)
+    found = in_turn(ours, other, bench.runs, bench.folder)
+    mine, theirs = f"{found.ours.seconds:.3f} s", f"{found.other.seconds:.3f} s"
+    return Row(what, mine, theirs, found.ratio, target)
 
 
 def _against_click(bench: Bench, what: str, ours: Command, target: float) -> Row:

@@ -22,6 +22,7 @@ from postrender.relevance import may_be_cut, may_hold, may_matter, root_kind
 from postrender.settings import Settings
 from postrender.startup.records import NamedTuple
 from postrender.stream import Stream
+from postrender.words import WordSet
 
 
 class Inventory(NamedTuple):
@@ -64,11 +65,12 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     if not names:
         return _inventory(stream, holders)
     mounts = any(_mounts_itself(item) for item in items)
+    words = WordSet(names)
     others = {
         index: _without_data(_examine(stream, index, settings, names))
         for index, document in enumerate(stream.documents)
         if index not in holders
-        and may_matter(document.text, root_kinds[index], names, mounts=mounts)
+        and may_matter(document.text, root_kinds[index], words, mounts=mounts)
     }
     return _inventory(stream, {**holders, **others})
 

@@ -21,10 +21,10 @@ from postrender.orchestrators import is_orchestrators
 from postrender.paths import Data, Path, value_at
 from postrender.planning.resolve import Resolver
 from postrender.references.rule import RBAC
-from postrender.relevance import FEW_NAMES, hides_names
+from postrender.relevance import hides_names
 from postrender.settings import IgnoredLeftover
 from postrender.startup.records import NamedTuple
-from postrender.words import is_whole_value, words_of
+from postrender.words import WordSet, is_whole_value, words_of
 
 _OWN_PREFIXES = ("postrender/", "helm-diff/base-name", "postrenderer.helm.sh/")
 _TEXT_LISTS = frozenset({"args", "command"})
@@ -61,7 +61,7 @@ def find_leftovers(
     bases: dict[str, list[Renamed]] = defaultdict(list)
     for each in renamed:
         bases[each.base_name].append(each)
-    names = set(bases)
+    names = WordSet(bases)
     items: dict[int, list[Item]] = defaultdict(list)
     for item in inventory.items:
         items[item.document].append(item)
@@ -73,21 +73,13 @@ def find_leftovers(
     findings: list[Finding] = []
     for index, inside in items.items():
         text = inventory.stream.documents[index].text
-        if _may_have(text, names, accounted.get(index, 0)):
+        # More of the names than were replaced in it, or some that a search does not see.
+        if names.count_in(text) > accounted.get(index, 0) or hides_names(text):
             document = parse_document(text, inventory.place(inside[0], line=0))
             for item in inside:
                 search = _Search(inventory, resolver, document, item, bases, borne, ignored, linked)
                 findings += search.run(value_at(document.data, item.path))
     return findings
-
-
-def _may_have(text: str, names: set[str], accounted: int) -> bool:
-    """Tell whether a text holds more of the names than were replaced in it, or may hide some."""
-    if len(names) > FEW_NAMES or any(name in text for name in names):
-        hits = sum(map(names.__contains__, words_of(text)))
-        if hits > accounted:
-            return True
-    return hides_names(text)
 
 
 class _Search(NamedTuple):

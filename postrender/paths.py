@@ -97,7 +97,7 @@ class PatternTree:
 
     def _collect(self, data: Data, path: Path, found: list[tuple[Path, Data, Any]]) -> None:
         if self.payloads:
-            found.extend((path, data, payload) for payload in self.payloads)
+            found += [(path, data, payload) for payload in self.payloads]
         if data.__class__ is dict:
             for part, tree in self.children.items():
                 if part in data:

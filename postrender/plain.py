@@ -39,13 +39,16 @@ if TYPE_CHECKING:
 
     from postrender.paths import Data, Path
 
+    # The fields of a Line.
+    Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
+
 # The parser may nest deeper; see MAX_DEPTH in postrender.parser.
 _MAX_DEPTH = 150
 _MAX_KNOWN_LINES = 4096
 
-# Forms of a line: `key: scalar`, `key:`, with a literal, with a flow collection, a bare scalar,
-# an item, nothing to read, and not covered by the grammar.
-PAIR, OPEN, LITERAL, FLOW, SCALAR, ITEM, SKIPPED, UNSURE = range(8)
+# Forms of a line: `key: scalar`, `key:`, with a literal, with a flow collection, an item, nothing
+# to read, a bare scalar, and not covered by the grammar.
+PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, UNSURE = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
 _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
@@ -102,16 +105,18 @@ class Line(NamedTuple):
     """
 
     form: int
-    column: int = 0
-    key: str | None = None
-    value: Any = None
-    span: tuple[int, int, str] | None = None
-    entry: Line | None = None
+    column: int
+    key: str | None
+    value: Any
+    span: tuple[int, int, str] | None
+    entry: Fields | None
 
 
-_UNSURE = Line(UNSURE)
-_SKIPPED = Line(SKIPPED)
-_known_lines: dict[str, Line] = {}
+# While a document is read, a line is a plain tuple with the same fields: Python unpacks those much
+# faster than records.
+_UNSURE: Fields = (UNSURE, 0, None, None, None, None)
+_SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
+_known_lines: dict[str, Fields] = {}
 
 
 class PlainDocument:
@@ -138,12 +143,12 @@ class PlainDocument:
     def line(self, number: int) -> Line:
         """Return a line as it was read."""
         text = self.lines[number]
-        return _known_lines.get(text) or _read_line(text)
+        return Line._make(_known_lines.get(text) or _read_line(text))
 
     def entry(self, number: int) -> Line:
         """Return the entry of a line: of an item, what follows the dash."""
         line = self.line(number)
-        return line.entry or line
+        return Line._make(line.entry) if line.entry else line
 
     def number_of(self, path: Path) -> int | None:
         """Return the line in which the entry at a path is, None inside a flow collection."""
@@ -223,23 +228,24 @@ def read_plain(text: str) -> PlainDocument | None:
             numbers.append(number)
             open_key = None
             continue
-        if form == SKIPPED:
-            continue
-        if form in (UNSURE, SCALAR):
+        if form > ITEM:
+            if form == SKIPPED:
+                continue
             return None
         is_item = form == ITEM
-        if open_key is not None and (at > column or (is_item and at == column)):
-            if len(outer) > _MAX_DEPTH:
-                return None
-            outer.append((inner, numbers, column, is_list))
-            inner[open_key] = inner = [] if is_item else {}
-            numbers, column, is_list = [], at, is_item
-            lines_of[id(inner)] = numbers
-        else:
-            while outer and (column > at or (column == at and is_list and not is_item)):
-                inner, numbers, column, is_list = outer.pop()
-            if column != at or is_list != is_item:
-                return None
+        if at != column or is_item != is_list:  # not an entry of the innermost collection
+            if open_key is not None and at >= column:
+                if len(outer) > _MAX_DEPTH:
+                    return None
+                outer.append((inner, numbers, column, is_list))
+                inner[open_key] = inner = [] if is_item else {}
+                numbers, column, is_list = [], at, is_item
+                lines_of[id(inner)] = numbers
+            else:
+                while outer and (column > at or (column == at and is_list and not is_item)):
+                    inner, numbers, column, is_list = outer.pop()
+                if column != at or is_list != is_item:
+                    return None
         open_key = None
         numbers.append(number)
         if entry is not None:
@@ -281,11 +287,11 @@ def _is_marker(line: str) -> bool:
     return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
 
 
-def _read_line(text: str) -> Line:
+def _read_line(text: str) -> Fields:
     return _read_usual_line(text) or _read_unusual_line(text)
 
 
-def _read_usual_line(text: str) -> Line | None:
+def _read_usual_line(text: str) -> Fields | None:
     found = _USUAL_LINE.match(text)
     if found is None:
         return None
@@ -310,7 +316,7 @@ def _read_usual_line(text: str) -> Line | None:
     return _line(form, indent, dash, key, value, span)
 
 
-def _read_unusual_line(text: str) -> Line:
+def _read_unusual_line(text: str) -> Fields:
     bare = text.lstrip(" ")
     if not bare or (bare[0] == "#" and bare.isprintable()):
         return _SKIPPED
@@ -349,11 +355,11 @@ def _line(
     key: str | None,
     value: Any,
     span: tuple[int, int, str] | None,
-) -> Line:
+) -> Fields:
     column = len(indent)
     if dash is None:
-        return Line(form, column, key, value, span)
-    return Line(ITEM, column, entry=Line(form, column + len(dash), key, value, span))
+        return form, column, key, value, span, None
+    return ITEM, column, None, None, None, (form, column + len(dash), key, value, span, None)
 
 
 def _read_scalar(text: str) -> Data:

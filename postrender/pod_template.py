@@ -17,6 +17,7 @@ from postrender.startup.records import NamedTuple
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from postrender.paths import Data, Path
 
@@ -90,11 +91,11 @@ def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> Pod
     )
 
 
-def _replaced(data: Data, path: Path, value: Data) -> Data:
+def _replaced(data: Any, path: Path, value: Data) -> Any:
     """Return data with another value at a path; only the collections on the way are copied."""
     if not path:
         return value
-    copy = dict(data) if isinstance(data, dict) else list(data)  # type: ignore[call-overload]
+    copy = data.copy()
     copy[path[0]] = _replaced(copy[path[0]], path[1:], value)
     return copy
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from postrender.objects import WORKLOAD_KINDS
 from postrender.startup.patterns import pattern
 from postrender.stream import Stream
-from postrender.words import words_of
+from postrender.words import WordSet
 
 _ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
 # Lines that could hold a root key in another spelling than `kind:` at column 0. Patterns here
@@ -19,14 +19,6 @@ _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
 _HIDING = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
-FEW_NAMES = 12
-
-
-def names_in(text: str, names: set[str]) -> set[str]:
-    """Return which names a text holds as whole words."""
-    if len(names) <= FEW_NAMES and not any(name in text for name in names):
-        return set()
-    return names.intersection(words_of(text))
 
 
 def hides_names(text: str) -> bool:
@@ -58,7 +50,7 @@ def may_be_cut(stream: Stream, index: int) -> bool:
     return stream.may_be_cut(index)
 
 
-def may_matter(text: str, kind: str, names: set[str], *, mounts: bool) -> bool:
+def may_matter(text: str, kind: str, names: WordSet, *, mounts: bool) -> bool:
     """Tell whether a document without ConfigMaps may concern those of the stream.
 
     kind: its root_kind(). names: of the ConfigMaps; mounts: whether one of them is mounted where it
@@ -71,4 +63,4 @@ def may_matter(text: str, kind: str, names: set[str], *, mounts: bool) -> bool:
         return True
     if any(mark in text for mark in _ALWAYS_MATTERS):
         return True
-    return bool(names_in(text, names)) or hides_names(text)
+    return names.count_in(text) > 0 or hides_names(text)

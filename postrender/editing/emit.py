@@ -61,14 +61,6 @@ def flow_text(value: Data) -> str:
 
 def block_text(value: Data, indent: int = 0, newline: str = "\n") -> str:
     """Return data as block YAML; each line but the first is indented, the last one ends open."""
-    if value.__class__ is dict and value:
-        lines = [
-            f"{_key_text(key)}: {_string_text(item)}"
-            for key, item in value.items()
-            if item.__class__ is str and "\n" not in item
-        ]
-        if len(lines) == len(value):
-            return (newline + " " * indent).join(lines)
     lines = _lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 
@@ -82,7 +74,13 @@ def _json(value: Data) -> str:
 
 def _lines(value: Data) -> list[str]:
     if isinstance(value, dict) and value:
-        return [line for key, item in value.items() for line in _pair(_key_text(key), item)]
+        lines: list[str] = []
+        for key, item in value.items():
+            if item.__class__ is str and "\n" not in item:  # nearly every pair
+                lines.append(f"{_key_text(key)}: {_string_text(item)}")
+            else:
+                lines += _pair(_key_text(key), item)
+        return lines
     if isinstance(value, (list, tuple)) and value:
         return [line for item in value for line in _item(_lines(item))]
     return [scalar_text(value)]
@@ -103,8 +101,6 @@ def _key(key: str) -> str:
 
 
 def _pair(key: str, value: Data) -> list[str]:
-    if value.__class__ is str and "\n" not in value:
-        return [f"{key}: {_string_text(value)}"]
     if isinstance(value, (dict, list, tuple)) and value:
         indent = "  " if isinstance(value, dict) else ""
         return [f"{key}:", *(indent + line for line in _lines(value))]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from postrender.document import ParsedDocument
 from postrender.editing.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
 from postrender.paths import Data, Path
-from postrender.plain import ITEM, SCALAR, PlainDocument, flow_spans
+from postrender.plain import SCALAR, PlainDocument, flow_spans
 from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -46,18 +47,19 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
 
 def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, None where the lines leave it open."""
+    locate_edit = _IN_LINES.get(type(edit))
     try:
-        if isinstance(edit, AddKeys):
-            return _locate_first_entry(plain, edit.path, dict)
-        if isinstance(edit, AddItems):
-            return _locate_first_entry(plain, edit.path, list)
-        if isinstance(edit, SetScalar):
-            return _locate_scalar(plain, edit.path)
-        if isinstance(edit, AddAfter):
-            return _locate_after(plain, edit.path)
+        return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
-        pass  # nothing is at the path, or it is inside a flow collection of another shape
-    return None
+        return None  # nothing is at the path, or it is inside a flow collection of another shape
+
+
+def _locate_keys(plain: PlainDocument, path: Path) -> Site | None:
+    return _locate_first_entry(plain, path, dict)
+
+
+def _locate_items(plain: PlainDocument, path: Path) -> Site | None:
+    return _locate_first_entry(plain, path, list)
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
@@ -75,8 +77,8 @@ def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | 
     numbers = plain.lines_of.get(id(value))
     if not numbers or value.__class__ is not (kind if depth == len(path) else dict):
         return None
-    line = plain.line(numbers[0])
-    column = (line.entry or line).column if value.__class__ is dict else line.column
+    line = plain.entry(numbers[0]) if value.__class__ is dict else plain.line(numbers[0])
+    column = line.column
     start = plain.start_of(numbers[0]) + column
     return Site(start, start, "block", column, path[depth:])
 
@@ -111,11 +113,10 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
         end = plain.start_of(number) + span[1]
         return Site(end, end, "flow-after", line=number)
     number = plain.number_in(parent, path[-1])
-    line = plain.line(number)
-    if line.form != ITEM or line.entry is None or line.entry.form != SCALAR:
+    if plain.entry(number).form != SCALAR:
         return None
     end = plain.start_of(number) + len(plain.lines[number])
-    return Site(end, end, "block-after", line.column, line=number)
+    return Site(end, end, "block-after", plain.line(number).column, line=number)
 
 
 def _span_in_flow(
@@ -139,3 +140,11 @@ def _value_at(plain: PlainDocument, path: Path) -> Any:
     for part in path:
         value = value[part]
     return value
+
+
+_IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {
+    SetScalar: _locate_scalar,
+    AddKeys: _locate_keys,
+    AddItems: _locate_items,
+    AddAfter: _locate_after,
+}

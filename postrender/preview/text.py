@@ -7,7 +7,6 @@ from a manifest has its control characters written out, so that no ConfigMap wri
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from postrender.preview.alike import find_alike
@@ -301,6 +300,8 @@ def _columns(text: str) -> int:
     """Return how many columns of a terminal text takes."""
     if text.isascii():
         return len(text)
+    import unicodedata
+
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")
         for each in text

@@ -36,6 +36,7 @@ else:
                 namespace[field] = _tuplegetter(index, None)
             namespace["_fields"] = namespace["__match_args__"] = fields
             namespace["_field_defaults"] = defaults
+            namespace["_field_set"] = frozenset(fields)
             namespace["__slots__"] = ()
             record = type.__new__(mcs, name, bases, namespace)
             _instances[record] = 0
@@ -56,10 +57,12 @@ else:
                 values += tuple(cls._field_defaults.values())[-missing:]
             return _new_tuple(cls, values)
 
+        # Of an iterable of all values: three times as fast as the constructor.
+        _make = classmethod(_new_tuple)
+
         def _replace(self, /, **named):
-            unknown = named.keys() - set(self._fields)
-            if unknown:
-                raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)}")
+            if not named.keys() <= self._field_set:
+                raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
             values = map(named.get, self._fields, self)
             return _new_tuple(type(self), values)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 
 from postrender.paths import Data, mapping_at
@@ -34,6 +32,9 @@ def _strings(data: dict[str, Data], field: str) -> dict[str, str]:
 
 
 def _decoded(text: str) -> bytes:
+    import base64
+    import binascii
+
     try:
         return base64.b64decode(text, validate=False)
     except (binascii.Error, ValueError):

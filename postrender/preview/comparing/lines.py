@@ -7,7 +7,6 @@ still too long counts as replaced.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -103,6 +102,8 @@ def _anchors(
 
 def _longest_row(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest increasing subsequence by the second number (patience sorting)."""
+    from bisect import bisect_left
+
     tops: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -7,7 +7,6 @@ sides are compared as they reach the cluster. On one that is rendered a plan fin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 
 from postrender.auto_mount import CONTAINERS_ANNOTATION, MOUNT_IN_ANNOTATION
 from postrender.editing.edits import Edit, apply_edits
@@ -181,6 +180,8 @@ def _objects(
         return _unnamed(item, data, decision, edits), None
     original = None
     if decision.keep_reason:
+        from copy import deepcopy
+
         original = Object(item.identity, item.identity.name, deepcopy(data), item, ORIGINAL, IGNORE)
     changed = _edited(data, edits, item.path)
     own = Object(item.identity, name, changed, item, MAIN, RENAME, decision.is_immutable)
