@@ -55,7 +55,6 @@ _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
 _FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
-_FLOW_PAIR = rf"{_FLOW_KEY}:\ +{_FLOW_SCALAR}"
 _LINE = pattern(
     rf"""
     (?P<indent>\ *)(?P<dash>-\ +)?
@@ -69,13 +68,6 @@ _LINE = pattern(
       |(?P<flow>[\[{{].*[\]}}])
     )?
     (?:\ *|(?:(?<=\ )|^)\#.*|\ +\#.*)$
-    """,
-    re.VERBOSE,
-)
-_FLOW = pattern(
-    rf"""
-    \{{\ *(?:{_FLOW_PAIR}(?:\ *,\ *{_FLOW_PAIR})*\ *)?\}}
-    |\[\ *(?:{_FLOW_SCALAR}(?:\ *,\ *{_FLOW_SCALAR})*\ *)?\]
     """,
     re.VERBOSE,
 )
@@ -375,25 +367,54 @@ def _read_scalar(text: str) -> Data:
 
 def _flow_maker(text: str) -> Callable[[], Data] | None:
     """Return a function that makes a flow collection, None where the grammar does not cover it."""
-    if not _FLOW.fullmatch(text):
+    parts = _flow_parts(text)
+    if parts is None:
         return None
-    parts = _FLOW_PART.findall(text)
+    values = [_read_scalar(part[2]) for part in parts]
     if text[0] == "[":
-        values = tuple(_read_scalar(value) for _, value in parts)
-        return lambda: list(values)
-    pairs = {key_text(key): _read_scalar(value) for key, value in parts}
+        return values.copy
+    pairs = {key_text(part[1]): value for part, value in zip(parts, values, strict=True)}
     return pairs.copy if len(pairs) == len(parts) else None
+
+
+def _flow_parts(text: str) -> list[re.Match[str]] | None:
+    """Return the keys and values of a flow collection, None where the grammar does not cover it."""
+    is_mapping, last = text[0] == "{", len(text) - 1
+    if text[last] != ("}" if is_mapping else "]"):
+        return None
+    parts: list[re.Match[str]] = []
+    start = _skip_spaces(text, 1)
+    while start < last:
+        part = _FLOW_PART.match(text, start)
+        if part is None or (part[1] is not None) != is_mapping:
+            return None
+        parts.append(part)
+        start = _skip_spaces(text, part.end())
+        if start < last:
+            if text[start] != ",":
+                return None
+            start = _skip_spaces(text, start + 1)
+            if start == last:
+                return None  # a comma at the end
+    return parts
+
+
+def _skip_spaces(text: str, start: int) -> int:
+    while text[start] == " ":
+        start += 1
+    return start
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
     """Return where in a FLOW line the values of its collection are, each with its quote."""
     found = _LINE.match(text)
-    if found is None or found["flow"] is None:
+    parts = _flow_parts(found["flow"]) if found and found["flow"] else None
+    if found is None or parts is None:
         return []
     start = found.start("flow")
     return [
         (start + part.start(2), start + part.end(2), part[2][0] if part[2][0] in "\"'" else "")
-        for part in _FLOW_PART.finditer(found["flow"])
+        for part in parts
     ]
 
 
