@@ -235,3 +235,9 @@ def test_plain(text: str, data: Data) -> None:
     assert plain is not None
     assert plain.data == data
     assert check(text) >= 0
+
+
+def test_an_alias_in_a_text_is_not_an_alias() -> None:
+    text = "a: >\n  b & c *d\ne: &f g\n"
+    assert not compose(text, PLACE).has_aliases
+    assert compose(f"{text}h: *f\n", PLACE).has_aliases

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,3 +88,11 @@ def test_bytes_that_no_yaml_holds(data: bytes, place: str) -> None:
     with pytest.raises(UserError) as caught:
         read_stream(data, "x")
     assert str(caught.value).startswith(place + ": ")
+
+
+def test_one_character_makes_only_its_own_document_larger() -> None:
+    text = "".join(f"---\nkind: A\nname: a{number}\n" for number in range(3))
+    plain = read_stream(text.encode(), "plain").documents
+    smiling = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "smiling").documents
+    sizes = [[sys.getsizeof(document.text) for document in each[:3]] for each in (plain, smiling)]
+    assert sizes[0] == sizes[1]
