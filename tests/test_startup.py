@@ -17,29 +17,9 @@ from postrender.pod_template import read_pod_template
 from postrender.revision import template_text
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from tests.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
-STREAM = """\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: app
-data:
-  key: value
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-spec:
-  template:
-    spec:
-      containers:
-      - name: main
-        envFrom:
-        - configMapRef:
-            name: app
-"""
 # Each of them takes longer to import than the run takes to work.
 HEAVY = (
     "click",
@@ -73,8 +53,8 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
     ids=lambda arguments: " ".join(arguments),
 )
 def test_a_plain_run_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
-    (tmp_path / "old.yaml").write_text(STREAM)
-    (tmp_path / "new.yaml").write_text(STREAM.replace("value", "other"))
+    (tmp_path / "old.yaml").write_text(GOOD)
+    (tmp_path / "new.yaml").write_text(GOOD.replace("key: ", "key: other "))
     (tmp_path / "postrender.yaml").write_text(CONFIGURATION)
     code = (
         "import sys; before = set(sys.modules); from postrender.cli.main import run; "
