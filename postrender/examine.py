@@ -42,7 +42,8 @@ class Examined(NamedTuple):
 
     sites: of edits that a plan is likely to make; last_item: where a List takes further items;
     open_end: the edit that closes a block scalar without a line break at the very end;
-    is_fragment: whether the document begins like an object and lacks the rest; data: all of it.
+    is_fragment: whether the document begins like an object and lacks the rest; data: all of it,
+    where the text is not edited (a plan needs only the items, and all data takes much memory).
     """
 
     items: tuple[Item, ...]
@@ -81,7 +82,7 @@ def examine(
         ("items", len(listed) - 1) if listed else (),
         None if text.endswith("\n") else _open_end(document),
         _is_fragment(data),
-        data,
+        None if is_edited else data,
     )
 
 
@@ -186,6 +187,9 @@ class _Examiner(NamedTuple):
         elif references:
             for path, template in templates:
                 self.locate_annotations(path, template)
+        workload_ref, history_limit = _workload_ref(item.identity, data), _history_limit(data)
+        if not (references or templates or workload_ref) and history_limit is None:
+            return item
         return item._replace(
             references=references,
             templates=tuple(
@@ -194,8 +198,8 @@ class _Examiner(NamedTuple):
                 )
                 for number, (path, template) in enumerate(templates)
             ),
-            workload_ref=_workload_ref(item.identity, data),
-            history_limit=_history_limit(data),
+            workload_ref=workload_ref,
+            history_limit=history_limit,
         )
 
     def references(

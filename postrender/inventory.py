@@ -56,7 +56,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
     holders = {
-        index: _without_data(_examine(stream, index, settings, None))
+        index: _examine(stream, index, settings, None)
         for index, document in enumerate(stream.documents)
         if may_hold(document.text, root_kinds[index], kinds) or may_be_cut(stream, index)
     }
@@ -67,7 +67,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     mounts = any(_mounts_itself(item) for item in items)
     words = WordSet(names)
     others = {
-        index: _without_data(_examine(stream, index, settings, names))
+        index: _examine(stream, index, settings, names)
         for index, document in enumerate(stream.documents)
         if index not in holders
         and may_matter(document.text, root_kinds[index], words, mounts=mounts)
@@ -110,11 +110,6 @@ def _examine(
             place,
         )
     return examined
-
-
-def _without_data(examined: Examined) -> Examined:
-    # What a plan needs of the data is in the items; all of it would take much memory.
-    return examined._replace(data=None)
 
 
 def _inventory(stream: Stream, documents: dict[int, Examined]) -> Inventory:

@@ -8,7 +8,8 @@ renames every ConfigMap or rolls every workload.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 
 from postrender.objects import SECRET, GroupKind
 from postrender.paths import Data, mapping_at
@@ -23,12 +24,26 @@ HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 
 # kustomize replaces the digits and vowels that could make up a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 _NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 # A hash at the end of a name, as a pattern.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
 _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
+
+
+def _make_encode() -> Callable[[Data], str]:
+    """Return the encoder's function. JSONEncoder.encode prepares itself again for every text."""
+    if c_make_encoder is None:  # only CPython has it
+        return _encoder.encode
+    # markers, default, string encoder, indent, separators, sort_keys, skipkeys, allow_nan
+    write = c_make_encoder(
+        None, _encoder.default, encode_basestring, None, ":", ",", True, False, True
+    )
+    return lambda data: "".join(write(data, 0))
+
+
+_encode = _make_encode()
 
 
 def canonical_json(data: Data) -> str:
