@@ -159,19 +159,22 @@ class PlainDocument:
 
         Raises KeyError, IndexError, TypeError or ValueError where there is none.
         """
-        numbers = self.lines_of[id(collection)]
-        index = list(collection).index(part) if collection.__class__ is dict else part
-        return numbers[index]  # type: ignore[index]  # an index that is no number raises TypeError
+        return int(self.lines_of[id(collection)][index_of(collection, part)])
+
+    def value_at(self, path: Path) -> Any:
+        """Return the value at a path. Raises KeyError, IndexError or TypeError without one."""
+        value: Any = self.data
+        for part in path:
+            value = value[part]
+        return value
 
     def line_of(self, path: Path) -> int | None:
         """Return the line in which the value at a path begins, None where that is not known.
 
         A block collection begins with its first entry.
         """
-        value: Any = self.data
         try:
-            for part in path:
-                value = value[part]
+            value = self.value_at(path)
         except (KeyError, IndexError, TypeError):
             return None
         if value.__class__ is dict or value.__class__ is list:
@@ -184,6 +187,14 @@ class PlainDocument:
         """Return whether the scalar at a path is a literal, None where that is not known."""
         number = self.number_of(path)
         return None if number is None else self.entry(number).form == LITERAL
+
+
+def index_of(collection: Any, part: str | int) -> Any:
+    """Return which entry of a collection is at a key or index.
+
+    Raises ValueError for a key that is not there.
+    """
+    return list(collection).index(part) if collection.__class__ is dict else part
 
 
 def read_plain(text: str) -> PlainDocument | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.document import ParsedDocument
 from postrender.editing.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
 from postrender.paths import Data, Path
-from postrender.plain import SCALAR, PlainDocument, flow_spans
+from postrender.plain import SCALAR, PlainDocument, flow_spans, index_of
 from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -90,7 +90,7 @@ def _has(collection: Data, part: str | int) -> bool:
 
 
 def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
-    parent = _value_at(plain, path[:-1])
+    parent = plain.value_at(path[:-1])
     if parent[path[-1]].__class__ in (dict, list):
         return None
     if id(parent) not in plain.lines_of:
@@ -105,7 +105,7 @@ def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
 
 
 def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
-    parent = _value_at(plain, path[:-1])
+    parent = plain.value_at(path[:-1])
     if parent.__class__ is not list:
         return None
     if id(parent) not in plain.lines_of:
@@ -129,17 +129,7 @@ def _span_in_flow(
     number = plain.number_of(path[:-1])
     if number is None:
         raise ValueError(path)
-    part = path[-1]
-    index = list(parent).index(part) if parent.__class__ is dict else part
-    return number, flow_spans(plain.lines[number])[index]  # type: ignore[index]
-
-
-def _value_at(plain: PlainDocument, path: Path) -> Any:
-    """Return the value at a path. Raises KeyError, IndexError or TypeError where there is none."""
-    value: Any = plain.data
-    for part in path:
-        value = value[part]
-    return value
+    return number, flow_spans(plain.lines[number])[index_of(parent, path[-1])]
 
 
 _IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {
