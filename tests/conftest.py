@@ -14,4 +14,4 @@ if ROOT not in sys.path:
 os.environ.pop("GITHUB_ACTIONS", None)
 
 # In the controller of xdist too, which never loads the conftest of a folder below.
-pytest_plugins = ["tests.e2e.absent"]
+pytest_plugins = ["tests.e2e.absent", "tests.update_golden"]

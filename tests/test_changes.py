@@ -1,7 +1,7 @@
 """What `postrender diff` tells of the changes in tests/changes, in every format.
 
-`python -m tests.test_changes` writes what the formats print anew, for a person to read the
-difference. `facts.txt` is never written: it says by hand what must be told, one fact a line.
+`pytest --update-golden` rewrites what the formats print, for a person to review. `facts.txt` is
+never rewritten: a person writes there what must be reported, one fact a line.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -134,10 +134,16 @@ def test_what_must_be_told_is_told_and_nothing_else(case: Case) -> None:
     jsonschema.validate(preview, json.loads(SCHEMA.read_text("utf-8")))
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", FORMATS)
 @every_case
-def test_a_format_prints_what_is_expected(case: Case, name: str) -> None:
-    assert printed(case, name) == case.expected(name)
+def test_a_format_prints_what_is_expected(
+    case: Case, name: str, update_golden: Callable[[str, bool], None] | None
+) -> None:
+    text = printed(case, name)
+    if update_golden:
+        update_golden(f"{case.name}/{name}", write(case.folder / name, text))
+    assert text == case.expected(name)
 
 
 @every_case
@@ -282,28 +288,25 @@ def test_cases_are_complete() -> None:
 def page() -> str:
     """Return docs/preview.md with what is printed of the changes that it shows."""
     return SHOWN.sub(
-        lambda found: f"{found[1]}\n```text\n{case_named(found[2]).expected('expected.txt')}```\n",
+        lambda found: f"{found[1]}\n```text\n{printed(case_named(found[2]), 'expected.txt')}```\n",
         PAGE.read_text("utf-8"),
     )
 
 
-def test_the_page_shows_what_is_printed() -> None:
+@pytest.mark.golden
+def test_the_page_shows_what_is_printed(
+    update_golden: Callable[[str, bool], None] | None,
+) -> None:
     assert "```text" in page()
+    if update_golden:
+        update_golden("docs/preview.md", write(PAGE, page()))
     assert PAGE.read_text("utf-8") == page()
 
 
-def write(chosen: Iterable[Case]) -> Iterator[str]:
-    """Write what the formats print of cases anew; yield what is another now."""
-    for case in chosen:
-        for name in FORMATS:
-            file = case.folder / name
-            text = printed(case, name).encode()
-            if not file.exists() or file.read_bytes() != text:
-                file.write_bytes(text)
-                yield f"{case.name}/{name}"
-    PAGE.write_text(page(), "utf-8")
-
-
-if __name__ == "__main__":
-    for written in write(cases()):
-        print(written)
+def write(file: Path, text: str) -> bool:
+    """Write a text into a file; return whether the file had another one."""
+    content = text.encode()
+    if file.exists() and file.read_bytes() == content:
+        return False
+    file.write_bytes(content)
+    return True

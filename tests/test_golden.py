@@ -1,10 +1,7 @@
-"""Golden cases: a folder of tests/fixtures is an input, the arguments and the exact output.
+"""Every golden case is rendered, twice, with both parsers, and held against the reference.
 
-A case holds `input.yaml` (or `input.json`), `expected.yaml` (the bytes on stdout), and where they
-are needed `stderr.txt`, `options.txt` (arguments on one line), `postrender.yaml` (passed with
---config), `previous.yaml` (passed with --previous) and `not-stable.txt` (why a second pass changes
-the output). A run whose last line on
-stderr begins with `error: ` exits with 1; without `expected.yaml` stdout is empty.
+tests/golden_cases.py describes the files of a case. `pytest --update-golden` rewrites what is
+expected.
 """
 
 from __future__ import annotations
@@ -12,21 +9,19 @@ from __future__ import annotations
 import io
 import os
 import re
-import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from postrender import parser
 from postrender.cli import main
+from tests.golden_cases import Case, cases
 from tests.reference import InputError, Obj, comparable, normalise, reference_render
-
-FIXTURES = Path(__file__).resolve().parent / "fixtures"
 
 # What the reference implementation does not look at: limits of size and depth, the cut-off end of
 # a stream, the configuration's own errors, and YAML that the program need not read either.
@@ -82,65 +77,6 @@ NO_REFERENCE = {
 }
 
 
-@dataclass(frozen=True)
-class Case:
-    """One folder of tests/fixtures."""
-
-    folder: Path
-
-    def bytes_of(self, name: str) -> bytes | None:
-        """Return a file of the case, None if it has none of that name."""
-        path = self.folder / name
-        return path.read_bytes() if path.is_file() else None
-
-    @property
-    def name(self) -> str:
-        """What the case shows."""
-        return self.folder.name
-
-    @property
-    def input(self) -> bytes:
-        """What stands on stdin."""
-        text = self.bytes_of("input.yaml")
-        return (self.folder / "input.json").read_bytes() if text is None else text
-
-    @property
-    def expected(self) -> bytes:
-        """What stands on stdout afterwards."""
-        return self.bytes_of("expected.yaml") or b""
-
-    @property
-    def stderr(self) -> str:
-        """What stands on stderr afterwards."""
-        return (self.bytes_of("stderr.txt") or b"").decode()
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the run must fail."""
-        return any(line.startswith("error: ") for line in self.stderr.splitlines())
-
-    @property
-    def options(self) -> list[str]:
-        """The arguments of the run."""
-        own = shlex.split((self.bytes_of("options.txt") or b"").decode())
-        brought = {"--config": "postrender.yaml", "--previous": "previous.yaml"}
-        given = [
-            f"{option}={name}" for option, name in brought.items() if (self.folder / name).is_file()
-        ]
-        return [*given, *own]
-
-    @property
-    def config(self) -> Obj:
-        """The values of its configuration."""
-        text = self.bytes_of("postrender.yaml")
-        values: Any = YAML(typ="safe").load(text) if text else {}
-        return dict(values)
-
-
-def cases() -> list[Case]:
-    return [Case(folder) for folder in sorted(FIXTURES.iterdir()) if folder.is_dir()]
-
-
 def parametrised(chosen: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", chosen, ids=lambda case: case.name)
 
@@ -173,11 +109,7 @@ class Runner:
     def run(self, case: Case, data: bytes) -> Result:
         """Run the program on data as the case says."""
         # A configuration must be the case's own, and messages name it without its folder.
-        needs_files = {path.name for path in case.folder.iterdir()} & {
-            "postrender.yaml",
-            "previous.yaml",
-        }
-        self.monkeypatch.chdir(case.folder if needs_files else self.empty)
+        self.monkeypatch.chdir(case.path if case.needs_files else self.empty)
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()
@@ -207,9 +139,17 @@ def check(case: Case, result: Result) -> None:
     assert result.code == (1 if case.is_error else 0)
 
 
+@pytest.mark.golden
 @every_case
-def test_output(case: Case, runner: Runner) -> None:
-    check(case, runner.run(case, case.input))
+def test_output(
+    case: Case, runner: Runner, update_golden: Callable[[str, bool], None] | None
+) -> None:
+    result = runner.run(case, case.input)
+    if update_golden:
+        update_golden(case.name, case.update(result.stdout, result.stderr))
+        assert result.code in (0, 1)
+        return
+    check(case, result)
 
 
 @every_case
@@ -222,7 +162,7 @@ def test_output_with_the_pure_parser(
 
 @good_cases
 def test_second_pass_changes_nothing(case: Case, runner: Runner) -> None:
-    reason = case.bytes_of("not-stable.txt")
+    reason = case.files.get("not-stable.txt")
     if reason is not None:
         pytest.skip(reason.decode().strip())
     second = runner.run(case, case.expected)
@@ -300,9 +240,49 @@ def test_agrees_with_the_reference(case: Case) -> None:
 
 def test_cases_are_complete() -> None:
     for case in cases():
-        names = {path.name for path in case.folder.iterdir()}
+        names = set(case.files)
         known = {"expected.yaml", "stderr.txt", "options.txt", "not-stable.txt"}
         known |= {"postrender.yaml", "previous.yaml"}
         assert len(names & {"input.yaml", "input.json"}) == 1, case.name
         assert names - known <= {"input.yaml", "input.json"}, case.name
         assert "expected.yaml" in names or case.is_error or not case.input, case.name
+
+
+FILE = """#### options: --secrets
+#### input
+kind: Service
+#### output
+kind: Job
+#### stderr
+a note
+"""
+
+
+def test_an_update_writes_the_sections_of_a_case(tmp_path: Path) -> None:
+    path = tmp_path / "a-case.yaml"
+    path.write_text(FILE)
+    assert Case(path).options == ["--secrets"]
+    assert not Case(path).update(b"kind: Job\n", "a note\n")
+    assert path.read_text() == FILE
+    assert Case(path).update(b"kind: Pod\n", "")
+    assert path.read_text() == "".join(FILE.partition("#### stderr")[0]).replace("Job", "Pod")
+    assert Case(path).update(b"", "error: no\n")
+    assert Case(path).is_error
+    assert not Case(path).expected
+
+
+def test_an_update_writes_the_files_of_a_case(tmp_path: Path) -> None:
+    (tmp_path / "input.json").write_text("{}")
+    assert Case(tmp_path).options == ["--no-attacher"]
+    assert Case(tmp_path).update(b"out\n", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["expected.yaml", "input.json"]
+    assert Case(tmp_path).update(b"", "error: no\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["input.json", "stderr.txt"]
+
+
+def test_an_update_refuses_an_output_that_looks_like_a_section(tmp_path: Path) -> None:
+    path = tmp_path / "a-case.yaml"
+    path.write_text(FILE)
+    with pytest.raises(ValueError, match="make the case a folder"):
+        Case(path).update(b"#### stderr\n", "a note\n")
+    assert path.read_text() == FILE

@@ -25,6 +25,7 @@ from postrender.nodes import NodeDocument, compose
 from postrender.paths import Data, Path
 from postrender.plain import PlainDocument, read_plain
 from postrender.stream import read_stream
+from tests.golden_cases import cases as golden_cases
 
 ROOT = FilePath(__file__).resolve().parents[1]
 SECONDS = float(os.environ.get("POSTRENDER_PLAIN_SECONDS", "60"))
@@ -48,16 +49,18 @@ TOKENS = (
 @cache
 def documents() -> list[str]:
     """Return the documents of all fixtures, examples and charts, each once."""
-    folders = [ROOT / "tests/fixtures", ROOT / "tests/changes", ROOT / "examples"]
-    folders += [FilePath(CHARTS)] if CHARTS else []
-    texts: dict[str, None] = {}
+    folders = [ROOT / "tests/changes", ROOT / "examples", *([FilePath(CHARTS)] if CHARTS else [])]
+    contents = [content for case in golden_cases() for content in case.files.values()]
     for folder in folders:
-        for path in sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")]):
-            try:
-                stream = read_stream(path.read_bytes(), path.name)
-            except UserError:
-                continue
-            texts.update(dict.fromkeys(document.text for document in stream.documents))
+        paths = sorted([*folder.rglob("*.yaml"), *folder.rglob("*.yml")])
+        contents += [path.read_bytes() for path in paths]
+    texts: dict[str, None] = {}
+    for content in contents:
+        try:
+            stream = read_stream(content, "a file")
+        except UserError:
+            continue
+        texts.update(dict.fromkeys(document.text for document in stream.documents))
     return [text for text in texts if text.strip()]
 
 

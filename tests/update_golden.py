@@ -1,0 +1,68 @@
+"""`pytest --update-golden`: write what the program prints as what is expected.
+
+With the option only the tests marked `golden` run. Each of them writes its expected output and
+reports the changed case, which the summary lists. A person then reviews the changes as a diff.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+PROPERTY = "golden case"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="rewrite the expected output of the golden cases, and run nothing else",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", "golden: compares with a file that --update-golden rewrites")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run only the tests that can update, where that is asked."""
+    if not config.getoption("--update-golden"):
+        return
+    kept = [item for item in items if item.get_closest_marker("golden")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+@pytest.fixture
+def update_golden(
+    request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
+) -> Callable[[str, bool], None] | None:
+    """Return a function that reports an updated case and whether it changed; else None."""
+    if not request.config.getoption("--update-golden"):
+        return None
+
+    def report(name: str, has_changed: bool) -> None:
+        if has_changed:
+            record_property(PROPERTY, name)
+
+    return report
+
+
+def _changed(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    for report in reporter.stats.get("passed", []):
+        yield from (str(value) for key, value in report.user_properties if key == PROPERTY)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """List the golden cases that were rewritten."""
+    if not config.getoption("--update-golden"):
+        return
+    names = sorted(set(_changed(terminalreporter)))
+    terminalreporter.section(f"{len(names)} golden cases changed")
+    for name in names:
+        terminalreporter.line(name)
