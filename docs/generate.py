@@ -15,13 +15,13 @@ from typing import Any
 
 import click
 
-from postrender.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_objects
 from postrender.cli.click_app import app
 from postrender.cli.options import CONFIG_KEYS
-from postrender.config import schema_text
+from postrender.config.load import schema_text
+from postrender.config.settings import AttacherSettings
 from postrender.errors import CODES
-from postrender.objects import Identity
-from postrender.settings import AttacherSettings
+from postrender.kubernetes.kinds import Identity
+from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_objects
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/attach.md", "docs/preview.md")

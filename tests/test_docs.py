@@ -15,11 +15,11 @@ import pytest
 from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender.cli import registry
-from postrender.config import load_config, settings_from
-from postrender.document import parse_document
+from postrender.config.load import load_config, settings_from
 from postrender.errors import Place
-from postrender.objects import WORKLOAD_KINDS
-from postrender.revision import hashed_content, render_id, revision_name, template_text
+from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
+from postrender.kubernetes.kinds import WORKLOAD_KINDS
+from postrender.yaml.document import parse_document
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -10,7 +10,6 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,10 +17,11 @@ from typing import Any
 
 import pytest
 
-from postrender import parser
 from postrender.cli import main
+from postrender.yaml import parser
 from tests.golden_cases import Case, cases
 from tests.reference import InputError, Obj, comparable, normalise, reference_render
+from tests.update_golden import Update
 
 # What the reference implementation does not look at: limits of size and depth, the cut-off end of
 # a stream, the configuration's own errors, and YAML that the program need not read either.
@@ -141,9 +141,7 @@ def check(case: Case, result: Result) -> None:
 
 @pytest.mark.golden
 @every_case
-def test_output(
-    case: Case, runner: Runner, update_golden: Callable[[str, bool], None] | None
-) -> None:
+def test_output(case: Case, runner: Runner, update_golden: Update | None) -> None:
     result = runner.run(case, case.input)
     if update_golden:
         update_golden(case.name, case.update(result.stdout, result.stderr))

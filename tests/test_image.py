@@ -30,15 +30,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from postrender import __version__
-from postrender.attacher_job import (
+from postrender.config.settings import AttacherSettings
+from postrender.kubernetes.kinds import Identity
+from postrender.plan.attacher_job import (
     HOOK,
     AttachedWorkload,
     AttachSet,
     attacher_objects,
     default_image,
 )
-from postrender.objects import Identity
-from postrender.settings import AttacherSettings
 from tests.e2e.programs import present
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -406,8 +406,8 @@ def test_replay_leaves_only_what_runs(image: Image) -> None:
     assert sources
     assert all(os.path.exists(cache_from_source(source)) for source in sources)
     assert all(path.stat().st_mode & 0o444 == 0o444 for path in packages.rglob("*.py*"))
-    assert (packages / "postrender" / "config.schema.json").is_file()
-    assert (packages / "postrender" / "preview" / "page" / "page.js").is_file()
+    assert (packages / "postrender" / "config" / "config.schema.json").is_file()
+    assert (packages / "postrender" / "diff" / "formats" / "html" / "page.js").is_file()
     assert list(packages.glob("postrender-*.dist-info/licenses/LICENSE"))
 
 

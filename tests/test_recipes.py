@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.update_golden import CheckFile
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "coming-from.md"
 RECIPES = ROOT / "tests" / "e2e" / "coming"
@@ -34,27 +36,18 @@ def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines(keepends=True)
 
 
-@pytest.mark.parametrize(
-    "title", sorted(path.name for path in RECIPES.iterdir() if path.name != "pulumi")
-)
-def test_the_page_shows_what_a_recipe_changes(title: str) -> None:
-    shown = dict(SHOWN.findall(PAGE.read_text()))
-    assert shown[title] == changes(title)
+@pytest.mark.golden
+def test_the_page_shows_what_recipes_change(golden_file: CheckFile) -> None:
+    text = PAGE.read_text()
+    titles = {path.name for path in RECIPES.iterdir()} - {"pulumi"}
+    assert {found[1] for found in SHOWN.finditer(text)} == titles
+    golden_file(PAGE, SHOWN.sub(_shown, text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    return f"<!-- diff: {found[1]} -->\n\n```diff\n{changes(found[1])}```"
 
 
 def test_the_page_shows_the_pulumi_program() -> None:
     program = (RECIPES / "pulumi" / "after" / "Pulumi.yaml").read_text()
     assert f"```yaml\n# Pulumi.yaml\n{program}```" in PAGE.read_text()
-
-
-def write() -> None:
-    """Write the shown changes anew: `python -m tests.test_recipes`."""
-    text = SHOWN.sub(
-        lambda found: f"<!-- diff: {found[1]} -->\n\n```diff\n{changes(found[1])}```",
-        PAGE.read_text(),
-    )
-    PAGE.write_text(text)
-
-
-if __name__ == "__main__":
-    write()

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from postrender.paths import Path as ObjectPath
-from postrender.pod_template import read_pod_template
-from postrender.revision import template_text
+from postrender.kubernetes.hashing import template_text
+from postrender.kubernetes.pod_template import read_pod_template
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from tests.test_processes import GOOD
+from postrender.yaml.paths import Path as ObjectPath
+from tests.cli.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
 # Each of them takes longer to import than the run takes to work.

@@ -7,6 +7,7 @@ reports the changed case, which the summary lists. A person then reviews the cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -36,10 +37,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
+Update = Callable[[str, bool], None]
+CheckFile = Callable[[Path, str], None]
+
+
 @pytest.fixture
 def update_golden(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
-) -> Callable[[str, bool], None] | None:
+) -> Update | None:
     """Return a function that reports an updated case and whether it changed; else None."""
     if not request.config.getoption("--update-golden"):
         return None
@@ -49,6 +54,21 @@ def update_golden(
             record_property(PROPERTY, name)
 
     return report
+
+
+@pytest.fixture
+def golden_file(update_golden: Update | None) -> CheckFile:
+    """Return a function that compares a file with a text, or writes the text where asked."""
+
+    def check(file: Path, text: str) -> None:
+        expected = file.read_bytes().decode() if file.exists() else None
+        if update_golden:
+            file.write_bytes(text.encode())
+            update_golden(f"{file.parent.name}/{file.name}", text != expected)
+        else:
+            assert text == expected
+
+    return check
 
 
 def _changed(reporter: pytest.TerminalReporter) -> Iterator[str]:

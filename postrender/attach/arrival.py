@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from postrender.attach.kinds import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.live import Holder, Revision
 from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
+from postrender.attach.resources import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.watched import Watched
 from postrender.startup.records import NamedTuple
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from postrender.attach.kinds import REVISED, Resource
+from postrender.attach.resources import REVISED, Resource
 from postrender.errors import UserError
 
 if TYPE_CHECKING:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from types import FrameType
 
 from postrender import __version__
-from postrender.attach.adopt import adopt, find_originals
+from postrender.attach.adoption import adopt, find_originals
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect
 from postrender.attach.failures import settle, tell_abort
-from postrender.attach.kinds import ROLLOUTS
 from postrender.attach.live import FIELD_MANAGER
 from postrender.attach.log import ALIASES, LEVELS, Log
 from postrender.attach.request import (
@@ -26,9 +25,10 @@ from postrender.attach.request import (
     parse_set,
     parse_workload,
 )
+from postrender.attach.resources import ROLLOUTS
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError
-from postrender.inventory import Inventory
+from postrender.inventory.build import Inventory
 
 INTERRUPTED = 130
 # The field manager of adopt: whoever looks at managedFields sees that a person did it.

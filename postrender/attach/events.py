@@ -6,9 +6,9 @@ import uuid
 from datetime import datetime, timezone
 
 from postrender.attach.client import Client
-from postrender.attach.kinds import EVENTS
 from postrender.attach.live import Object
 from postrender.attach.request import WantedWorkload
+from postrender.attach.resources import EVENTS
 
 # The API server refuses longer ones.
 _LONGEST_MESSAGE = 1024

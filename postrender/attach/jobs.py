@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from postrender.attach.client import Client
-from postrender.attach.kinds import JOBS
 from postrender.attach.live import Object
 from postrender.attach.log import Log
-from postrender.items import MANAGED_LABEL, SYNC_WAVE_ANNOTATION
-from postrender.objects import strings_at
-from postrender.paths import value_at
+from postrender.attach.resources import JOBS
+from postrender.inventory.model import MANAGED_LABEL, SYNC_WAVE_ANNOTATION
+from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import value_at
 
 
 class AttacherJob(NamedTuple):

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from postrender.attach.kinds import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
 from postrender.attach.request import Name
-from postrender.items import (
+from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
+from postrender.inventory.model import (
     BASE_NAME_ANNOTATION,
     MANAGED_LABEL,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.objects import (
+from postrender.kubernetes.hashing import REVISION_ANNOTATION
+from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
     WORKLOAD_KINDS,
@@ -24,10 +25,9 @@ from postrender.objects import (
     group_of,
     strings_at,
 )
-from postrender.paths import Data, PatternTree, mapping_at, value_at
 from postrender.references import find_built_in
-from postrender.revision import REVISION_ANNOTATION
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Data, PatternTree, mapping_at, value_at
 
 Object = dict[str, Data]
 
@@ -109,7 +109,7 @@ class Revision(NamedTuple):
 
 
 def read_holder(resource: Resource, data: Object) -> Holder:
-    """Return what matters of a live object of one of the kinds of postrender.attach.kinds."""
+    """Return what matters of a live object of one of the kinds of postrender.attach.resources."""
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
     is_kept = resource == CONTROLLER_REVISIONS
     group_kind = _STATEFUL_SET if is_kept else resource.group_kind

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
-from postrender.attach.kinds import CONFIG_MAPS, HOLDERS, REVISED, Resource
 from postrender.attach.live import Holder, Revision, read_holder, read_revision
 from postrender.attach.reconcile import Live
 from postrender.attach.request import AttachRequest
-from postrender.items import MANAGED_LABEL
+from postrender.attach.resources import CONFIG_MAPS, HOLDERS, REVISED, Resource
+from postrender.inventory.model import MANAGED_LABEL
 from postrender.startup.records import NamedTuple
 
 

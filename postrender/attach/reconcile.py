@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from postrender.attach.kinds import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
 from postrender.attach.live import Holder, Object, Owner, Revision
 from postrender.attach.request import Name
-from postrender.items import UNUSED_ANNOTATION
-from postrender.objects import group_of
+from postrender.attach.resources import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
+from postrender.inventory.model import UNUSED_ANNOTATION
+from postrender.kubernetes.kinds import group_of
 from postrender.startup.records import NamedTuple
 
 GRACE = timedelta(minutes=10)

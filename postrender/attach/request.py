@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from postrender.attach.kinds import BY_KIND, REVISED, Resource
+from postrender.attach.resources import BY_KIND, REVISED, Resource
 from postrender.startup.records import NamedTuple
 
 # Kind (in lower case) and name of a revision, as the arguments write it: `configmap/app-h2k4`.

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from postrender.attach.client import ApiError, Client
-from postrender.attach.kinds import CONFIG_MAPS
 from postrender.attach.live import Revision
 from postrender.attach.log import Log
 from postrender.attach.observe import read_live, read_revisions
 from postrender.attach.reconcile import Live, Scope, unused
 from postrender.attach.request import AttachRequest
+from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
-from postrender.revision import fits_content
+from postrender.kubernetes.hashing import fits_content
 
 
 def sweep(

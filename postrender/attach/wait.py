@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from postrender.attach.arrival import Arrival, find_pending, look
 from postrender.attach.client import Client
-from postrender.attach.kinds import Resource
 from postrender.attach.log import Log
 from postrender.attach.observe import read_revisions
 from postrender.attach.reconcile import pin
 from postrender.attach.request import AttachRequest, WantedWorkload
+from postrender.attach.resources import Resource
 from postrender.attach.send import send
 from postrender.attach.watched import Watched
 

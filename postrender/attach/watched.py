@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.kinds import Resource
 from postrender.attach.live import Holder, read_holder
+from postrender.attach.resources import Resource
 
 
 class Watched:

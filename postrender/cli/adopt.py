@@ -34,10 +34,10 @@ COMMAND = Command(
 def run(input: str, namespace: str | None, context: str | None, dry_run: bool) -> int:  # noqa: A002
     """Run the command and return its exit code."""
     from postrender.attach.command import run_adopt
-    from postrender.inputs import read_input
-    from postrender.inventory import take_inventory
-    from postrender.settings import Settings
-    from postrender.stream import read_stream
+    from postrender.config.settings import Settings
+    from postrender.inventory.build import take_inventory
+    from postrender.sources.inputs import read_input
+    from postrender.yaml.stream import read_stream
 
     settings = Settings(with_secrets=True)
     inventory = take_inventory(read_stream(*read_input(input)), settings)

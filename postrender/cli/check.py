@@ -5,15 +5,15 @@ from __future__ import annotations
 from postrender.cli.options import Argument, Command, settings_options
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, FAULT
+from postrender.cli.reporting import log_error, report_error
 from postrender.cli.values import render_settings
 from postrender.errors import UserError
-from postrender.inputs import read_input
-from postrender.reports import log_error, report_error
-from postrender.stream import read_stream
+from postrender.sources.inputs import read_input
+from postrender.yaml.stream import read_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.settings import Settings
+    from postrender.config.settings import Settings
 
 COMMAND = Command(
     "check",

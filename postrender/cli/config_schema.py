@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
-from postrender.config import schema_text
+from postrender.config.load import schema_text
 
 COMMAND = Command("config schema", "Print the JSON Schema of postrender.yaml.")
 

@@ -6,8 +6,8 @@ from postrender.cli.options import SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.cli.values import effective_values
-from postrender.config import defaults, merge_values
-from postrender.editing.emit import block_text
+from postrender.config.load import defaults, merge_values
+from postrender.yaml.emit import block_text
 
 COMMAND = Command(
     "config show", "Print the values in effect as YAML, defaults included.", options=SETTINGS

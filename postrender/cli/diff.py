@@ -17,27 +17,18 @@ from postrender.cli.options import (
 from postrender.cli.pipes import write
 from postrender.cli.plans import check_content
 from postrender.cli.registry import CHANGES, DONE, load
+from postrender.cli.reporting import log_error
 from postrender.cli.values import settings_of
+from postrender.diff import SECTIONS
+from postrender.diff.formats import format_module, format_names
 from postrender.errors import UsageError, UserError
-from postrender.inputs import STDIN, read_inputs
-from postrender.preview import SECTIONS
-from postrender.reports import log_error
-from postrender.stream import read_streams
+from postrender.sources.inputs import STDIN, read_inputs
+from postrender.yaml.stream import read_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from postrender.settings import Settings
-    from postrender.stream import Stream
-
-# Where each format is, imported when it is asked for: a new format is a new entry.
-FORMATS = {
-    "text": "postrender.preview.text:to_text",
-    "markdown": "postrender.preview.markdown:to_markdown",
-    "json": "postrender.preview.json:to_json",
-    "html": "postrender.preview.html:to_html",
-    "mermaid": "postrender.preview.graph:to_mermaid",
-    "dot": "postrender.preview.graph:to_dot",
-}
+    from postrender.config.settings import Settings
+    from postrender.yaml.stream import Stream
 
 COMMAND = Command(
     "diff",
@@ -53,7 +44,7 @@ COMMAND = Command(
             "What to print.",
             CHOICE,
             default="text",
-            choices=tuple(FORMATS),
+            choices=format_names(),
             shows_default=True,
             own_parameter="form",
         ),
@@ -90,8 +81,9 @@ def run(
     **given: object,
 ) -> int:
     """Run the command and return its exit code."""
-    from postrender.preview.compare import compare
-    from postrender.preview.sections import only_sections
+    from postrender.diff.build import compare
+    from postrender.diff.sections import only_sections
+    from postrender.diff.wording.terminal import terminal_of
 
     if old == new == "-":
         raise UsageError("OLD and NEW cannot both be stdin.")
@@ -104,12 +96,8 @@ def run(
                 "check both paths: one may be empty with --allow-empty, but not both",
             )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
-        view = []
-        if form == "text":
-            from postrender.preview.view import view_of
-
-            view = [view_of(sys.stdout)]
-        write([load(FORMATS[form])(preview, *view)], is_for_reader=True)
+        text = load(format_module(form)).render(preview, terminal_of(sys.stdout))
+        write([text], is_for_reader=True)
     except UserError as error:
         log_error(error, settings.log_file)
         raise

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 from postrender.cli.options import CHOICE, INPUT, SETTINGS, Command, Option
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, load
+from postrender.cli.reporting import log_error
 from postrender.cli.values import function_settings, is_function_call, render_settings
 from postrender.errors import UserError
-from postrender.inputs import read_input
-from postrender.reports import log_error
-from postrender.stream import read_stream
-
-# Where each format is, imported when it is asked for: a new format is a new entry.
-FORMATS = {
-    "text": "postrender.explain:to_text",
-    "json": "postrender.explain:to_json",
-    "mermaid": "postrender.preview.graph:to_mermaid",
-    "dot": "postrender.preview.graph:to_dot",
-}
+from postrender.explain import FORMATS
+from postrender.sources.inputs import read_input
+from postrender.yaml.stream import read_stream
 
 COMMAND = Command(
     "explain",
@@ -33,7 +28,8 @@ COMMAND = Command(
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
     """Run the command and return its exit code."""
-    from postrender.explain import explain
+    from postrender.diff.wording.terminal import terminal_of
+    from postrender.explain.build import explain
 
     settings = render_settings(config, given)
     try:
@@ -41,7 +37,8 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
         if is_function_call(stream):
             settings = function_settings(stream, config, given)
         plan = plan_of(stream, settings)
-        write([load(FORMATS[form])(explain(plan))], is_for_reader=True)
+        text = load(FORMATS[form]).render(explain(plan), terminal_of(sys.stdout))
+        write([text], is_for_reader=True)
         report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)

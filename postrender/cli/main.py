@@ -8,8 +8,8 @@ import sys
 
 from postrender.cli.pipes import end_process, nobody_pipes, unwritable_error
 from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, load
+from postrender.cli.reporting import report_bug, report_error
 from postrender.errors import UsageError, UserError
-from postrender.reports import report_bug, report_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

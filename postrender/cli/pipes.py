@@ -6,8 +6,8 @@ import os
 import sys
 
 from postrender.cli.registry import DONE, FAULT
+from postrender.cli.reporting import report_error
 from postrender.errors import Place, UserError
-from postrender.reports import report_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from postrender.cli.reporting import report_finding
+from postrender.config.settings import Settings
 from postrender.errors import Place, UserError
-from postrender.inventory import take_inventory
-from postrender.plan import Plan, make_plan
-from postrender.reports import report_finding
-from postrender.settings import Settings
-from postrender.stream import Stream, has_content
+from postrender.inventory.build import take_inventory
+from postrender.plan.build import Plan, make_plan
+from postrender.yaml.stream import Stream, has_content
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
@@ -28,7 +28,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     inventory = take_inventory(stream, settings)
     if not settings.history.previous:
         return make_plan(inventory, settings)
-    from postrender.previous import read_previous, with_release_namespace
+    from postrender.sources.previous import read_previous, with_release_namespace
 
     in_release = with_release_namespace(settings)
     history, findings = read_previous(inventory, settings)

@@ -6,20 +6,20 @@ from postrender.cli.options import INPUT, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE
+from postrender.cli.reporting import log_error, report_finding
 from postrender.cli.values import function_settings, is_function_call, render_settings
 from postrender.errors import UserError
-from postrender.inputs import read_input
-from postrender.render import render
-from postrender.reports import log_error, report_finding
-from postrender.stream import read_stream
+from postrender.output.build import render
+from postrender.sources.inputs import read_input
+from postrender.yaml.stream import read_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from postrender.config.settings import Settings
     from postrender.errors import Finding
-    from postrender.plan import Plan
-    from postrender.settings import Settings
+    from postrender.plan.build import Plan
 
 COMMAND = Command(
     "render",
@@ -46,13 +46,13 @@ def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
         _report_size(plan, output, settings)
     except UserError as error:
         if is_function:
-            from postrender.resource_list import failed
+            from postrender.krm.results import failed
 
             write(failed(stream, findings, error, is_strict=settings.is_strict))
         log_error(error, settings.log_file)
         raise
     if is_function and findings:
-        from postrender.resource_list import with_findings
+        from postrender.krm.results import with_findings
 
         output = with_findings(output, stream, findings)
     write(output)
@@ -62,7 +62,7 @@ def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
     """Print a finding where Helm may not be able to store the output with all its revisions."""
     if settings.history.previous.startswith("helm:"):
-        from postrender.release_size import find_size
+        from postrender.output.release_size import find_size
 
         finding = find_size(plan, output)
         if finding:

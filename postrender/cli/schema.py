@@ -5,10 +5,10 @@ from __future__ import annotations
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
-from postrender.schemas import schema_text
+from postrender.config.schemas import schema_text
 
 # The schema of each command that prints JSON.
-JSON_SCHEMAS = {"diff": "preview/preview.schema.json", "explain": "explain.schema.json"}
+JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.schema.json"}
 
 COMMAND = Command(
     "schema",

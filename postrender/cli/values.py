@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 
 from postrender.cli.options import CONFIG_KEYS
-from postrender.config_file import find_config
+from postrender.cli.reporting import check_log_file
+from postrender.config.find import find_config
+from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import UserError
-from postrender.reports import check_log_file
-from postrender.settings import SEQUENCE, Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from postrender.stream import Stream
+    from postrender.yaml.stream import Stream
 
 
 def effective_values(
@@ -29,7 +29,7 @@ def effective_values(
     path = config or find_config(_working_directory())
     if not path and not function and all(value is None for value in given.values()):
         return {}, ""
-    from postrender.config import load_config, merge_values
+    from postrender.config.load import load_config, merge_values
 
     values = merge_values(load_config(path) if path else {}, dict(function or {}))
     for option, value in given.items():
@@ -55,7 +55,7 @@ def settings_of(
     values, path = effective_values(config, given, function)
     settings = Settings()
     if values:
-        from postrender.config import settings_from
+        from postrender.config.load import settings_from
 
         settings = settings_from(values, path)
     check_log_file(settings.log_file)
@@ -79,13 +79,13 @@ def is_function_call(stream: Stream) -> bool:
     """Return whether a stream is a ResourceList, with which kustomize and kpt call a function."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return False
-    from postrender.resource_list import is_resource_list
+    from postrender.krm.results import is_resource_list
 
     return is_resource_list(stream)
 
 
 def function_settings(stream: Stream, config: str | None, given: Mapping[str, object]) -> Settings:
     """Return the settings of a function call."""
-    from postrender.function_config import function_values
+    from postrender.krm.function_config import function_values
 
     return render_settings(config, given, function_values(stream))

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from postrender.objects import GroupKind
-from postrender.paths import Data, Path, PatternTree
-from postrender.references import ingress, pods, rbac, rollouts, service_accounts
+from postrender.kubernetes.kinds import GroupKind
+from postrender.references import analysis as rollouts
+from postrender.references import ingress, pods, rbac, service_accounts
 from postrender.references.rule import Rule
+from postrender.yaml.paths import Data, Path, PatternTree
 
 # The rules of kinds without pod templates; where two rules match one place, the first counts. A
 # new family is one new module and one entry here.

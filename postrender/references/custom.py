@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.objects import WORKLOAD_KINDS, GroupKind, Identity
-from postrender.paths import Data, Path, PatternTree
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.references.rule import OUTSIDE, Rule
+from postrender.yaml.paths import Data, Path, PatternTree
 
 
 def find_custom(

@@ -5,7 +5,7 @@ The annotations hold a name or `namespace/name` (ingress-nginx 1.12, user guide,
 
 from __future__ import annotations
 
-from postrender.objects import CONFIG_MAP, SECRET
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import Rule
 
 _GROUP = "networking.k8s.io"

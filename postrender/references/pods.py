@@ -6,9 +6,9 @@ sources that take credentials and by imagePullSecrets.
 
 from __future__ import annotations
 
-from postrender.objects import CONFIG_MAP, SECRET, WORKLOAD_KINDS, GroupKind
-from postrender.paths import parse_pattern
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS, GroupKind
 from postrender.references.rule import POD_TEMPLATE, Rule
+from postrender.yaml.paths import parse_pattern
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 

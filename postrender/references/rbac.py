@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from postrender.objects import CONFIG_MAP, SECRET
-from postrender.paths import parse_pattern
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import RBAC, Rule
+from postrender.yaml.paths import parse_pattern
 
 
 def _has_resource(name: str) -> Callable[[dict[str, object]], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from postrender.objects import CONFIG_MAP, GroupKind
+from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
 from postrender.startup.records import NamedTuple
 
 POD_TEMPLATE = "pod template"

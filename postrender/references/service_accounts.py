@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from postrender.objects import SECRET
-from postrender.paths import parse_pattern
+from postrender.kubernetes.kinds import SECRET
 from postrender.references.rule import Rule
+from postrender.yaml.paths import parse_pattern
 
 RULES = tuple(
     Rule("", "ServiceAccount", parse_pattern(pattern), SECRET)

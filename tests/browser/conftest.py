@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 
-from postrender.preview.html import to_html
-from postrender.preview.model import Preview
+from postrender.diff.formats.html import render
+from postrender.diff.model import Preview
+from postrender.diff.wording.terminal import Terminal
 from tests.browser.chromium import NONE, chromium, found, is_required
 
 Open = Callable[..., Page]
@@ -45,7 +46,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         **options: Any,
     ) -> Page:
         path = tmp_path / f"page{len(contexts)}.html"
-        path.write_text(to_html(preview), "utf-8")
+        path.write_text(render(preview, Terminal()), "utf-8")
         options["viewport"] = {"width": width, "height": height}
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)

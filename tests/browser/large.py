@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.objects import Identity
-from postrender.preview.model import (
+from postrender.diff.model import (
     CHANGED,
     CONFIG,
     IMAGE,
@@ -27,7 +26,8 @@ from postrender.preview.model import (
     RevisionChange,
     WorkloadChange,
 )
-from tests.previews import CHART
+from postrender.kubernetes.kinds import Identity
+from tests.diff.previews import CHART
 
 
 def large(number: int, lines: int = 60) -> Preview:

@@ -6,7 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from postrender.preview.html import to_html
+from postrender.diff.formats.html import render
+from postrender.diff.wording.terminal import Terminal
 from tests.browser.chromium import chromium
 from tests.browser.large import large
 
@@ -43,7 +44,7 @@ _OPENED = """() => {
 def main() -> None:
     """Print sizes and times."""
     start = time.perf_counter()
-    page = to_html(large(500))
+    page = render(large(500), Terminal())
     print(f"made in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder, "page.html")

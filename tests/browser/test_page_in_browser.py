@@ -9,12 +9,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FloatRect, Page, expect
 
-from postrender.objects import Identity
-from postrender.preview.model import CHANGED, Graph, Node, Preview
+from postrender.diff.model import CHANGED, Graph, Node, Preview
+from postrender.kubernetes.kinds import Identity
 from tests.browser.conftest import Open
 from tests.browser.large import labelled, large
-from tests.previews import sample
-from tests.test_page import HOSTILE, planted
+from tests.diff.previews import sample
+from tests.diff.test_page import HOSTILE, planted
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / ".cache" / "screenshots"
 PHONE = {"width": 360, "height": 740}

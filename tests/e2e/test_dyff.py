@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.change_cases import PAIRS, Case, case_named, rendered
+from tests.diff.change_cases import PAIRS, Case, case_named, rendered
 from tests.e2e.programs import program
 
 SIDES = {"dyff.txt": (), "dyff-rendered.txt": ("old", "new")}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.change_cases import Case, cases, diff, rendered
+from tests.diff.change_cases import Case, cases, diff, rendered
 from tests.e2e.api import Api, ApiError, Json
 from tests.reference import is_hook, normalise
 

@@ -1,0 +1,1 @@
+"""The configuration: found, validated, and turned into Settings."""

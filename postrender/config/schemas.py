@@ -1,0 +1,18 @@
+"""The JSON Schemas that come with the program."""
+
+from __future__ import annotations
+
+import os
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+
+
+def schema_text(path: str) -> str:
+    """Return a schema as text; path: within this package."""
+    try:
+        with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
+            return file.read()
+    except OSError:  # as in a zip file; importlib.resources takes as long as a small render
+        from importlib import resources
+
+        return resources.files("postrender").joinpath(path).read_text("utf-8")

@@ -1,0 +1,114 @@
+"""What a run is told, as frozen data: the effective configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
+from postrender.references.rule import Rule
+from postrender.startup.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
+HASH, SEQUENCE = "hash", "sequence"
+STRATEGIES = (RENAME, CHECKSUM, IGNORE)
+
+
+class StrategyRule(NamedTuple):
+    """One entry of `rules`: the objects it is about, and what is done with them.
+
+    is_referenced, is_immutable, keep_original: None where the entry does not say.
+    """
+
+    strategy: str
+    kind: str = "*"
+    name: str = "*"
+    namespace: str = "*"
+    labels: Mapping[str, str] = NOTHING
+    is_referenced: bool | None = None
+    is_immutable: bool | None = None
+    keep_original: bool | None = None
+
+    def matches(self, identity: Identity, labels: Mapping[str, str], is_referenced: bool) -> bool:
+        """Tell whether the entry is about an object."""
+        return (
+            fnmatchcase(identity.kind, self.kind)
+            and fnmatchcase(identity.name, self.name)
+            and fnmatchcase(identity.namespace or "", self.namespace)
+            and all(labels.get(key) == value for key, value in self.labels.items())
+            and self.is_referenced in (None, is_referenced)
+        )
+
+
+class IgnoredLeftover(NamedTuple):
+    """One entry of `leftovers.ignore`: which strings are not reported. Globs; path is a pattern."""
+
+    kind: str = "*"
+    name: str = "*"
+    path: tuple[str, ...] = ()
+    value: str = "*"
+
+
+class AttacherSettings(NamedTuple):
+    """How the appended Job is written; times in seconds."""
+
+    is_enabled: bool = True
+    image: str = ""
+    image_pull_policy: str = ""
+    mode: str = "auto"
+    timeout: int = 90
+    active_deadline: int = 600
+    backoff_limit: int = 2
+    ttl: int = 3600
+    is_required: bool = False
+    creates_service_account: bool = True
+    service_account: str = ""
+    pod_template: Mapping[str, object] = NOTHING
+
+
+class HistorySettings(NamedTuple):
+    """Where earlier outputs are, and how many revisions of a base name stay (None: by default).
+
+    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; context and kubeconfig:
+    helm's.
+    """
+
+    previous: str = ""
+    keep: int | None = None
+    context: str = ""
+    kubeconfig: str = ""
+
+
+class Settings(NamedTuple):
+    """Everything that a run is told besides its input."""
+
+    namespace: str = ""
+    with_secrets: bool = False
+    is_strict: bool = False
+    keep_original: bool = False
+    allow_empty: bool = False
+    is_immutable: bool = True
+    log_file: str = ""
+    rules: tuple[StrategyRule, ...] = ()
+    references: tuple[Rule, ...] = ()
+    finds_pod_specs: bool = False
+    ignored_leftovers: tuple[IgnoredLeftover, ...] = ()
+    attacher: AttacherSettings = AttacherSettings()
+    history: HistorySettings = HistorySettings()
+    naming: str = HASH
+
+    @property
+    def active_references(self) -> tuple[Rule, ...]:
+        """The user's rules about kinds that are revised."""
+        return tuple(rule for rule in self.references if rule.target in self.revisable)
+
+    @property
+    def revisable(self) -> tuple[GroupKind, ...]:
+        """The kinds that are given content-hashed names."""
+        return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

@@ -1,0 +1,20 @@
+"""The parts of a preview that a user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from postrender.diff.model import Preview
+
+
+def only_sections(preview: Preview, names: Collection[str]) -> Preview:
+    """Return a preview without the SECTIONS that are not named; all of it if none is."""
+    if not names:
+        return preview
+    return preview._replace(
+        contents=preview.contents if "configmaps" in names else (),
+        workloads=preview.workloads if "workloads" in names else (),
+        revisions=preview.revisions if "revisions" in names else (),
+        objects=preview.objects if "objects" in names else (),
+        only=tuple(dict.fromkeys(names)),
+    )

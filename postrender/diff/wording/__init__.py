@@ -1,0 +1,1 @@
+"""What the formats of `postrender diff` share: phrases, grouping, cutting, the terminal."""

@@ -1,0 +1,1 @@
+"""The objects of a stream, their references, and where edits would go."""

@@ -1,0 +1,1 @@
+"""kustomize and kpt: functionConfig, results, and the annotations that they add."""

@@ -1,0 +1,1 @@
+"""Facts about Kubernetes and the tools around it: kinds, hashes, annotations."""

@@ -1,0 +1,156 @@
+"""Content hashes, revision names and render ids: pure functions of plain data.
+
+The content hash is kustomize's (api/hasher, v5; kubectl's own --append-hash also counts the name):
+a published contract, as is the render id. Either changes only with a major version, because it
+renames every ConfigMap or rolls every workload.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
+
+from postrender.kubernetes.kinds import SECRET, GroupKind
+from postrender.startup.digest import sha256
+from postrender.startup.patterns import pattern
+from postrender.yaml.paths import Data, mapping_at
+
+HASH_LENGTH = 10
+MAX_NAME_LENGTH = 253
+
+REVISION_ANNOTATION = "postrender/revision"
+HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
+
+# kustomize replaces the digits and vowels that could make up a word or be misread.
+_ALPHABET = str.maketrans("013ae", "ghkmt")
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+_GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
+_NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
+# A hash at the end of a name, as a pattern.
+HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
+_SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
+
+
+def _make_encode() -> Callable[[Data], str]:
+    """Return the encoder's function. JSONEncoder.encode prepares itself again for every text."""
+    if c_make_encoder is None:  # only CPython has it
+        return _encoder.encode
+    # markers, default, string encoder, indent, separators, sort_keys, skipkeys, allow_nan
+    write = c_make_encoder(
+        None, _encoder.default, encode_basestring, None, ":", ",", True, False, True
+    )
+    return lambda data: "".join(write(data, 0))
+
+
+_encode = _make_encode()
+
+
+def canonical_json(data: Data) -> str:
+    """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
+    text = _encode(data)
+    for character, escape in _GO_ESCAPES:
+        if character in text:
+            text = text.replace(character, escape)
+    return text
+
+
+def encode_hash(text: str) -> str:
+    """Return the first ten hex digits of the text's sha256 in kustomize's alphabet."""
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:HASH_LENGTH].translate(_ALPHABET)
+
+
+def hashed_content(group_kind: GroupKind, data: Mapping[str, Data], is_immutable: bool) -> Data:
+    """Return what of a ConfigMap or Secret its hash covers.
+
+    A mutable one says so: to make it immutable under the same name would change the live object.
+    """
+    content: dict[str, Data] = {
+        "kind": group_kind[1],
+        "name": "",
+        "data": _without_nulls(data.get("data")),
+    }
+    extra = "binaryData"
+    if group_kind == SECRET:
+        content["type"] = data.get("type") or ""
+        extra = "stringData"
+    more = _without_nulls(data.get(extra))
+    if more:
+        content[extra] = more
+    if not is_immutable:
+        content["immutable"] = False
+    return content
+
+
+def _without_nulls(values: Data) -> Data:
+    """Return a mapping of strings as the API server keeps it: null is "", no keys is nothing."""
+    if not isinstance(values, dict) or not values:
+        return ""
+    return {key: "" if value is None else value for key, value in values.items()}
+
+
+def revision_name(base_name: str, content: Data, order: int = 0) -> str:
+    """Return base name, `-` and the hash of the content, in at most 253 characters.
+
+    order: a number that is written between the two, as `-v7`, unless it is 0. A base name that is
+    too long is cut; the hash then covers the whole of it, so that two that are cut alike stay
+    apart.
+    """
+    number = f"-v{order}" if order else ""
+    longest = MAX_NAME_LENGTH - HASH_LENGTH - 1 - len(number)
+    if len(base_name) > longest:
+        content = {**(content if isinstance(content, dict) else {}), "name": base_name}
+        base = base_name[:longest].rstrip("-.")
+    else:
+        base = base_name
+    return f"{base}{number}-{encode_hash(canonical_json(content))}"
+
+
+def fits_content(
+    name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Data]
+) -> bool:
+    """Tell whether a revision's name is that of its content: nobody has edited it since."""
+    numbered = _NUMBERED.search(name)
+    return any(
+        revision_name(base_name, hashed_content(group_kind, data, is_immutable), order) == name
+        for is_immutable in (data.get("immutable") is not False, True)
+        for order in (0, *([int(numbered[1])] if numbered else ()))
+    )
+
+
+def without_hash(name: str) -> str:
+    """Return what stands before the hash that a name ends in, nothing if it ends in none."""
+    suffix = _SUFFIX.search(name)
+    return name[: suffix.start()] if suffix else ""
+
+
+def render_id(texts: Sequence[str], is_list: bool) -> str:
+    """Return the ID of a workload's pod templates: ten hex digits.
+
+    texts: the template_text() of each template. is_list: whether the kind may have any number of
+    templates; then a list is hashed, even of one template.
+    """
+    text = f"[{','.join(texts)}]" if is_list else texts[0]
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
+
+
+def template_text(template: Data) -> str:
+    """Return a pod template as canonical JSON, without what a later pass or Helm may add."""
+    return canonical_json(_without_own_annotations(template))
+
+
+def _without_own_annotations(template: Data) -> Data:
+    if not isinstance(template, dict):
+        return template
+    ignored = (REVISION_ANNOTATION, HELM_FILENAME_ANNOTATION)
+    annotations = {
+        key: value
+        for key, value in mapping_at(template, ("metadata", "annotations")).items()
+        if key not in ignored
+    }
+    metadata = {**mapping_at(template, ("metadata",)), "annotations": annotations}
+    if not annotations:
+        del metadata["annotations"]
+    rest = {key: value for key, value in template.items() if key != "metadata"}
+    return {**rest, "metadata": metadata} if metadata else rest

@@ -1,0 +1,109 @@
+"""A pod template as text that is ready to be hashed once its references are known.
+
+The render ID is a hash over the template's canonical JSON after all renames. The text is made while
+the document is at hand, and cut where its references are. A plan then fills in the new names: the
+template is neither kept as data, which takes five times the memory, nor encoded twice.
+"""
+
+from __future__ import annotations
+
+import json
+
+from postrender.kubernetes.hashing import REVISION_ANNOTATION, canonical_json, template_text
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import mapping_at, value_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from postrender.yaml.paths import Data, Path
+
+_ANNOTATIONS = ("metadata", "annotations")
+# Shared by all templates without annotations.
+_NO_ANNOTATIONS: dict[str, Data] = {}
+# The control character DEL: JSON writes it as it is, and hardly any template has it.
+_MARK = "\x7f"
+# What canonical JSON writes as it is, between quotes.
+_PLAIN_NAME = pattern(r"[A-Za-z0-9.-]*\Z")
+
+
+class PodTemplate(NamedTuple):
+    """One pod template of a workload.
+
+    path: in its document. parts: its canonical JSON without the annotations that count in no render
+    ID, cut where its references are. references: path and name of each, in the order of the text.
+    annotations: all of them. has_render_id: whether an earlier run made it reference revisions.
+    """
+
+    path: Path
+    parts: tuple[str, ...]
+    references: tuple[tuple[Path, str], ...]
+    annotations: dict[str, Data]
+    has_render_id: bool
+
+    @property
+    def data(self) -> Data:
+        """The template as plain data."""
+        data = json.loads(self.text({}))
+        if self.annotations and isinstance(data, dict):
+            data.setdefault("metadata", {})["annotations"] = dict(self.annotations)
+        return data
+
+    def text(self, names: Mapping[Path, str]) -> str:
+        """Return the canonical JSON; names: the new names by the path of their reference."""
+        texts = [self.parts[0]]
+        for (path, name), part in zip(self.references, self.parts[1:], strict=True):
+            new = names.get(path, name)
+            texts += [f'"{new}"' if _PLAIN_NAME.match(new) else canonical_json(new), part]
+        return "".join(texts)
+
+
+def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> PodTemplate:
+    """Return the pod template at a path of a document.
+
+    data: the template. references: paths, in the document, of strings inside it.
+    """
+    annotations = mapping_at(data, _ANNOTATIONS)
+    names: dict[Path, str] = {}
+    marked = data
+    for reference in references:
+        name = value_at(data, reference[len(path) :])
+        if isinstance(name, str) and reference not in names:
+            marked = _replaced(marked, reference[len(path) :], f"{_MARK}{len(names)}{_MARK}")
+            names[reference] = name
+    parts = template_text(marked).split(_MARK)
+    paths = list(names)
+    if len(parts) == 2 * len(paths) + 1:
+        order = [paths[int(number)] for number in parts[1::2]]
+        texts = _without_quotes(parts[::2])
+    else:  # the template itself has the character, or a reference is where nothing is hashed
+        order = []
+        texts = (template_text(data),)
+    return PodTemplate(
+        path=path,
+        parts=texts,
+        references=tuple((reference, names[reference]) for reference in order),
+        annotations=annotations or _NO_ANNOTATIONS,
+        has_render_id=annotations.get(REVISION_ANNOTATION) is not None,
+    )
+
+
+def _replaced(data: Any, path: Path, value: Data) -> Any:
+    """Return data with another value at a path; only the collections on the way are copied."""
+    if not path:
+        return value
+    copy = data.copy()
+    copy[path[0]] = _replaced(copy[path[0]], path[1:], value)
+    return copy
+
+
+def _without_quotes(parts: list[str]) -> tuple[str, ...]:
+    """Return the parts without the quotes of the strings that were between them."""
+    last = len(parts) - 1
+    return tuple(
+        part[(1 if number else 0) : (-1 if number < last else None)]
+        for number, part in enumerate(parts)
+    )

@@ -1,0 +1,1 @@
+"""A plan applied to the text of a stream."""

@@ -1,0 +1,224 @@
+"""A plan applied to the text of a stream: every byte that no edit concerns stays as it is."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from postrender.errors import Place
+from postrender.inventory.build import Inventory
+from postrender.inventory.model import Item, ItemKey
+from postrender.krm.tool_annotations import outdated_on_original
+from postrender.plan.build import Plan
+from postrender.startup.records import NamedTuple
+from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
+from postrender.yaml.emit import block_text, flow_text
+from postrender.yaml.paths import Path, object_path
+from postrender.yaml.sites import locate
+from postrender.yaml.splice import Splice, apply_splices, splice
+from postrender.yaml.stream import has_content, stream_texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Value = TypeVar("Value")
+
+
+def render(plan: Plan) -> list[str]:
+    """Return the output of a plan, in parts.
+
+    Raises UserError where an edit contradicts an alias.
+    """
+    stream = plan.inventory.stream
+    # A sole List takes what is appended as items.
+    sole = _sole_list(plan.inventory) if plan.appended else None
+    items = _by_document(
+        (item.key, item) for item in plan.inventory.items if item.key in plan.edits
+    )
+    removed = _by_document((key, key[1]) for key in plan.removed)
+    extra = _extra_edits(plan, sole)
+    texts = []
+    for index, document in enumerate(stream.documents):
+        if index in items or index in removed or index in extra:
+            work = _Work(
+                plan, index, items.get(index, ()), removed.get(index, ()), extra.get(index, ())
+            )
+            texts += work.texts()
+        else:
+            texts.append(document.text)
+    return stream_texts(stream, texts if sole is not None else _append(plan, texts))
+
+
+def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Value]]:
+    """Group values by the document that the key of each is in."""
+    groups: dict[int, list[Value]] = {}
+    for (index, _), value in values:
+        groups.setdefault(index, []).append(value)
+    return groups
+
+
+def _extra_edits(plan: Plan, sole: int | None) -> dict[int, list[Edit]]:
+    """Return the edits that belong to no object: what is appended to a List, an open last line."""
+    extra: dict[int, list[Edit]] = defaultdict(list)
+    inventory = plan.inventory
+    if plan.appended or plan.copies:
+        for index, edit in inventory.open_ends.items():
+            extra[index].append(edit)
+    if sole is not None:
+        extra[sole].append(AddAfter(inventory.last_items[sole], plan.appended))
+    return dict(extra)
+
+
+def _sole_list(inventory: Inventory) -> int | None:
+    """Return the document that is a List, if the stream has no other."""
+    documents = inventory.stream.documents
+    full = [index for index, document in enumerate(documents) if has_content(document.text)]
+    return full[0] if len(full) == 1 and full[0] in inventory.last_items else None
+
+
+class _Work(NamedTuple):
+    """The changes of one document."""
+
+    plan: Plan
+    document: int
+    items: Sequence[Item]
+    removed: Sequence[Path]
+    extra: Sequence[Edit]
+
+    def texts(self) -> list[str]:
+        """Return the document's new text, and that of a copy beside it."""
+        stream = self.plan.inventory.stream
+        text = stream.documents[self.document].text
+        if () in self.removed:
+            return []
+        if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
+            original = self.edited(self.extra) if self.extra else text
+            copy = self.edited(_with_extra(self.own_edits(), self.extra))
+            return _with_copy(original, copy, stream.newline)
+        removals = [Remove(path) for path in self.removed]
+        edits = [*self.own_edits(), *self.copies()]
+        return [self.edited([*_with_extra(edits, self.extra), *removals])]
+
+    def own_edits(self) -> list[Edit]:
+        copies = self.plan.copies
+        return [
+            edit
+            for item in self.items
+            if item.path == () or item.key not in copies
+            for edit in self.plan.edits[item.key]
+        ]
+
+    def copies(self) -> list[Edit]:
+        """Return the edits that add, after each List item that stays, its revision.
+
+        And those that the item which stays needs, too.
+        """
+        edits: list[Edit] = []
+        for item in self.items:
+            if item.key in self.plan.copies:
+                from postrender.yaml.rewrite import verbatim_at
+
+                data = verbatim_at(self.parsed().nodes, item.path)
+                data = apply_edits(data, self.plan.edits[item.key], item.path)
+                edits.append(AddAfter(item.path, (data,)))
+                annotations = (*item.path, "metadata", "annotations")
+                edits += [Remove((*annotations, name)) for name in outdated_on_original(item)]
+        return edits
+
+    def parsed(self) -> ParsedDocument:
+        stream = self.plan.inventory.stream
+        document = stream.documents[self.document]
+        return parse_document(document.text, stream.place(document))
+
+    def place(self, path: Path) -> Place:
+        """Return where a path of the document stands in the input."""
+        return self.parsed().place_of(path)._replace(path="")
+
+    def edited(self, edits: Sequence[Edit]) -> str:
+        """Return the document's text with edits made, each object spliced or written anew."""
+        inventory = self.plan.inventory
+        document = inventory.stream.documents[self.document]
+        newline = inventory.stream.newline
+        sites = inventory.sites.get(self.document, {})
+        missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
+        if missing:
+            parsed = self.parsed()
+            located = {(type(edit), edit.path): locate(parsed, edit) for edit in missing}
+            sites = {**sites, **located}
+        splices: list[Splice] = []
+        for path, own in _by_object(edits).items():
+            made = splice(own, edits, sites, newline, self.place)
+            if made is None:
+                from postrender.yaml.rewrite import rewrite_object
+
+                nodes = self.parsed().nodes
+                if path == () or nodes.has_aliases:
+                    # All of it: an anchor may be defined in one object and used in another.
+                    splices = [rewrite_object(nodes, (), edits, newline)]
+                    break
+                made = [rewrite_object(nodes, path, own, newline)]
+            splices += made
+        return apply_splices(document.text, splices)
+
+
+def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
+    """Group the edits of a document by the object that they change; () for those of a List."""
+    if not any(edit.path and edit.path[0] == "items" for edit in edits):
+        return {(): list(edits)}
+    groups: dict[Path, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        path = object_path(edit.path)
+        if isinstance(edit, (AddAfter, Remove)) and edit.path == path:
+            path = ()
+        groups[path].append(edit)
+    return dict(sorted(groups.items(), key=lambda group: len(group[0])))
+
+
+def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
+    """Return edits with further ones, but for a scalar that is to become something else anyway."""
+    changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
+    return [
+        *edits,
+        *(edit for edit in extra if not (isinstance(edit, SetScalar) and edit.path in changed)),
+    ]
+
+
+def _with_copy(original: str, copy: str, newline: str) -> list[str]:
+    """Return a document and, after it, its copy, as documents of their own."""
+    if not original.endswith("\n"):
+        original += newline
+    marker = copy.find("---") if copy.startswith("%") else 0
+    copy = copy[marker:]
+    if copy.startswith("---"):
+        return [original, copy]
+    return [original, copy.lstrip() if _is_json(original) else f"---{newline}{copy}"]
+
+
+def _append(plan: Plan, texts: list[str]) -> list[str]:
+    """Add the appended objects as documents."""
+    if not plan.appended:
+        return texts
+    stream = plan.inventory.stream
+    newline = stream.newline
+    if texts and not texts[-1].endswith("\n"):
+        texts = [*texts, newline]
+    if all(_is_json(each.text) for each in stream.documents if has_content(each.text)):
+        return [*texts, *(flow_text(data) + newline for data in plan.appended)]
+    return [
+        *texts,
+        *(f"---{newline}{block_text(data, 0, newline)}{newline}" for data in plan.appended),
+    ]
+
+
+def _is_json(text: str) -> bool:
+    """Tell whether a document is a JSON value (not only flow YAML, which may look like one)."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Where manifests come from: stdin, files, folders, git and Helm."""

@@ -1,0 +1,105 @@
+"""One document of YAML: its data, and where in the text each part of the data is.
+
+Nearly every document is read line by line (`plain`). The YAML parser reads the others, and is
+imported for the first of them (`nodes`). The parser also answers what the lines leave open: a
+document that was read line by line is then parsed a second time.
+"""
+
+from __future__ import annotations
+
+from postrender.errors import Place, UserError
+from postrender.yaml.plain import PlainDocument, read_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.yaml.nodes import NodeDocument
+    from postrender.yaml.paths import Data, Path
+
+MAX_CHARACTERS = 32 * 1024 * 1024
+
+
+class ParsedDocument:
+    """The text of one document, read.
+
+    place: of the text's first line. plain: the document as it was read line by line, None where
+    that is not possible.
+    """
+
+    __slots__ = ("_data", "_nodes", "place", "plain", "text")
+
+    def __init__(self, text: str, place: Place, plain: PlainDocument | None) -> None:
+        self.text = text
+        self.place = place
+        self.plain = plain
+        self._data: Data = plain.data if plain else None
+        self._nodes: NodeDocument | None = None
+
+    @property
+    def data(self) -> Data:
+        """The document as dicts, lists, strings, numbers, booleans and None.
+
+        Raises UserError for a key that occurs twice in one mapping or is not a scalar.
+        """
+        if self._data is None:
+            self._data = self.nodes.read()
+        return self._data
+
+    @property
+    def nodes(self) -> NodeDocument:
+        """The document as nodes of the YAML parser. Raises UserError as parse_document does."""
+        if self._nodes is None:
+            from postrender.yaml.nodes import compose
+
+            self._nodes = compose(self.text, self.place)
+        return self._nodes
+
+    def line_of(self, path: Path) -> int:
+        """Return the line of the document, from 0, in which the value at a path begins."""
+        line = self.plain.line_of(path) if self.plain else None
+        return self.nodes.line_of(path) if line is None else line
+
+    def is_literal(self, path: Path) -> bool:
+        """Return whether the scalar at a path is a literal block scalar (`|`)."""
+        is_literal = self.plain.is_literal(path) if self.plain else None
+        return self.nodes.is_literal(path) if is_literal is None else is_literal
+
+    def folded_scalars(self, path: Path) -> list[tuple[Path, str]]:
+        """Return path and text of the folded block scalars (`>`) in the object at a path."""
+        if self.plain:
+            return []
+        from postrender.yaml.nodes import folded_scalars, node_at
+
+        return list(folded_scalars(node_at(self.nodes.root, path), path))
+
+    def place_of(self, path: Path, instead: Path = ()) -> Place:
+        """Return where in the input a path is; where it has no value, the line of another path."""
+        from postrender.yaml.nodes import node_at
+
+        root = self.nodes.root
+        node = node_at(root, path) or node_at(root, instead)
+        return self.nodes.place_of(node, path)
+
+    def place_of_key(self, path: Path) -> Place:
+        """Return where in the input the last key of a path is: its value may begin lines below."""
+        from postrender.yaml.nodes import key_node
+
+        key = key_node(self.nodes.root, path)
+        return self.place_of(path) if key is None else self.nodes.place_of(key, path)
+
+
+def parse_document(text: str, place: Place) -> ParsedDocument:
+    """Return one document, read; place is that of its first line.
+
+    Raises UserError for text that is not YAML, nests too deep or expands too far.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise UserError(
+            f"a document of {len(text) / 1024 / 1024:.0f} MiB that must be read, more than "
+            f"{MAX_CHARACTERS // 1024 // 1024}",
+            "split it: an API server takes objects of up to 3 MiB",
+            place,
+        )
+    document = ParsedDocument(text, place, read_plain(text))
+    if document.plain is None:
+        document.nodes  # noqa: B018 (parsed now: an error in the text is raised here)
+    return document

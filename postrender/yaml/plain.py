@@ -1,0 +1,474 @@
+r"""Plain block YAML, read line by line: the YAML in which nearly every chart is written.
+
+`read_plain` returns a document only where this grammar covers every line of it. For everything else
+the answer is None, and the YAML parser reads the document (`nodes`) or reports what is wrong with
+it. Where there is an answer, it equals the parser's: tests/yaml/test_plain.py compares them.
+
+    document  = [ "---" [comment] ] line*
+    line      = indent [dash] entry [comment]  |  comment  |  empty line
+    dash      = "-" " "+                        an item of a block list; not followed by a dash
+    entry     = key ":" [value]  |  value       a bare value only behind a dash
+    value     = scalar  |  literal  |  flow
+    key       = word of letters, digits, "_./$-"  |  quoted text without escapes
+    scalar    = plain text that begins and ends like text, has no ": " and no " #"
+             |  '…' with '' for a quote  |  "…" with the escapes \" \\ \n \t
+    literal   = "|" | "|-" | "|+", then lines that are indented deeper than the key or dash
+    flow      = "{" pairs "}" | "[" scalars "]" on one line, neither nested nor with escapes
+
+A block mapping or list lies deeper than its key; a list may also lie at its key's column. The root
+is a mapping. Not covered, among others: anchors, aliases, tags, merge keys, folded scalars,
+scalars and flow collections of several lines, indentation indicators, tabs outside of literals,
+carriage returns, directives, a list directly in a list, a key that occurs twice.
+
+Every distinct line is examined once, because charts repeat most of their lines.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+from postrender.yaml.scalars import WORDS, key_text, resolve_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from postrender.yaml.paths import Data, Path
+
+    # The fields of a Line.
+    Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
+
+# The parser may nest deeper; see MAX_DEPTH in postrender.yaml.parser.
+_MAX_DEPTH = 150
+_MAX_KNOWN_LINES = 4096
+
+# Forms of a line: `key: scalar`, `key:`, with a literal, with a flow collection, an item, nothing
+# to read, a bare scalar, and not covered by the grammar.
+PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, UNSURE = range(8)
+
+_WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
+_QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
+_FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
+_FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
+_FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
+_LINE = pattern(
+    rf"""
+    (?P<indent>\ *)(?P<dash>-\ +)?
+    (?:
+      (?P<key>[A-Za-z0-9_./$][A-Za-z0-9_./$-]{{0,250}}|"[^"\\]{{0,250}}"|'[^']{{0,250}}')
+      :(?:\ +|$)
+    )?
+    (?:
+      (?P<scalar>{_WORD}|{_QUOTED})
+      |(?P<literal>\|[+-]?)
+      |(?P<flow>[\[{{].*[\]}}])
+    )?
+    (?:\ *|(?:(?<=\ )|^)\#.*|\ +\#.*)$
+    """,
+    re.VERBOSE,
+)
+# A part of _LINE that covers nine lines in ten, and takes a third of its time.
+_USUAL_LINE = re.compile(
+    r"(?P<indent> *)(?P<dash>- +)?(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: |$))?"
+    r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
+    r'|"(?P<quoted>[ !#-\[\]-~]*)"|(?P<other>\|-?|\{\}|\[\]))?$'
+)
+_FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
+_ESCAPE = pattern(r"\\(.)")
+_ESCAPED = {"n": "\n", "t": "\t"}
+
+# The lines of a literal by their indentation: in ASCII, and with any printable character.
+_ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
+_WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
+_body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
+
+
+class Line(NamedTuple):
+    """One line of the grammar.
+
+    form: PAIR to UNSURE; column: of the key, the dash or the bare value; key: None without one;
+    value: of a PAIR or SCALAR the scalar, of a LITERAL its chomping indicator, of a FLOW a function
+    that returns the collection; span: where in the line the scalar is, and its quote ("" if plain);
+    entry: of an ITEM, what follows the dash.
+    """
+
+    form: int
+    column: int
+    key: str | None
+    value: Any
+    span: tuple[int, int, str] | None
+    entry: Fields | None
+
+
+# While a document is read, a line is a plain tuple with the same fields: Python unpacks those much
+# faster than records.
+_UNSURE: Fields = (UNSURE, 0, None, None, None, None)
+_SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
+_known_lines: dict[str, Fields] = {}
+
+
+class PlainDocument:
+    """A document as plain data, with the line of each entry of its block collections.
+
+    lines: the text, cut at line breaks; lines_of: by the id() of a block mapping or list, the
+    numbers of the lines in which its entries begin, in order.
+    """
+
+    __slots__ = ("_starts", "data", "lines", "lines_of")
+
+    def __init__(self, data: dict[str, Data], lines: list[str], lines_of: dict[int, list[int]]):
+        self.data = data
+        self.lines = lines
+        self.lines_of = lines_of
+        self._starts: list[int] = []
+
+    def start_of(self, number: int) -> int:
+        """Return the index in the text at which a line begins."""
+        if not self._starts:
+            self._starts = [0, *accumulate(map(len, self.lines))]
+        return self._starts[number] + number  # one line break a line
+
+    def line(self, number: int) -> Line:
+        """Return a line as it was read."""
+        text = self.lines[number]
+        return Line._make(_known_lines.get(text) or _read_line(text))
+
+    def entry(self, number: int) -> Line:
+        """Return the entry of a line: of an item, what follows the dash."""
+        line = self.line(number)
+        return Line._make(line.entry) if line.entry else line
+
+    def number_of(self, path: Path) -> int | None:
+        """Return the line in which the entry at a path is, None inside a flow collection."""
+        data: Any = self.data
+        number = None
+        try:
+            for part in path:
+                number = self.number_in(data, part)
+                data = data[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+        return number
+
+    def number_in(self, collection: Any, part: str | int) -> int:
+        """Return the line of one entry of a block collection.
+
+        Raises KeyError, IndexError, TypeError or ValueError where there is none.
+        """
+        return int(self.lines_of[id(collection)][index_of(collection, part)])
+
+    def value_at(self, path: Path) -> Any:
+        """Return the value at a path. Raises KeyError, IndexError or TypeError without one."""
+        value: Any = self.data
+        for part in path:
+            value = value[part]
+        return value
+
+    def line_of(self, path: Path) -> int | None:
+        """Return the line in which the value at a path begins, None where that is not known.
+
+        A block collection begins with its first entry.
+        """
+        try:
+            value = self.value_at(path)
+        except (KeyError, IndexError, TypeError):
+            return None
+        if value.__class__ is dict or value.__class__ is list:
+            numbers = self.lines_of.get(id(value))
+            if numbers:
+                return numbers[0]
+        return self.number_of(path)
+
+    def is_literal(self, path: Path) -> bool | None:
+        """Return whether the scalar at a path is a literal, None where that is not known."""
+        number = self.number_of(path)
+        return None if number is None else self.entry(number).form == LITERAL
+
+
+def index_of(collection: Any, part: str | int) -> Any:
+    """Return which entry of a collection is at a key or index.
+
+    Raises ValueError for a key that is not there.
+    """
+    return list(collection).index(part) if collection.__class__ is dict else part
+
+
+def read_plain(text: str) -> PlainDocument | None:
+    """Return a document that the grammar covers, None for every other."""
+    lines = text.split("\n")
+    if len(_known_lines) > _MAX_KNOWN_LINES:
+        _known_lines.clear()
+    root: dict[str, Data] = {}
+    # The innermost open block collection, where its entries are, and what is around it.
+    inner: Any = root
+    numbers: list[int] = []
+    column, is_list = 0, False
+    outer: list[tuple[Any, list[int], int, bool]] = []
+    # The key of the last line, if its value is on the lines below.
+    open_key: str | None = None
+    lines_of = {id(root): numbers}
+    document = PlainDocument(root, lines, lines_of)
+
+    get = _known_lines.get
+    number, end = -1, len(lines)
+    if lines[0].startswith("---"):
+        if not _is_marker(lines[0]):
+            return None
+        number = 0
+    while (number := number + 1) < end:
+        line = get(lines[number])
+        if line is None:
+            line = _known_lines[lines[number]] = _read_line(lines[number])
+        form, at, key, value, _, entry = line
+        if form == PAIR and at == column and not is_list:
+            if key in inner:
+                return None
+            inner[key] = value
+            numbers.append(number)
+            open_key = None
+            continue
+        if form > ITEM:
+            if form == SKIPPED:
+                continue
+            return None
+        is_item = form == ITEM
+        if at != column or is_item != is_list:  # not an entry of the innermost collection
+            if open_key is not None and at >= column:
+                if len(outer) > _MAX_DEPTH:
+                    return None
+                outer.append((inner, numbers, column, is_list))
+                inner[open_key] = inner = [] if is_item else {}
+                numbers, column, is_list = [], at, is_item
+                lines_of[id(inner)] = numbers
+            else:
+                while outer and (column > at or (column == at and is_list and not is_item)):
+                    inner, numbers, column, is_list = outer.pop()
+                if column != at or is_list != is_item:
+                    return None
+        open_key = None
+        numbers.append(number)
+        if entry is not None:
+            form, at, key, value, _, _ = entry
+            if form == SCALAR:
+                inner.append(value)
+                continue
+            if key is not None:
+                if len(outer) > _MAX_DEPTH:
+                    return None
+                outer.append((inner, numbers, column, is_list))
+                mapping: dict[str, Data] = {}
+                inner.append(mapping)
+                inner, numbers, column, is_list = mapping, [number], at, False
+                lines_of[id(inner)] = numbers
+        if form == PAIR:
+            pass
+        elif form == OPEN:
+            open_key = key
+        elif form == FLOW:
+            value = value()
+        else:
+            literal = _read_literal(document, text, number, column, value)
+            if literal is None:
+                return None
+            value, number = literal
+        if is_list:
+            inner.append(value)
+        elif key in inner:
+            return None
+        else:
+            inner[key] = value
+    return document if root else None
+
+
+def _is_marker(line: str) -> bool:
+    """Return whether a line that begins with `---` is a marker, with at most a comment."""
+    rest = line[3:].strip(" ")
+    return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
+
+
+def _read_line(text: str) -> Fields:
+    return _read_usual_line(text) or _read_unusual_line(text)
+
+
+def _read_usual_line(text: str) -> Fields | None:
+    found = _USUAL_LINE.match(text)
+    if found is None:
+        return None
+    indent, dash, key, word, quoted, other = found.groups()
+    if key is None and (dash is None or (word is None and quoted is None and other is None)):
+        return None
+    if key in WORDS:
+        key = key_text(key)
+    value: Any = None
+    span = None
+    form = SCALAR if key is None else PAIR
+    if word is not None:
+        value, span = resolve_plain(word), (found.start("word"), len(text), "")
+    elif quoted is not None:
+        value, span = quoted, (found.start("quoted") - 1, len(text), '"')
+    elif other is None:
+        form = OPEN
+    elif other[0] == "|":
+        form, value = LITERAL, other[1:]
+    else:
+        form, value = FLOW, dict if other == "{}" else list
+    return _line(form, indent, dash, key, value, span)
+
+
+def _read_unusual_line(text: str) -> Fields:
+    bare = text.lstrip(" ")
+    if not bare or (bare[0] == "#" and bare.isprintable()):
+        return _SKIPPED
+    found = _LINE.match(text)
+    if found is None or not text.isprintable():
+        return _UNSURE
+    indent, dash, key, scalar, literal, flow = found.groups()
+    if key is None and (dash is None or (scalar is None and literal is None and flow is None)):
+        return _UNSURE
+    if key is not None:
+        if key[0] in "\"'":
+            key = key[1:-1]
+        elif key in ("---", "..."):
+            return _UNSURE
+        elif key in WORDS or not key.isidentifier():
+            key = key_text(key)
+    value: Any = None
+    span = None
+    form = OPEN
+    if scalar is not None:
+        form, value = (SCALAR if key is None else PAIR), _read_scalar(scalar)
+        span = (*found.span("scalar"), scalar[0] if scalar[0] in "\"'" else "")
+    elif literal is not None:
+        form, value = LITERAL, literal[1:]
+    elif flow is not None:
+        form, value = FLOW, _flow_maker(flow)
+        if value is None:
+            return _UNSURE
+    return _line(form, indent, dash, key, value, span)
+
+
+def _line(
+    form: int,
+    indent: str,
+    dash: str | None,
+    key: str | None,
+    value: Any,
+    span: tuple[int, int, str] | None,
+) -> Fields:
+    column = len(indent)
+    if dash is None:
+        return form, column, key, value, span, None
+    return ITEM, column, None, None, None, (form, column + len(dash), key, value, span, None)
+
+
+def _read_scalar(text: str) -> Data:
+    if text[0] == '"':
+        text = text[1:-1]
+        if "\\" not in text:
+            return text
+        return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), text)
+    if text[0] == "'":
+        return text[1:-1].replace("''", "'")
+    return resolve_plain(text)
+
+
+def _flow_maker(text: str) -> Callable[[], Data] | None:
+    """Return a function that makes a flow collection, None where the grammar does not cover it."""
+    parts = _flow_parts(text)
+    if parts is None:
+        return None
+    values = [_read_scalar(part[2]) for part in parts]
+    if text[0] == "[":
+        return values.copy
+    pairs = {key_text(part[1]): value for part, value in zip(parts, values, strict=True)}
+    return pairs.copy if len(pairs) == len(parts) else None
+
+
+def _flow_parts(text: str) -> list[re.Match[str]] | None:
+    """Return the keys and values of a flow collection, None where the grammar does not cover it."""
+    is_mapping, last = text[0] == "{", len(text) - 1
+    if text[last] != ("}" if is_mapping else "]"):
+        return None
+    parts: list[re.Match[str]] = []
+    start = _skip_spaces(text, 1)
+    while start < last:
+        part = _FLOW_PART.match(text, start)
+        if part is None or (part[1] is not None) != is_mapping:
+            return None
+        parts.append(part)
+        start = _skip_spaces(text, part.end())
+        if start < last:
+            if text[start] != ",":
+                return None
+            start = _skip_spaces(text, start + 1)
+            if start == last:
+                return None  # a comma at the end
+    return parts
+
+
+def _skip_spaces(text: str, start: int) -> int:
+    while text[start] == " ":
+        start += 1
+    return start
+
+
+def flow_spans(text: str) -> list[tuple[int, int, str]]:
+    """Return where in a FLOW line the values of its collection are, each with its quote."""
+    found = _LINE.match(text)
+    parts = _flow_parts(found["flow"]) if found and found["flow"] else None
+    if found is None or parts is None:
+        return []
+    start = found.start("flow")
+    return [
+        (start + part.start(2), start + part.end(2), part[2][0] if part[2][0] in "\"'" else "")
+        for part in parts
+    ]
+
+
+def _read_literal(
+    document: PlainDocument, text: str, number: int, column: int, chomping: str
+) -> tuple[str, int] | None:
+    """Return a literal and the number of its last line, None where the grammar is unsure.
+
+    number: of the line that begins it; column: of its mapping or list; chomping: "", "-" or "+".
+    """
+    lines = document.lines
+    first, end = number + 1, len(lines)
+    while first < end and not lines[first]:
+        first += 1
+    if first == end:
+        return None
+    bare = lines[first].lstrip(" ")
+    indent = len(lines[first]) - len(bare)
+    if indent <= column or not bare or bare[0] == "\t":
+        return None
+    start = document.start_of(number + 1)
+    body = _match_body(_ASCII_BODY, indent, text, start)
+    if start + len(body) < len(text) and not text.isascii():
+        body = _match_body(_WIDE_BODY, indent, text, start)
+        if not body.isascii() and not body.replace("\n", "").replace("\t", "").isprintable():
+            return None
+    last = number + body.count("\n")
+    # The next line must be clearly outside: neither of spaces only, nor a deeper comment.
+    following = lines[last + 1] if last + 1 < end else ""
+    bare = following.lstrip(" ")
+    if following and (not bare or len(following) - len(bare) > column):
+        return None
+    value = body.replace("\n" + " " * indent, "\n").removeprefix(" " * indent)
+    if chomping != "+":
+        value = value.rstrip("\n")
+        if not chomping:
+            value += "\n"
+    return value, last
+
+
+def _match_body(template: str, indent: int, text: str, start: int) -> str:
+    compiled = _body_patterns.get((template, indent))
+    if compiled is None:
+        compiled = _body_patterns[template, indent] = re.compile(template % indent)
+    found = compiled.match(text, start)
+    return found[0] if found else ""

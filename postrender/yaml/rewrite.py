@@ -1,0 +1,82 @@
+"""Objects and Lists written anew, where an edit has no plain site in their text.
+
+Data, order and the text of numbers stay; comments inside are lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ruamel.yaml.nodes import MappingNode, SequenceNode
+
+from postrender.yaml.edits import Edit, apply_edits
+from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.yaml.node_sites import PROPERTIES, column_of, content_end
+from postrender.yaml.nodes import NodeDocument, is_merge_key, merge_sources, node_at, read_scalar
+from postrender.yaml.parser import STRING, UNTAGGED, Node
+from postrender.yaml.paths import Data, Path
+from postrender.yaml.scalars import key_text
+from postrender.yaml.splice import Splice
+
+
+def rewrite_object(
+    document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
+) -> Splice:
+    """Return the splice that writes the object at a path anew with its edits made.
+
+    Numbers, booleans and tagged scalars keep their text; comments inside the object are lost.
+    """
+    node = node_at(document.root, path)
+    data = apply_edits(verbatim(node, document), edits, path)
+    above = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
+    is_flow = any(parent.flow_style for parent in above)
+    return _written(document, node, data, newline, is_flow=is_flow)
+
+
+def _written(
+    document: NodeDocument, node: Node, data: Data, newline: str, *, is_flow: bool = False
+) -> Splice:
+    """Return the splice that puts data in the place of a node."""
+    end = content_end(document.text, node)
+    start = PROPERTIES.match(document.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
+    if is_flow or node.flow_style:
+        return Splice(start, end, flow_text(data))
+    written = block_text(data, column_of(document.text, start), newline)
+    return Splice(start, end, written + (newline if document.text[end - 1] == "\n" else ""))
+
+
+def verbatim_at(document: NodeDocument, path: Path) -> Data:
+    """Return the object at a path as verbatim() does."""
+    return verbatim(node_at(document.root, path), document)
+
+
+def verbatim(node: Node, document: NodeDocument) -> Data:
+    """Return a node as plain data in which every scalar but a plain string keeps its own text."""
+    if isinstance(node, SequenceNode):
+        return [verbatim(item, document) for item in node.value]
+    if not isinstance(node, MappingNode):
+        return _verbatim_scalar(node)
+    merged: dict[str, Data] = {}
+    mapping: dict[str, Data] = {}
+    for key, value in node.value:
+        if is_merge_key(key):
+            for source in merge_sources(value):
+                inner = verbatim(source, document)
+                merged = {**(inner if isinstance(inner, dict) else {}), **merged}
+        else:
+            mapping[_verbatim_key(key)] = verbatim(value, document)
+    return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
+
+
+def _verbatim_key(node: Node) -> str:
+    text: str = node.value
+    return text if node.style or key_text(text) == text else VerbatimKey(text)
+
+
+def _verbatim_scalar(node: Node) -> Data:
+    value = read_scalar(node)
+    if value is None or node.ctag is STRING:
+        return value
+    if node.ctag is UNTAGGED:
+        return value if isinstance(value, str) else Verbatim(node.value)
+    return Verbatim(f"!<{node.tag}> {flow_text(node.value)}")

@@ -1,0 +1,109 @@
+"""What the cluster client tries again, and for how long: a real HTTP client, answers made up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from postrender.attach import client as module
+from postrender.attach.client import PATIENCE_SECONDS, UNKNOWN_PATIENCE_SECONDS, ApiError, Client
+from postrender.attach.log import Log
+from postrender.attach.resources import CONFIG_MAPS
+
+httpx2 = pytest.importorskip("httpx2")
+
+Waits = list[float]
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
+    """Give the seconds that were waited; no time passes but these."""
+    passed: Waits = []
+    monkeypatch.setattr("postrender.attach.client.time.sleep", passed.append)
+    monkeypatch.setattr("postrender.attach.client.time.monotonic", lambda: sum(passed))
+    return passed
+
+
+def client_of(*answers: int | Exception) -> Client:
+    """Return a client that gets these codes, or errors, in turn, and the last one for ever."""
+    left: Iterator[int | Exception] = iter(answers)
+    last: list[int | Exception] = []
+
+    def answer(_request: object) -> object:
+        last[:] = [next(left, *last)] if last else [next(left)]
+        if isinstance(last[0], Exception):
+            raise last[0]
+        return httpx2.Response(last[0], json={"message": MESSAGES.get(last[0], "no")})
+
+    transport = httpx2.MockTransport(answer)
+    session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
+    return Client(session, "prod", "tests", Log("error", is_json=False, stream=io.StringIO()))
+
+
+MESSAGES = {403: "configmaps is forbidden", 422: "policy x denied request: no team"}
+
+
+def patch(client: Client) -> bool:
+    return client.patch(CONFIG_MAPS, "app", {})
+
+
+@pytest.mark.parametrize("code", [429, 500, 503, 409, 401, 403])
+def test_what_passes_is_tried_again(waits: Waits, code: int) -> None:
+    assert patch(client_of(code, code, 200))
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("code", [400, 405, 413, 422])
+def test_what_does_not_pass_is_not(waits: Waits, code: int) -> None:
+    with pytest.raises(ApiError, match=str(code)):
+        patch(client_of(code))
+    assert not waits
+
+
+def test_a_policy_is_no_missing_permission(waits: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MESSAGES, 403, "ValidatingAdmissionPolicy 'team' denied request: no team")
+    with pytest.raises(ApiError, match="log may tell more"):
+        patch(client_of(403))
+    assert not waits
+
+
+@pytest.mark.parametrize(
+    ("answer", "longest"), [(500, PATIENCE_SECONDS), (403, UNKNOWN_PATIENCE_SECONDS)]
+)
+def test_patience_ends(waits: Waits, answer: int, longest: float) -> None:
+    with pytest.raises(ApiError):
+        patch(client_of(answer))
+    assert longest / 3 < sum(waits) <= longest
+
+
+def test_missing_permissions_cost_their_patience_once(waits: Waits) -> None:
+    client = client_of(403)
+    for _ in range(10):
+        with pytest.raises(ApiError, match="check the Role"):
+            patch(client)
+    assert sum(waits) <= UNKNOWN_PATIENCE_SECONDS
+
+
+def test_a_restarted_server_may_know_no_role(waits: Waits) -> None:
+    lost: Callable[[], Exception] = lambda: httpx2.ConnectError("refused")  # noqa: E731
+    client = client_of(*[403] * 3, 200, lost(), *[403] * 3, 200)
+    assert patch(client)
+    assert patch(client)
+    assert len(waits) == 7
+
+
+def test_what_is_gone_is_no_error(waits: Waits) -> None:
+    assert not patch(client_of(404))
+    assert client_of(404).list_all(CONFIG_MAPS, dict) == ([], "")
+    assert client_of(404).read(CONFIG_MAPS, "app") is None
+    assert client_of(404).delete(CONFIG_MAPS, "app", {})
+    assert not client_of(409).delete(CONFIG_MAPS, "app", {})
+    assert not waits
+
+
+def test_pages_that_expire_end(waits: Waits) -> None:
+    with pytest.raises(ApiError, match="pages expire"):
+        client_of(410).list_all(CONFIG_MAPS, dict)
+    assert len(waits) == module.LIST_TRIES

@@ -1,0 +1,968 @@
+"""Whole processes: bad input, and the manners of a program in a pipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = (sys.executable, "-m", "postrender")
+IMAGE = "registry.example/attacher:1"
+TIMEOUT = 60
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app\ndata:\n  key: välue\n"
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        envFrom:
+        - configMapRef:
+            name: app
+"""
+GOOD = f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}"
+NAMELESS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a process ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines on stderr that are errors."""
+        return [line for line in self.err.splitlines() if line.startswith("error: ")]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Return what a child needs to run at all, nothing of this test run's own settings."""
+    kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    given = {"PYTHONPATH": str(ROOT), "POSTRENDER_ATTACHER_IMAGE": IMAGE}
+    return {**kept, "HOME": str(Path.cwd()), **given, **variables}
+
+
+def run(
+    data: str | bytes = "",
+    *arguments: str,
+    command: tuple[str, ...] = COMMAND,
+    variables: Mapping[str, str] | None = None,
+) -> Run:
+    """Run the program on data; it must end in time."""
+    done = subprocess.run(
+        [*command, *arguments],
+        input=data.encode() if isinstance(data, str) else data,
+        capture_output=True,
+        env=environment(**(variables or {})),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def run_in_shell(redirection: str, data: str | bytes = GOOD, *arguments: str) -> Run:
+    """Run the program with a redirection of the shell's."""
+    return run(data, *arguments, command=("sh", "-c", f'exec "$@" {redirection}', "sh", *COMMAND))
+
+
+def run_python(code: str, data: str = GOOD, **variables: str) -> Run:
+    """Run the program after some Python code of the test's."""
+    code = f"{code}\nfrom postrender.cli.main import main\nmain()"
+    return run(data, command=(sys.executable, "-c", code), variables=variables)
+
+
+def assert_refused(done: Run, *parts: str) -> None:
+    """Check that a run ended with one error line that holds all parts, and nothing else."""
+    assert done.code == 1, done.err
+    assert done.out == b""
+    assert len(done.err.splitlines()) == len(done.errors) == 1, done.err
+    assert "Traceback" not in done.err
+    for part in parts:
+        assert part in done.err
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty folder beyond which no configuration is looked for."""
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# --- bad input -----------------------------------------------------------------------------------
+
+OTHER = CONFIG_MAP.replace("app", "other")
+
+BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
+    "broken YAML in the third document": (
+        f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}---\nkind: ConfigMap\nmetadata: [\ndata: {{}}\n",
+        ("<stdin>:2", "(document 3)", "not valid YAML"),
+    ),
+    "a template's name": (
+        f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  broken\n",
+        ("(document 1, shop/templates/cm.yaml)", "not valid YAML"),
+    ),
+    "a tab as indent": (
+        f"---\n{CONFIG_MAP}---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: other\n",
+        ("<stdin>:12 (document 2)", "not valid YAML"),
+    ),
+    "a key twice": (
+        f"{CONFIG_MAP}  key: other\n",
+        ("<stdin>:7 (document 1, ConfigMap/app)", "'key' occurs twice"),
+    ),
+    "an unclosed quote": (
+        f'{CONFIG_MAP}  other: "open\n',
+        ("(document 1)", "not valid YAML", "quoted scalar"),
+    ),
+    "an unclosed bracket": (
+        f"{CONFIG_MAP}  other: [open\n---\n{DEPLOYMENT}",
+        ("(document 1)", "not valid YAML"),
+    ),
+    "data that is no string": (
+        f"---\n{OTHER}---\n{CONFIG_MAP}  port: 8080\n",
+        ("<stdin>:15 (document 2", "data.port", "no string", "quotes"),
+    ),
+    "data that is a list": (
+        CONFIG_MAP.replace("\n  key: välue", " [a]"),
+        ("<stdin>:5 (document 1", "data is no mapping"),
+    ),
+    "a name that is no string": (
+        CONFIG_MAP.replace("app", "12"),
+        ("<stdin>:4 (document 1", "metadata.name", "no string"),
+    ),
+    "a label that is no string": (
+        CONFIG_MAP.replace("app\n", "app\n  labels: {enabled: true}\n"),
+        ("<stdin>:5 (document 1", "metadata.labels.enabled", "no string"),
+    ),
+    "a reference that is no string": (
+        GOOD.replace("            name: app", "            name: [app]"),
+        ("<stdin>:20 (document 2", "envFrom[0].configMapRef.name", "a list"),
+    ),
+    "two objects with one identity": (
+        f"---\n{CONFIG_MAP}---\n{CONFIG_MAP.replace('välue', 'another')}",
+        ("<stdin>:9 (document 2", "second ConfigMap/app", "<stdin>:2 (document 1"),
+    ),
+    "an anchor conflict": (
+        f"---\n{CONFIG_MAP}---\n"
+        + DEPLOYMENT.replace("name: web", "name: &x app").replace("  name: app", "  name: *x"),
+        (
+            "<stdin>:12 (document 2, Deployment/app)",
+            "envFrom[0].configMapRef.name",
+            "metadata.name",
+            "alias",
+        ),
+    ),
+    "invalid UTF-8": (
+        GOOD.encode().replace(b"web", b"w\xe4b"),
+        ("<stdin>:12 (document 2)", "0xe4", "UTF-8"),
+    ),
+    "UTF-16": (GOOD.encode("utf-16"), ("<stdin>:1",)),
+    "a NUL": (f"---\n{CONFIG_MAP}  other: a\0b\n", ("<stdin>:8 (document 1)", "NUL")),
+    "a stream cut in a word": (
+        f"{GOOD}---\napiVersion: v1\nkind: Config",
+        ("<stdin>:21 (document 3)", "ends in the middle"),
+    ),
+    "a stream cut after a key": (f"{GOOD}---\napiVersion: v1\nkind:", ("(document 3)",)),
+    "one brace": ("{", ("(document 1)", "not valid YAML")),
+    "one bracket": ("[", ("(document 1)", "not valid YAML")),
+    "JSON cut in the middle": (
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app',
+        ("(document 1)",),
+    ),
+    "an unknown strategy": (
+        CONFIG_MAP.replace("app\n", "app\n  annotations: {postrender/strategy: renam}\n"),
+        ("<stdin>:1 (document 1, ConfigMap/app)", "'renam' is no strategy", "rename"),
+    ),
+    "a directive in the middle of a document": (
+        f"{CONFIG_MAP}%YAML 1.1\n---\n{DEPLOYMENT}",
+        ("(document 1)", "not valid YAML"),
+    ),
+    "a mapping as a key": (
+        f"{CONFIG_MAP}  ? {{a: b}}\n  : c\n",
+        ("<stdin>:7 (document 1, ", "key"),
+    ),
+    "an unknown alias": (f"{CONFIG_MAP}  other: *nobody\n", ("<stdin>:7 (document 1)", "alias")),
+    "empty": ("", ("<stdin>", "--allow-empty")),
+    "white space": (" \n\n\t\n", ("<stdin>", "--allow-empty")),
+    "comments": ("# Source: nothing\n---\n# nothing\n...\n", ("<stdin>", "--allow-empty")),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name: str) -> None:
+    data, parts = BAD[name]
+    assert_refused(run(data), *parts)
+
+
+DEEP = {
+    "10,000 brackets": "[" * 10_000 + "]" * 10_000,
+    "100,000 brackets": "[" * 100_000 + "]" * 100_000,
+    "100,000 open brackets": "[" * 100_000,
+    "1,900 brackets": "[" * 1_900 + "]" * 1_900,
+    "100,000 braces": "{a: " * 100_000 + "}" * 100_000,
+    "100,000 dashes": "\n  " + "- " * 100_000 + "a",
+    "100,000 dashes with two spaces": "\n  " + "-  " * 100_000 + "a",
+    "50,000 keys and dashes": "\n  " + "? - " * 50_000 + "a",
+    "100,000 explicit keys": "\n  " + "? " * 100_000 + "a",
+    "2,000 indents": "\n" + "".join(" " * depth + "a:\n" for depth in range(1, 2_000)),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_nesting_is_refused(name: str) -> None:
+    assert_refused(run(f"---\n{NAMELESS}deep: {DEEP[name]}\n"), "(document 1)", "deep")
+
+
+@pytest.mark.parametrize("depth", [490, 700, 990, 1_000, 1_500])
+@pytest.mark.parametrize("pair", ["[]", "{}"])
+def test_nesting_about_the_limit_is_no_bug(depth: int, pair: str) -> None:
+    deep = ("[" if pair == "[]" else "{a: ") * depth + pair[1] * depth
+    done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\ndeep: {deep}\n")
+    if done.code != 0:
+        assert_refused(done, "(document 2)", "deep")
+
+
+def test_nesting_within_the_limit_is_taken() -> None:
+    deep = "deep: " + "{a: " * 190 + "}" * 190
+    done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\n{deep}\n")
+    assert (done.code, done.err) == (0, "")
+    assert deep.encode() in done.out
+
+
+def test_a_document_of_50_mb_is_refused() -> None:
+    data = f"---\n{CONFIG_MAP}  big: " + "x" * 50_000_000 + f"\n---\n{DEPLOYMENT}"
+    assert_refused(run(data), "<stdin>:1 (document 1)", "MiB")
+
+
+def test_a_document_of_50_mb_that_concerns_nothing_is_passed_on() -> None:
+    big = "---\nkind: CustomResourceDefinition\nx: " + "x" * 50_000_000 + "\n"
+    done = run(big)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == big.encode()
+
+
+def _bomb(levels: int) -> str:
+    letters = "abcdefghijklm"[: levels + 1]
+    first = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    return first + "".join(
+        f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n"
+        for before, after in pairwise(letters)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (f"{CONFIG_MAP}---\n{NAMELESS}{_bomb(12)}", ("(document 2)", "aliases", "nodes")),
+        (f"{CONFIG_MAP}---\n{DEPLOYMENT}{_bomb(8)}", ("(document 2)", "aliases", "nodes")),
+        (f"{NAMELESS}loop: &loop [*loop]\n", ("<stdin>:4", "contains an alias of itself")),
+        (f"{NAMELESS}loop: &a\n  b: &b [*a]\n", ("<stdin>:", "contains an alias of itself")),
+        (
+            NAMELESS.replace("{", "&loop {<<: *loop, "),
+            ("<stdin>:3", "contains an alias of itself"),
+        ),
+    ],
+    ids=["bomb in a ConfigMap", "bomb in a workload", "loop", "loop through two", "merge loop"],
+)
+def test_aliases_that_never_end(text: str, parts: tuple[str, ...]) -> None:
+    assert_refused(run(text), *parts)
+
+
+def test_a_reference_rule_that_matches_a_mapping(folder: Path) -> None:
+    rules = 'references:\n- kind: Deployment\n  path: "spec.template.spec.containers[]"\n'
+    (folder / "postrender.yaml").write_text(rules)
+    done = run(GOOD)
+    assert_refused(done, "<stdin>:17 (document 2", "references[0]", "a mapping")
+
+
+def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
+    (folder / "in.yaml").write_text(f"{CONFIG_MAP}  port: 8080\n", encoding="utf-8")
+    assert_refused(run("", "render", "in.yaml"), "error: in.yaml:7 (document 1")
+    assert_refused(run("", "explain", "in.yaml"), "error: in.yaml:7 (document 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("text", b"ConfigMap/"), ("json", b"{"), ("mermaid", b"flowchart "), ("dot", b"digraph ")],
+)
+def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
+    done = run(GOOD, "explain", "--format", name)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(start)
+
+
+@pytest.mark.parametrize("name", ["none.yaml", ".", "none\udcff.yaml"])
+def test_an_input_file_that_cannot_be_read(name: str) -> None:
+    assert_refused(run("", "render", name, "--log-file", "log"), "cannot read")
+    assert "cannot read" in Path("log").read_text(encoding="utf-8", errors="replace")
+
+
+def test_a_previous_file_whose_name_no_file_can_have(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text('history: {previous: "a\\0b"}\n')
+    assert_refused(run(GOOD), "cannot read it", "null byte")
+
+
+def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
+    hook = DEPLOYMENT.replace("name: main", "name: main\n        args: [app]")
+    done = run(f"---\n{CONFIG_MAP}---\n{hook}", "--strict")
+    assert (done.code, done.out) == (1, b"")
+    assert len(done.errors) == 1
+    assert "[leftover]" in done.err
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "\n"])
+def test_empty_input_that_is_allowed(text: str) -> None:
+    for done in (
+        run(text, "--allow-empty"),
+        run(text, variables={"POSTRENDER_ALLOW_EMPTY": "1"}),
+    ):
+        assert (done.code, done.out, done.err) == (0, text.encode(), "")
+
+
+# --- pipes ---------------------------------------------------------------------------------------
+
+
+def test_stdout_closed() -> None:
+    assert_refused(run_in_shell(">&-"), "<stdout>", "cannot write")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [(), ("explain",), ("config", "schema"), ("config", "show")])
+def test_stdout_full(arguments: tuple[str, ...]) -> None:
+    assert_refused(run_in_shell(">/dev/full", GOOD, *arguments), "<stdout>", "cannot write")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_on_a_full_stdout_is_no_bug(option: str) -> None:
+    done = run_in_shell(">/dev/full", "", option)
+    assert done.code == 1, done.err
+    assert "Traceback" not in done.err
+    assert "a bug" not in done.err
+
+
+def run_unread(data: bytes, *arguments: str) -> Run:
+    """Run the program with nobody to read what it writes."""
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        child.stdout = None
+        _, err = child.communicate(data, TIMEOUT)
+    return Run(child.returncode, b"", err.decode())
+
+
+def test_a_reader_that_goes_away() -> None:
+    done = run_unread(GOOD.encode() + b"# comment\n" * 100_000)
+    assert_refused(done, "<stdout>", "Broken pipe")
+
+
+@pytest.mark.parametrize("arguments", [("diff", "-"), ("explain",)], ids=" ".join)
+def test_a_pager_that_is_left_early(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(GOOD.replace("name: app", "name: other"), "utf-8")
+    files = [str(other)] if "diff" in arguments else []
+    done = run_unread(GOOD.encode(), *arguments, *files)
+    assert (done.code, "Broken pipe" in done.err) == (0, False), done.err
+
+
+def test_stdin_closed() -> None:
+    assert_refused(run_in_shell("<&-"), "<stdin>", "closed")
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_stderr_that_takes_nothing(redirection: str) -> None:
+    if "full" in redirection and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    expected = run(GOOD)
+    done = run_in_shell(redirection, GOOD, "--attacher-image", "")
+    assert done.code == expected.code == 0
+    assert b"name: app-" in done.out
+    assert run_in_shell(redirection, "kind: [").code == 1
+    assert run_in_shell(redirection, GOOD, "--no-such-flag").code == 2
+
+
+def test_a_terminal_on_stdin_prints_help() -> None:
+    main, side = pty.openpty()
+    try:
+        done = subprocess.run(
+            COMMAND,
+            stdin=side,
+            capture_output=True,
+            env=environment(),
+            timeout=TIMEOUT,
+            check=False,
+        )
+    finally:
+        os.close(main)
+        os.close(side)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"Usage: postrender")
+
+
+@pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
+def test_colours_on_a_terminal(no_color: str, is_coloured: bool) -> None:
+    main, side = pty.openpty()
+    try:
+        done = subprocess.run(
+            COMMAND,
+            input=b"kind: [",
+            stdout=subprocess.PIPE,
+            stderr=side,
+            env=environment(NO_COLOR=no_color),
+            timeout=TIMEOUT,
+            check=False,
+        )
+        text = os.read(main, 65536)
+    finally:
+        os.close(main)
+        os.close(side)
+    assert done.returncode == 1
+    assert text.count(b"error: ") == 1
+    assert (b"\x1b[" in text) == is_coloured
+
+
+def test_no_colours_in_a_pipe() -> None:
+    assert "\x1b" not in run("kind: [").err
+
+
+# --- signals -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def waiting_for_input() -> Iterator[subprocess.Popen[bytes]]:
+    """Start the program and return when it reads from stdin."""
+    with subprocess.Popen(
+        COMMAND,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        # A test run in the background may have been told to ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as child:
+        assert child.stdin is not None
+        # More than a pipe holds: this returns when the other side has begun to read.
+        child.stdin.write(b"# comment\n" * 200_000)
+        child.stdin.flush()
+        # Python sees a signal only when a blocked read is interrupted: let it block again.
+        time.sleep(0.3)
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_a_signal_while_waiting_on_stdin(number: signal.Signals, code: int) -> None:
+    with waiting_for_input() as child:
+        child.send_signal(number)
+        # The pipe stays open: it must be the signal that ends it.
+        assert child.wait(TIMEOUT) == code
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.read() == b""
+        assert b"Traceback" not in child.stderr.read()
+
+
+# --- a bug ---------------------------------------------------------------------------------------
+
+BUG = """
+import postrender.cli.plans
+def make_plan(*_):
+    raise ZeroDivisionError("provoked")
+postrender.cli.plans.make_plan = make_plan
+"""
+
+
+def test_a_bug_writes_a_report(folder: Path) -> None:
+    done = run_python(BUG, TMPDIR=str(folder))
+    assert (done.code, done.out) == (3, b"")
+    assert len(done.err.splitlines()) == len(done.errors) == 1
+    assert "Traceback" not in done.err
+    (report,) = folder.glob("postrender-*.txt")
+    assert str(report) in done.err
+    text = report.read_text()
+    assert "ZeroDivisionError: provoked" in text
+    assert "välue" not in text
+
+
+def test_a_bug_where_no_report_can_be_written() -> None:
+    nowhere = 'import tempfile; tempfile.tempdir = "/nonexistent"'
+    done = run_python(nowhere + BUG)
+    assert (done.code, done.out) == (3, b"")
+    assert len(done.err.splitlines()) == len(done.errors) == 1
+    assert "Traceback" not in done.err
+
+
+def test_a_bug_with_stderr_closed(folder: Path) -> None:
+    done = run_python("import sys; sys.stderr = None" + BUG, TMPDIR=str(folder))
+    assert (done.code, done.out, done.err) == (3, b"", "")
+
+
+# --- the configuration ---------------------------------------------------------------------------
+
+CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "an unknown key": (
+        "strict: true\nsecret: true\n",
+        ("postrender.yaml:2", "unknown key 'secret'", "'secrets'"),
+    ),
+    "an unknown key inside": (
+        "attacher:\n  enabled: true\n  imag: x\n",
+        ("postrender.yaml:3", "attacher.imag", "'image'"),
+    ),
+    "an unknown key with a value below": (
+        "attatcher:\n  image: x\n",
+        ("postrender.yaml:1 attatcher", "'attacher'"),
+    ),
+    "an unknown key in a list": (
+        "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
+        ("postrender.yaml:2", "rules[0]", "'kinds'", "'kind'"),
+    ),
+    "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "mend the file")),
+    "a list": ("- strict: true\n", ("postrender.yaml:1", "object")),
+    "a string": ("strict\n", ("postrender.yaml:1", "object")),
+    "a wrong type": ("# comment\nstrict: 'yes'\n", ("postrender.yaml:2 strict", "boolean")),
+    "a number": ("namespace: 12\n", ("postrender.yaml:1 namespace", "string")),
+    "a wrong strategy": (
+        "rules:\n- strategy: renam\n",
+        ("postrender.yaml:2 rules[0].strategy", "'renam'"),
+    ),
+    "no strategy": ("rules:\n- match: {}\n", ("postrender.yaml:2", "strategy")),
+    "a path that is none": (
+        "references:\n- kind: App\n  path: spec..name\n",
+        ("postrender.yaml", "references[0].path", "spec..name"),
+    ),
+    "a key twice": ("strict: true\nstrict: false\n", ("postrender.yaml:2", "'strict'", "twice")),
+    "two documents": ("strict: true\n---\nstrict: false\n", ("postrender.yaml:",)),
+    "a self-containing anchor": ("rules: &a [*a]\n", ("postrender.yaml:1", "alias")),
+    "a control character": ("namespace: \x01\n", ("postrender.yaml:1", "not valid YAML")),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_bad_configuration(name: str, folder: Path) -> None:
+    text, parts = CONFIGS[name]
+    (folder / "postrender.yaml").write_text(text)
+    assert_refused(run(GOOD), *parts)
+
+
+def test_a_configuration_that_is_not_utf_8(folder: Path) -> None:
+    (folder / "postrender.yaml").write_bytes(b"namespace: \xff\n")
+    assert_refused(run(GOOD), "postrender.yaml", "UTF-8")
+
+
+def test_a_configuration_that_is_not_there() -> None:
+    assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "cannot read")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "{}\n"])
+def test_an_empty_configuration(text: str, folder: Path) -> None:
+    (folder / "postrender.yaml").write_text(text)
+    assert run(GOOD) == run(GOOD, "--config", os.devnull)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """Make a folder into which other users may go; the tests' own are closed to them."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+AS_NOBODY = """
+import os
+import importlib
+import postrender.cli.arguments, postrender.cli.main, postrender.cli.render, postrender.config.load
+os.setgid(65534)
+os.setuid(65534)
+"""
+
+
+@needs_root
+def test_a_configuration_that_may_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_folder() as folder:
+        (folder / "postrender.yaml").write_text("strict: true\n")
+        (folder / "postrender.yaml").chmod(0)
+        monkeypatch.chdir(folder)
+        assert_refused(run_python(AS_NOBODY), "postrender.yaml", "Permission denied")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_configuration_that_may_not_be_read_by_us(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text("strict: true\n")
+    (folder / "postrender.yaml").chmod(0)
+    assert_refused(run(GOOD), "postrender.yaml", "Permission denied")
+
+
+@needs_root
+def test_a_folder_above_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_folder() as folder:
+        (folder / "closed" / "work").mkdir(parents=True)
+        (folder / "closed").chmod(0o700)
+        monkeypatch.chdir(folder / "closed" / "work")
+        done = run_python(AS_NOBODY)
+        assert done.code == 0, done.err
+
+
+def test_the_configuration_is_found_upward_to_the_first_git(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "postrender.yaml").write_text("namespace: outer\n")
+    (folder / "repository" / "deep" / "deeper").mkdir(parents=True)
+    monkeypatch.chdir(folder / "repository" / "deep" / "deeper")
+    assert b"namespace: outer" in run("", "config", "show").out
+    (folder / "repository" / ".git").write_text("gitdir: elsewhere\n")
+    assert b"namespace: outer" not in run("", "config", "show").out
+    (folder / "repository" / "postrender.yaml").write_text("namespace: inner\n")
+    assert b"namespace: inner" in run("", "config", "show").out
+
+
+def _shown(*arguments: str, **variables: str) -> str:
+    done = run("", "config", "show", *arguments, variables=variables)
+    assert done.code == 0, done.err
+    found = re.search(r"^namespace: (.*)$", done.out.decode(), re.M)
+    assert found is not None
+    return found[1].strip("'\"")
+
+
+def test_command_line_over_environment_over_file_over_default(folder: Path) -> None:
+    assert _shown() == ""
+    (folder / "postrender.yaml").write_text("namespace: file\n")
+    assert _shown() == "file"
+    assert _shown(POSTRENDER_NAMESPACE="environment") == "environment"
+    assert _shown("--namespace", "option", POSTRENDER_NAMESPACE="environment") == "option"
+    (folder / "other.yaml").write_text("namespace: other\n")
+    assert _shown(POSTRENDER_CONFIG="other.yaml") == "other"
+    assert _shown("--config", "postrender.yaml", POSTRENDER_CONFIG="other.yaml") == "file"
+    assert _shown("--config", "postrender.yaml", "--config", "other.yaml") == "other"
+
+
+@pytest.mark.parametrize(
+    ("option", "variable"),
+    [
+        ("secrets", "SECRETS"),
+        ("strict", "STRICT"),
+        ("keepOriginal", "KEEP_ORIGINAL"),
+        ("allowEmpty", "ALLOW_EMPTY"),
+    ],
+)
+def test_switches_in_the_environment(option: str, variable: str, folder: Path) -> None:
+    flag = "--no-" + variable.lower().replace("_", "-")
+    variables = {f"POSTRENDER_{variable}": "true"}
+    on, off = f"\n{option}: true\n".encode(), f"\n{option}: false\n".encode()
+    assert off in run("", "config", "show").out
+    assert on in run("", "config", "show", variables=variables).out
+    assert off in run("", "config", "show", flag, variables=variables).out
+    (folder / "postrender.yaml").write_text(f"{option}: true\n")
+    assert off in run("", "config", "show", variables={f"POSTRENDER_{variable}": "0"}).out
+
+
+# --- usage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--no-such-flag",), "--no-such-flag"),
+        (("rendr",), "rendr"),
+        (("out/app.yaml", "--strict"), "say: postrender render out/app.yaml"),
+        (("config", "shwo"), "shwo"),
+        (("schema", "render"), "render"),
+        (("render", "a.yaml", "b.yaml"), "b.yaml"),
+        (("--namespace",), "--namespace"),
+        (("explain", "--format", "xml"), "xml"),
+        (("--strict=maybe",), "--strict"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], part: str) -> None:
+    done = run(GOOD, *arguments)
+    assert (done.code, done.out) == (2, b"")
+    assert part in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_switch_in_the_environment_that_is_none() -> None:
+    done = run(GOOD, variables={"POSTRENDER_STRICT": "maybe"})
+    assert (done.code, done.out) == (2, b"")
+    assert "maybe" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("config", "schema"), "config"),
+        (("schema", "diff"), "preview"),
+        (("schema", "explain"), "explain"),
+    ],
+)
+def test_a_schema(arguments: tuple[str, ...], name: str) -> None:
+    done = run("", *arguments)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["$id"] == f"urn:postrender:{name}:1"
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("render", "--help"), ("config", "--help")])
+def test_help(arguments: tuple[str, ...]) -> None:
+    done = run("", *arguments)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(b"Usage: postrender")
+
+
+def test_version() -> None:
+    done = run("", "--version")
+    assert (done.code, done.err) == (0, "")
+    assert re.fullmatch(rb"postrender, version \d+\.\d+\.\d+\S*\n", done.out)
+
+
+@pytest.mark.parametrize(
+    ("shell", "part"),
+    [("bash", b"complete -o nosort"), ("zsh", b"#compdef postrender"), ("fish", b"complete ")],
+)
+def test_completion_scripts(shell: str, part: bytes) -> None:
+    if shell == "bash" and not shutil.which("bash"):
+        pytest.skip("no bash here")
+    done = run("", variables={"_POSTRENDER_COMPLETE": f"{shell}_source"})
+    assert done.code == 0, done.err
+    assert part in done.out
+    assert b"_POSTRENDER_COMPLETE" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [("postrender re", b"render"), ("postrender render --str", b"--strict")]
+)
+def test_completions(words: str, expected: bytes) -> None:
+    variables = {
+        "_POSTRENDER_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    done = run("", variables=variables)
+    assert (done.code, done.err) == (0, "")
+    assert expected in done.out
+
+
+# --- check ---------------------------------------------------------------------------------------
+
+LEFTOVER = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
+
+
+def test_check_reads_every_file_and_fails_for_any(folder: Path) -> None:
+    contents = {"a.yaml": LEFTOVER, "b.yaml": "kind: [", "c.yaml": GOOD, "d.yaml": LEFTOVER}
+    for name, text in contents.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    done = run("", "check", *contents)
+    assert (done.code, done.out) == (1, b"")
+    assert re.findall(r"^(\S+):\d+ .*\[leftover\]$", done.err, re.M) == ["a.yaml", "d.yaml"]
+    assert [line.split(":")[1].strip() for line in done.errors] == ["a.yaml", "b.yaml", "d.yaml"]
+
+
+def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
+    (folder / "good.yaml").write_text(GOOD, encoding="utf-8")
+    (folder / "comment.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert run("", "check", "good.yaml", "comment.yaml") == Run(0, b"", "")
+
+
+def test_check_of_stdin() -> None:
+    done = run(LEFTOVER, "check")
+    assert "run without --strict" not in done.err
+    assert (done.code, done.out) == (1, b"")
+    assert "[leftover]" in done.err
+
+
+def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
+    rendered = run(GOOD).out.decode()
+    assert run(rendered, "check") == Run(0, b"", "")
+    done = run(rendered.replace("name: main", "name: main\n        args: [--config=app]"), "check")
+    assert done.code == 1
+    assert "'app', the old name of ConfigMap/app" in done.err
+
+
+def test_check_of_a_name_in_prose_reports_it_and_passes() -> None:
+    done = run(GOOD.replace("välue", "see app for more"), "check")
+    assert done.code == 0
+    assert "[leftover]" in done.err
+
+
+# --- GitHub Actions ------------------------------------------------------------------------------
+
+JOB = {"GITHUB_ACTIONS": "true"}
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Return workflow commands as GitHub's runner reads them (actions/runner, ActionCommand.cs)."""
+    found = []
+    for line in text.splitlines():
+        assert line.startswith("::"), line
+        head, data = line[2:].split("::", 1)
+        level, _, given = head.partition(" ")
+        pairs = (each.split("=", 1) for each in given.split(","))
+        properties = {name: unescaped(value, "\r\n:,%") for name, value in pairs}
+        found.append((level, properties, unescaped(data, "\r\n%")))
+    return found
+
+
+def unescaped(text: str, characters: str) -> str:
+    for character in characters:
+        text = text.replace(f"%{ord(character):02X}", character)
+    return text
+
+
+def test_github_shows_a_finding_beside_the_line(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    plain = run("", "render", "app.yaml").err
+    done = run("", "render", "app.yaml", variables=JOB)
+    assert done.code == 0
+    [(level, properties, text)] = commands(done.err)
+    assert level == "warning"
+    assert properties == {"file": "app.yaml", "line": "18", "title": "postrender: leftover"}
+    assert text + "\n" == plain
+
+
+def test_github_shows_what_fails_a_run_as_errors(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    found = commands(run("", "check", "app.yaml", variables=JOB).err)
+    titles = [(level, properties["title"]) for level, properties, _ in found]
+    assert titles == [("error", "postrender: leftover"), ("error", "postrender")]
+
+
+def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> None:
+    name = "50%25, or:: so.yaml"
+    (folder / "apps").mkdir()
+    (folder / "apps" / name).write_text(f"{CONFIG_MAP}  port: 12%\n  more: 12\n", encoding="utf-8")
+    variables = {**JOB, "GITHUB_WORKSPACE": str(folder)}
+    script = 'cd apps && exec "$@"'
+    done = run("", "check", name, command=("sh", "-c", script, "sh", *COMMAND), variables=variables)
+    [(level, properties, text)] = commands(done.err)
+    assert (level, properties["file"], properties["line"]) == ("error", f"apps/{name}", "8")
+    assert text.startswith(f"{name}:8 ")
+
+
+def test_github_is_told_no_file_beyond_the_repository(folder: Path) -> None:
+    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    (folder / "repository").mkdir()
+    variables = {**JOB, "GITHUB_WORKSPACE": str(folder / "repository")}
+    [(_, properties, _)] = commands(run("", "render", "app.yaml", variables=variables).err)
+    assert properties == {"title": "postrender: leftover"}
+
+
+def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path) -> None:
+    stream = f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  port: 12\n"
+    [(_, properties, text)] = commands(run(stream, variables=JOB).err)
+    assert properties == {"title": "postrender"}
+    assert text.startswith("<stdin>:9 (document 1, shop/templates/cm.yaml, ConfigMap/app)")
+    (folder / "shop" / "templates").mkdir(parents=True)
+    (folder / "shop" / "templates" / "cm.yaml").write_text("")
+    [(_, properties, _)] = commands(run(stream, variables=JOB).err)
+    assert properties == {"file": "shop/templates/cm.yaml", "title": "postrender"}
+
+
+def test_github_gets_no_commands_in_the_log_file_or_on_stdout(folder: Path) -> None:
+    done = run(LEFTOVER, "--log-file", "log.txt", variables=JOB)
+    assert "::" not in (folder / "log.txt").read_text(encoding="utf-8")
+    assert done.out == run(LEFTOVER).out
+
+
+# --- the log file --------------------------------------------------------------------------------
+
+
+def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
+    log = folder / "log.txt"
+    log.write_text("before\n")
+    stream = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
+    done = run(stream, "--log-file", str(log))
+    assert done.code == 0
+    assert "[leftover]" in done.err
+    assert log.read_text() == "before\n" + done.err
+    failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
+    assert failed.code == 1
+    assert log.read_text(encoding="utf-8") == "before\n" + done.err + failed.err
+
+
+@pytest.mark.parametrize("command", ["render", "explain"])
+def test_a_log_file_that_cannot_be_written(command: str) -> None:
+    done = run(GOOD, command, "--log-file", str(Path("none", "log.txt")))
+    assert_refused(done, "log.txt", "cannot write the log file", "--log-file")
+
+
+# --- surroundings --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LC_ALL": "C", "LANG": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "en_US.ISO-8859-1", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "ascii:strict"},
+        {"PYTHONIOENCODING": "utf-16"},
+        {"HOME": "/nonexistent", "TMPDIR": "/nonexistent"},
+        {"TERM": "dumb", "COLUMNS": "1"},
+        {"PYTHONOPTIMIZE": "2", "PYTHONHASHSEED": "7"},
+    ],
+    ids=lambda variables: ",".join(f"{name}={value}" for name, value in variables.items()),
+)
+def test_surroundings_do_not_change_the_output(variables: dict[str, str], folder: Path) -> None:
+    assert run(GOOD, variables=variables) == run(GOOD)
+    name = "kärte.yaml"
+    (folder / name).write_text(f"{CONFIG_MAP}  bäd: 12\n", encoding="utf-8")
+    done = run("", "render", name, "--log-file", "löge", variables=variables)
+    assert done.code == 1
+    assert done.out == b""
+    assert "Traceback" not in done.err
+
+
+def test_no_home() -> None:
+    variables = environment()
+    del variables["HOME"]
+    done = subprocess.run(
+        COMMAND, input=GOOD.encode(), capture_output=True, env=variables, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, run(GOOD).out, b"")
+
+
+def test_a_working_directory_that_is_gone(folder: Path) -> None:
+    (folder / "gone").mkdir()
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    done = run(GOOD, command=("sh", "-c", script, "sh", *COMMAND))
+    assert done.code == 0, done.err
+    assert done.out == run(GOOD).out
+
+
+def test_the_output_is_the_same_each_time_and_again_on_itself() -> None:
+    first = run(GOOD, variables={"PYTHONHASHSEED": "1"})
+    assert (first.code, first.err) == (0, "")
+    assert run(GOOD, variables={"PYTHONHASHSEED": "2"}).out == first.out
+    assert run(first.out).out == first.out

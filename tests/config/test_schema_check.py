@@ -1,0 +1,85 @@
+"""The quick check of the configuration against jsonschema: the verdicts are the same."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import jsonschema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from postrender.config.load import schema_text
+from postrender.config.schema_check import surely_fits
+
+SCHEMA = json.loads(schema_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 700) | st.floats(0, 2) | st.sampled_from(["", "a"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.just("name"), inner),
+    max_leaves=3,
+)
+
+
+def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Return values that fit a schema, and some that nearly do."""
+    return _fitting(schema) if not schema else st.one_of(*[_fitting(schema)] * 9, ANYTHING)
+
+
+def _fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    if "enum" in schema:
+        return st.sampled_from([*schema["enum"], "other"])
+    kinds = schema.get("type", "string")
+    return st.one_of(
+        *(_of_type(kind, schema) for kind in (kinds if isinstance(kinds, list) else [kinds]))
+    )
+
+
+def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    if kind == "object":
+        known = {key: values_of(part) for key, part in schema.get("properties", {}).items()}
+        required = set(schema.get("required", ()))
+        return st.fixed_dictionaries(
+            {key: known[key] for key in required},
+            optional={
+                **{key: known[key] for key in known if key not in required},
+                "unknown": ANYTHING,
+            },
+        ).map(lambda value: {key: value[key] for key in list(value)[:5]})
+    if kind == "array":
+        return st.lists(values_of(schema.get("items", {})), max_size=3)
+    return {
+        "string": st.sampled_from(["", "a", "spec.a[].b", "1"]),
+        "boolean": st.booleans(),
+        "integer": st.integers(-1, 700),
+        "null": st.none(),
+    }[kind]
+
+
+def test_the_verdicts_are_those_of_jsonschema() -> None:
+    counts: Counter[bool] = Counter()
+
+    @settings(max_examples=3000, deadline=None)
+    @given(values_of(SCHEMA))
+    def check(value: Any) -> None:
+        fits = VALIDATOR.is_valid(value)
+        counts[fits] += 1
+        # A number such as 1.0 is an integer to jsonschema; the quick check leaves it to it.
+        assert surely_fits(value, SCHEMA) in {fits, False}
+        if not _has_floats(value):
+            assert surely_fits(value, SCHEMA) == fits
+
+    check()
+    assert min(counts.values()) > 100
+
+
+def _has_floats(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_floats, value.values()))
+    return any(map(_has_floats, value)) if isinstance(value, list) else isinstance(value, float)
+
+
+def test_every_keyword_of_the_schema_is_known() -> None:
+    assert surely_fits({}, SCHEMA)
+    assert not surely_fits("a", {"pattern": "a"})  # what it does not know, it leaves to jsonschema

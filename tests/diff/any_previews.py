@@ -1,0 +1,205 @@
+"""Previews of any shape, for hypothesis."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
+from postrender.diff.model import (
+    ADDED,
+    CARRIED,
+    CHANGED,
+    CONFIG,
+    DROPPED,
+    ENDS,
+    ENV,
+    HOOK,
+    IMAGE,
+    NEW,
+    NEXT_PODS,
+    NEXT_RUN,
+    NO_PODS,
+    REFUSED,
+    REMOVED,
+    REUSED,
+    ROLLS,
+    STARTS,
+    STAYS,
+    SUPERSEDED,
+    TEMPLATE,
+    UNCHANGED,
+    Blob,
+    Cause,
+    ContentChange,
+    Edge,
+    FieldChange,
+    Graph,
+    Hunk,
+    KeyChange,
+    Line,
+    Node,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    Undecided,
+    WorkloadChange,
+)
+from postrender.kubernetes.kinds import Identity
+
+# Shrinking a whole preview takes minutes.
+ANY = settings(
+    max_examples=50,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+# What breaks out of a label, a string or a block of one of the formats where it is not escaped.
+HOSTILE = (
+    "end",
+    "%%{init: {}}%%",
+    '"]; x --> y["',
+    "</script><img src=x onerror=alert(1)>",
+    "line\nbreak\r\n---\n",
+    "#quot; #35; &lt; &amp;",
+    "style a:b #c; classDef x:y #z;",
+    "`**bold** _x_`",
+    "1. one",
+    "- item",
+    "fa:fa-ban",
+    "\\",
+    '\\"',
+    "\\N \\l",
+    "\u202eleft \x1b[31m \x00 \u00fc \U0001f600",
+    "subgraph",
+    "graph TD;A-->B",
+    ":::added",
+    "a|b|c",
+    "$$x^2$$",
+    "n" * 253,
+    "click a call b()",
+    "<!-- x -->",
+    "</details>",
+    "`",
+    "````markdown",
+    "\\|",
+    "@someone",
+    "#1",
+    "GH-1",
+    "www.example.com https://example.com a@example.com",
+    "[link](x) ![image](x)",
+    "\x9b2J\t\ufeff\ud800",
+    "\u4e2d\u6587 e\u0301",
+    "",
+    " ",
+)
+
+TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=12) | st.sampled_from(("web", "web-config"))
+_CHANGES = st.sampled_from((ADDED, REMOVED, CHANGED))
+_ANY_CHANGE = st.sampled_from((ADDED, REMOVED, CHANGED, UNCHANGED))
+_EFFECTS = st.sampled_from(
+    (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
+)
+_REVISIONS = st.sampled_from((NEW, REUSED, SUPERSEDED, CARRIED, DROPPED))
+_SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, width=32) | TEXTS
+_DATA = st.recursive(
+    _SCALARS.filter(lambda value: value not in (float("inf"), float("-inf"))),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=5,
+)
+_KINDS = st.sampled_from(("ConfigMap", "Secret", "Rollout", "Deployment", "Job", "Role")) | TEXTS
+IDENTITIES = st.builds(
+    Identity,
+    st.sampled_from(("", "apps")) | TEXTS,
+    _KINDS,
+    st.none() | st.just("shop") | TEXTS.filter(bool),
+    TEXTS,
+)
+
+
+def _several(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(strategy, max_size=3).map(tuple)
+
+
+_COUNTS = st.integers(0, 9999)
+_LINES = st.builds(Line, st.sampled_from("-+ "), _COUNTS, _COUNTS, TEXTS, st.booleans())
+_HUNKS = st.builds(Hunk, _COUNTS, _COUNTS, _COUNTS, _COUNTS, _several(_LINES))
+_BLOBS = st.none() | st.builds(Blob, _COUNTS, st.just("ab" * 32))
+_KEYS = st.builds(KeyChange, TEXTS, _CHANGES, _several(_HUNKS), _BLOBS, _BLOBS)
+_FIELDS = st.builds(FieldChange, TEXTS, _CHANGES, _DATA, _DATA)
+_CAUSES = (
+    st.builds(Cause, st.just(CONFIG), IDENTITIES, what=TEXTS, keys=_several(TEXTS))
+    | st.builds(Cause, st.just(IMAGE), container=TEXTS, old=_SCALARS, new=_SCALARS)
+    | st.builds(Cause, st.just(ENV), container=TEXTS, what=TEXTS, old=_DATA, new=_DATA)
+    | st.builds(Cause, st.just(TEMPLATE), field=_FIELDS)
+)
+_NODES = st.builds(
+    Node, IDENTITIES, st.sampled_from(("workload", "config", "other")), _ANY_CHANGE, _EFFECTS
+)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Return a graph of up to eight objects, any of which may name any."""
+    nodes = draw(st.lists(_NODES, max_size=8))
+    numbers = st.integers(0, max(0, len(nodes) - 1))
+    change = st.sampled_from((ADDED, REMOVED, UNCHANGED))
+    edges = st.lists(st.builds(Edge, numbers, numbers, TEXTS, change), max_size=12 if nodes else 0)
+    return Graph(tuple(nodes), tuple(draw(edges)))
+
+
+PREVIEWS = st.builds(
+    Preview,
+    TEXTS,
+    TEXTS,
+    _several(
+        st.builds(
+            ContentChange,
+            IDENTITIES,
+            _ANY_CHANGE,
+            st.sampled_from(("rename", "checksum", "ignore")),
+            TEXTS,
+            TEXTS,
+            _several(_KEYS),
+            _several(_FIELDS),
+            _several(IDENTITIES),
+            TEXTS,
+        )
+    ),
+    _several(
+        st.builds(
+            WorkloadChange,
+            IDENTITIES,
+            _ANY_CHANGE,
+            _EFFECTS,
+            _several(_CAUSES),
+            st.none() | IDENTITIES,
+            _several(IDENTITIES),
+            _several(_FIELDS),
+        )
+    ),
+    _several(st.builds(RevisionChange, IDENTITIES, TEXTS, _REVISIONS, st.booleans())),
+    _several(st.builds(ObjectChange, IDENTITIES, _CHANGES, _several(_FIELDS))),
+    _several(st.builds(Undecided, TEXTS, TEXTS, TEXTS)),
+    graphs(),
+)
+
+
+def lines_of(preview: Preview) -> list[tuple[str, str]]:
+    """Return sign and text of each line of each diff."""
+    return [
+        (line.sign, line.text)
+        for content in preview.contents
+        for key in content.keys
+        for hunk in key.hunks
+        for line in hunk.lines
+    ]
+
+
+def identities_of(preview: Preview) -> list[Identity]:
+    """Return what each object that changes is called."""
+    return [
+        *(each.identity for each in preview.contents),
+        *(each.identity for each in preview.workloads),
+        *(each.identity for each in preview.objects),
+    ]

@@ -1,0 +1,140 @@
+"""Two sides of a change, as folders of tests/changes, and the program run on them.
+
+A case holds `old.yaml` and `new.yaml` (or `new.json`), where needed `options.txt` (arguments on one
+line) and `postrender.yaml`, and `facts.txt`: what must be told, written by hand before anything
+could tell it. Beside them stands what each format prints of it, and for some what dyff prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+from postrender.cli import main
+
+CHANGES = Path(__file__).resolve().parents[1] / "changes"
+
+# Similarity misleads about these ten; docs/preview.md shows them beside what dyff prints.
+PAIRS = (
+    "two-configmaps-swap-their-values",
+    "one-key-grows-from-12-to-60-lines",
+    "the-base-name-is-renamed",
+    "only-the-image-changes",
+    "the-same-name-in-two-namespaces",
+    "a-checksum-object-changes",
+    "secrets-change",
+    "a-rollout-takes-its-template-from-a-deployment",
+    "objects-in-a-list",
+    "a-configmap-moves-to-another-workload",
+)
+
+
+class Result(NamedTuple):
+    """What a run left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Case(NamedTuple):
+    """One folder of tests/changes."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """What the case shows."""
+        return self.folder.name
+
+    @property
+    def old(self) -> str:
+        """The name of the file with the side before."""
+        return next(path.name for path in self.folder.glob("old.*"))
+
+    @property
+    def new(self) -> str:
+        """The name of the file with the side after."""
+        return next(path.name for path in self.folder.glob("new.*"))
+
+    @property
+    def options(self) -> list[str]:
+        """Arguments, of `diff` as of `render`."""
+        file = self.folder / "options.txt"
+        return shlex.split(file.read_text("utf-8")) if file.exists() else []
+
+    def expected(self, name: str) -> str:
+        """Return the text of a file of the case."""
+        return (self.folder / name).read_bytes().decode()
+
+
+def cases() -> list[Case]:
+    return [Case(folder) for folder in sorted(CHANGES.iterdir()) if folder.is_dir()]
+
+
+def case_named(name: str) -> Case:
+    return Case(CHANGES / name)
+
+
+def diff(case: Case, *options: str, folder: Path | None = None, swapped: bool = False) -> Result:
+    """Run `postrender diff` on the two sides of a case, in a folder that has them."""
+    sides = [case.new, case.old] if swapped else [case.old, case.new]
+    return run(["diff", *case.options, *options, *sides], folder or case.folder)
+
+
+def rendered(case: Case, folder: Path, *which: str, attached: bool = False) -> Path:
+    """Write the sides of a case into a folder, some of them as `render` makes them."""
+    for name in (case.old, case.new):
+        is_rendered = name.split(".")[0] in which
+        text = _render(case, name, attached) if is_rendered else case.expected(name)
+        (folder / name).write_bytes(text.encode())
+    configuration = case.folder / "postrender.yaml"
+    if configuration.exists():
+        shutil.copy(configuration, folder)
+    (folder / ".git").mkdir(exist_ok=True)  # no postrender.yaml is looked for above it
+    return folder
+
+
+@functools.cache
+def _render(case: Case, name: str, attached: bool) -> str:
+    image = ["--attacher-image", "registry.example.com/postrender:1"]
+    attacher = image if attached else ["--no-attacher"]
+    done = run(["render", *case.options, *attacher, name], case.folder)
+    assert done.code == 0, done.stderr
+    return done.stdout
+
+
+def run(arguments: list[str], folder: Path) -> Result:
+    """Run the program in this process, in a folder, as on a terminal of 80 columns."""
+    kept = {key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")}
+    errors = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {**kept, "COLUMNS": "80"}, clear=True),
+        tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as output,
+        _working_in(folder),
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+    ):
+        code = main.run(arguments)
+        output.seek(0)
+        text = output.read()
+    return Result(code, text, errors.getvalue())
+
+
+@contextlib.contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

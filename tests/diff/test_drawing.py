@@ -1,0 +1,501 @@
+"""Who names what, drawn: labels, Mermaid, DOT, and the graph of `explain`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+
+from postrender.config.settings import AttacherSettings, Settings, StrategyRule
+from postrender.diff.formats import dot as dot_format
+from postrender.diff.formats import mermaid as mermaid_format
+from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES
+from postrender.diff.labels import label_of
+from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, Node, Preview
+from postrender.diff.wording import drawing
+from postrender.diff.wording.terminal import Terminal
+from postrender.explain.build import explain
+from postrender.inventory.build import take_inventory
+from postrender.kubernetes.kinds import Identity
+from postrender.output.build import render
+from postrender.plan.build import make_plan
+from postrender.references.rule import Rule
+from postrender.yaml.paths import Path as ObjectPath
+from postrender.yaml.paths import parse_pattern
+from postrender.yaml.stream import read_stream
+from tests.diff.any_previews import ANY, HOSTILE, graphs
+from tests.diff.previews import sample
+
+DOT = shutil.which("dot")
+# npm install --prefix .cache/mermaid mermaid jsdom
+MERMAID = Path(__file__).resolve().parents[2] / ".cache" / "mermaid"
+
+POD = ("spec", "template", "spec")
+CONTAINER = (*POD, "containers", 0)
+SETTINGS = Settings(with_secrets=True, attacher=AttacherSettings(is_enabled=False))
+
+
+@pytest.mark.parametrize(
+    ("path", "label"),
+    [
+        ((*POD, "volumes", 0, "configMap", "name"), "volume"),
+        ((*POD, "volumes", 3, "projected", "sources", 1, "secret", "name"), "projected"),
+        ((*CONTAINER, "envFrom", 0, "configMapRef", "name"), "envFrom"),
+        ((*CONTAINER, "env", 12, "valueFrom", "secretKeyRef", "name"), "env"),
+        ((*POD, "initContainers", 0, "env", 0, "valueFrom", "configMapKeyRef", "name"), "env"),
+        ((*POD, "imagePullSecrets", 0, "name"), "imagePullSecrets"),
+        ((*POD, "volumes", 0, "csi", "nodePublishSecretRef", "name"), "volume"),
+        (("items", 2, *POD, "volumes", 0, "secret", "secretName"), "volume"),
+        (("volumes", 0, "configMap", "name"), "volume"),
+        (("rules", 0, "resourceNames", 2), "resourceNames"),
+        (("spec", "tls", 0, "secretName"), "tls"),
+        (("metadata", "annotations", "nginx.ingress.kubernetes.io/auth-secret"), "auth-secret"),
+        (("spec", "sources", 0, "configMap", "name"), "configMap"),
+        (("spec", "env", "name"), "env"),
+        (("data", "app.yaml"), "app.yaml"),
+        (("name",), "name"),
+        (("spec", "name", "name"), "spec"),
+        ((), ""),
+    ],
+)
+def test_a_reference_is_called_by_what_it_stands_in(path: ObjectPath, label: str) -> None:
+    assert label_of(path) == label
+
+
+# --- what is drawn -------------------------------------------------------------------------------
+
+
+def mermaid(graph: Graph) -> str:
+    return mermaid_format.render(Preview("", "", graph=graph), Terminal())
+
+
+def dot(graph: Graph) -> str:
+    return dot_format.render(Preview("", "", graph=graph), Terminal())
+
+
+def line_of(text: str, start: str) -> str:
+    [line] = [line.strip() for line in text.splitlines() if line.strip().startswith(start)]
+    return line
+
+
+def config(name: str, change: str = UNCHANGED, namespace: str | None = None) -> Node:
+    return Node(Identity("", "ConfigMap", namespace, name), "config", change)
+
+
+def workload(name: str, change: str = UNCHANGED, effect: str = "") -> Node:
+    return Node(Identity("apps", "Deployment", None, name), "workload", change, effect)
+
+
+def test_what_changes_is_told_by_words_and_by_colours() -> None:
+    text = mermaid(sample().graph)
+    assert line_of(text, 'n_Rollout_web["') == (
+        'n_Rollout_web["Rollout<br/>web<br/>changed, rolls"]:::changed'
+    )
+    assert line_of(text, "n_ConfigMap_flags(").endswith('<br/>flags<br/>removed"):::removed')
+    assert line_of(text, "n_DaemonSet_kube_system_agent[").endswith('["DaemonSet<br/>agent"]')
+    removed = 'n_Deployment_web_template -.->|"envFrom (removed)"| n_ConfigMap_flags'
+    arrows = [line.strip() for line in text.splitlines() if re.search("[-=.]>", line)]
+    assert removed in arrows
+    assert line_of(text, f"linkStyle {arrows.index(removed)} ").endswith("stroke:#cf222e")
+    text = dot(sample().graph)
+    assert 'label="Rollout\\nweb\\nchanged, rolls"' in line_of(text, "n_Rollout_web [")
+    assert "style=dashed" in line_of(text, "n_Deployment_web_template -> n_ConfigMap_flags")
+
+
+def test_a_workload_that_rolls_by_a_new_name_alone_is_marked() -> None:
+    text = mermaid(Graph((workload("web", UNCHANGED, ROLLS),)))
+    assert line_of(text, "n_").endswith('web<br/>rolls"]:::changed')
+
+
+def test_namespaces_are_drawn_where_there_are_several() -> None:
+    one = Graph((config("a", namespace="shop"), config("b", namespace="shop")))
+    two = Graph((*one.nodes, config("c", namespace="prod"), config("d")))
+    for to_text in (mermaid, dot):
+        assert "namespace shop" not in to_text(one)
+        text = to_text(two)
+        assert "namespace shop" in text
+        assert "namespace prod" in text
+        assert text.count("subgraph ") == 2
+
+
+def test_a_name_that_comes_first_in_the_alphabet_moves_no_id() -> None:
+    before = set(mermaid(Graph((config("b"), config("c")))).splitlines())
+    after = set(mermaid(Graph((config("a"), config("b"), config("c")))).splitlines())
+    assert before < after
+
+
+def test_objects_of_one_slug_have_ids_of_their_own() -> None:
+    graph = Graph((config("a.b"), config("a-b"), config("a_b")), (Edge(0, 2, "x"),))
+    assert line_of(mermaid(graph), "n_ConfigMap_a_b -->").endswith(" n_ConfigMap_a_b__3")
+
+
+def test_what_an_object_is_named_by_several_times_is_one_arrow() -> None:
+    edges = (Edge(0, 1, "env"), Edge(0, 1, "volume"), Edge(0, 1, "env"), Edge(0, 1, "env", ADDED))
+    graph = Graph((workload("web"), config("a")), edges)
+    for to_text in (mermaid, dot):
+        text = to_text(graph)
+        assert text.count("env, volume") == 1
+        assert text.count("env (added)") == 1
+
+
+@pytest.mark.parametrize("to_text", [mermaid, dot])
+def test_nothing_is_said_to_be_nothing(to_text: Any) -> None:
+    assert "There is nothing to draw." in to_text(Graph())
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+def star(arrows: int, size: int = 10) -> Graph:
+    """Return one workload that names so many ConfigMaps, the last of which changes."""
+    last = config("last", CHANGED)
+    others = (config(f"{'x' * size}-{number}") for number in range(arrows - 1))
+    edges = (Edge(0, number, "volume") for number in range(1, arrows + 1))
+    return Graph((workload("web"), *others, last), tuple(edges))
+
+
+def test_as_much_as_mermaid_draws_is_drawn() -> None:
+    text = mermaid(star(MAX_EDGES, 1))
+    assert text.count(" -->|") == MAX_EDGES
+    assert len(text) > MAX_CHARACTERS - 5_000
+    assert "not drawn" not in text
+
+
+@pytest.mark.parametrize(("arrows", "size"), [(501, 1), (3_000, 1), (400, 150), (20, 9_000)])
+def test_beyond_that_it_is_cut_with_a_notice(arrows: int, size: int) -> None:
+    graph = star(arrows, size)
+    text = mermaid(graph)
+    assert text == mermaid(graph)
+    assert text.count(" -->|") <= MAX_EDGES
+    assert len(text) <= MAX_CHARACTERS
+    assert len(text) > MAX_CHARACTERS * 0.7 or text.count(" -->|") == MAX_EDGES
+    [left, total] = map(int, re.findall(r"(\d+) of (\d+) objects are not drawn", text)[0])
+    assert (total, left) == (
+        len(graph.nodes),
+        total - len(re.findall(r"^  n_\w+[\[(]", text, re.M)),
+    )
+    assert "n_ConfigMap_last(" in text
+    assert dot(graph).count(" -> ") == arrows
+
+
+def test_a_single_name_that_is_too_long_is_cut_as_well() -> None:
+    assert len(mermaid(Graph((config("\u2192" * MAX_CHARACTERS),)))) <= MAX_CHARACTERS
+
+
+def test_characters_are_counted_as_a_browser_does() -> None:
+    letters = "\U0001d54b" * 24
+    nodes = tuple(config(f"{letters * 2}-{number}") for number in range(400))
+    assert len(mermaid(Graph(nodes)).encode("utf-16-le")) // 2 <= MAX_CHARACTERS
+
+
+# --- names are data ------------------------------------------------------------------------------
+
+_LABEL = r'"(?:[^\W_]|[ /.,()-]|#\d+;|<br/>)*"'
+_ID = r"(?:n|in)_\w*"
+_MERMAID_LINE = re.compile(
+    rf"flowchart LR|  notice\[{_LABEL}\]|"
+    rf" +{_ID}(?:\[{_LABEL}\]|\({_LABEL}\)|\{{\{{{_LABEL}\}}\}})(?::::(?:added|removed|changed))?|"
+    rf"  {_ID} (?:-->|==>|-\.->)(?:\|{_LABEL}\|)? {_ID}|"
+    rf"  subgraph {_ID}\[{_LABEL}\]|  end|  class {_ID} namespace|"
+    r"  classDef [a-z]+ [a-z0-9:#,]+|  linkStyle [\d,]+ stroke:#\w{6}"
+)
+
+
+def named(texts: Sequence[str]) -> Graph:
+    """Return a graph in which each text is a kind, a namespace, a name, a note and a label."""
+    nodes = tuple(
+        Node(Identity("", text, text or None, text), "workload", CHANGED, ROLLS, text)
+        for text in texts
+    )
+    edges = tuple(Edge(0, number, text, ADDED, True) for number, text in enumerate(texts))
+    return Graph(nodes, edges)
+
+
+@ANY
+@given(graphs())
+def test_no_name_becomes_part_of_mermaids_language(graph: Graph) -> None:
+    for line in mermaid(graph).splitlines():
+        assert _MERMAID_LINE.fullmatch(line), line
+
+
+def test_a_line_that_begins_like_a_list_is_none() -> None:
+    text = mermaid(Graph((config("1. one"), config("- two"), config("3three"))))
+    assert "#49;. one" in text
+    assert "#45; two" in text
+    assert "3three" in text
+
+
+def test_a_name_like_an_icon_stays_a_name() -> None:
+    assert "fa#58;#8288;fa-ban" in mermaid(Graph((config("fa:fa-ban"),)))
+
+
+def expected(graph: Graph) -> dict[str, Any]:
+    drawn = drawing.draw(graph)
+    boxes = [box for frame in drawn.frames for box in frame.boxes]
+    return {
+        "nodes": [
+            [box.id, "\n".join(box.lines), *([box.style] if box.style != UNCHANGED else [])]
+            for box in boxes
+        ],
+        "edges": [[arrow.source, arrow.target, arrow.label] for arrow in drawn.arrows],
+        "groups": [
+            [frame.id, frame.title.strip(), len(frame.boxes)]
+            for frame in drawn.frames
+            if frame.title
+        ],
+    }
+
+
+def as_shown(text: str) -> str:
+    """Return the text that a browser shows for what Mermaid's parser makes of a label."""
+    text = re.sub(r"<br ?/?>", "\n", text).replace("\ufb02\xb0\xb08288\xb6\xdf", "")
+    return re.sub("\ufb02\xb0\xb0(\\d+)\xb6\xdf", lambda match: chr(int(match[1])), text).strip()
+
+
+@pytest.mark.skipif(
+    not (shutil.which("node") and MERMAID.is_dir()), reason="Mermaid is not installed"
+)
+def test_mermaids_own_parser_reads_what_is_meant() -> None:
+    made: list[Graph] = [named(HOSTILE), sample().graph, *(named([text]) for text in HOSTILE)]
+
+    @settings(ANY, max_examples=200, database=None)
+    @given(graphs())
+    def collect(graph: Graph) -> None:
+        if graph.nodes:
+            made.append(graph)
+
+    collect()
+    script = Path(__file__).with_name("mermaid_parse.mjs")
+    done = subprocess.run(
+        ["node", str(script), str(MERMAID)],
+        input="\0".join(map(mermaid, made)),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=300,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(made)
+    for graph, line in zip(made, lines, strict=True):
+        read = json.loads(line)
+        assert "error" not in read, read
+        for part in read.values():
+            part[:] = [[each[0], *map(str, each[1:])] for each in part]
+            for each in part:
+                each[1:] = map(as_shown, each[1:])
+        meant = expected(graph)
+        for part in meant.values():
+            part[:] = [[each[0], *(str(value).strip() for value in each[1:])] for each in part]
+        # Boxes stand by namespace, in the order of whichever came first.
+        assert read == meant
+
+
+@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
+@settings(ANY, max_examples=40)
+@given(graphs())
+def test_graphviz_shows_what_is_meant(graph: Graph) -> None:
+    check_dot(graph)
+
+
+@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("graph", [named(HOSTILE), sample().graph], ids=["hostile", "sample"])
+def test_graphviz_shows_names_of_any_kind(graph: Graph) -> None:
+    check_dot(graph)
+
+
+def _is_text(tag: str) -> bool:
+    return tag.endswith(("}title", "}text"))
+
+
+def check_dot(graph: Graph) -> None:
+    done = subprocess.run(
+        [str(DOT), "-Tsvg"],
+        input=dot(graph),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    assert done.stderr == ""
+    shown: dict[str, list[tuple[str, list[str]]]] = {"node": [], "edge": [], "cluster": []}
+    for group in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}g"):
+        title, *texts = ["".join(each.itertext()) for each in group if _is_text(each.tag)]
+        if group.get("class") in shown:
+            shown[str(group.get("class"))].append((title, texts))
+    drawn = drawing.draw(graph)
+    boxes = [box for frame in drawn.frames for box in frame.boxes]
+    nodes = {box.id: list(box.lines) for box in boxes} or {"nothing": ["There is nothing to draw."]}
+    edges = sorted(
+        (f"{arrow.source}->{arrow.target}", drawing.wrapped(arrow.label)) for arrow in drawn.arrows
+    )
+    spaces = str.maketrans("\xa0", " ")
+    plain = {
+        kind: sorted((title, [text.translate(spaces) for text in texts]) for title, texts in each)
+        for kind, each in shown.items()
+    }
+    assert plain["node"] == sorted(nodes.items())
+    assert plain["edge"] == edges
+    titles = sorted([frame.title] for frame in drawn.frames if frame.title)
+    assert sorted(texts for _, texts in plain["cluster"]) == titles
+
+
+# --- explain -------------------------------------------------------------------------------------
+
+STREAM = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app}
+data: {key: value}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: unused}
+data: {key: value}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: sums, annotations: {postrender/strategy: checksum}}
+data: {key: value}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: mounted
+  annotations: {postrender/mount-path: /etc/app, postrender/mount-in: Deployment/web}
+data: {key: value}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: database}
+stringData: {password: planted}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: points}
+data: {secret: database}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  template:
+    spec:
+      containers:
+      - name: app
+        envFrom: [{configMapRef: {name: app}}, {configMapRef: {name: points}}]
+        env:
+        - {name: A, valueFrom: {configMapKeyRef: {name: sums, key: key}}}
+        - {name: B, valueFrom: {secretKeyRef: {name: database, key: password}}}
+      volumes: [{name: v, configMap: {name: app}}]
+---
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: canary}
+spec: {workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+spec: {template: {spec: {volumes: [{name: v, configMap: {name: app}}]}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [app], verbs: [get]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other}
+spec: {template: {spec: {containers: [{name: app, image: app}]}}}
+"""
+POINTS = Rule(None, "ConfigMap", parse_pattern("data.secret"), ("", "Secret"))
+
+
+def plan_of(text: str, **more: Any) -> Any:
+    settings_ = SETTINGS._replace(references=(POINTS,), **more)
+    stream = read_stream(text.encode(), "in.yaml")
+    return make_plan(take_inventory(stream, settings_), settings_)
+
+
+@pytest.fixture(name="explained")
+def explained_() -> Graph:
+    return explain(plan_of(STREAM)).graph
+
+
+def test_all_that_names_a_config_map_is_drawn_with_how(explained: Graph) -> None:
+    names = [str(node.identity) for node in explained.nodes]
+    edges = {
+        (names[edge.source], names[edge.target], edge.label, edge.stays) for edge in explained.edges
+    }
+    assert edges == {
+        ("Deployment/web", "ConfigMap/app", "envFrom", False),
+        ("Deployment/web", "ConfigMap/app", "volume", False),
+        ("Deployment/web", "ConfigMap/points", "envFrom", False),
+        ("Deployment/web", "ConfigMap/sums", "env", False),
+        ("Deployment/web", "Secret/database", "env", False),
+        ("Deployment/web", "ConfigMap/mounted", "auto-mount", False),
+        ("ConfigMap/points", "Secret/database", "secret", False),
+        ("Rollout/canary", "Deployment/web", "workloadRef", False),
+        ("Job/migrate", "ConfigMap/app", "volume", True),
+        ("Role/reader", "ConfigMap/app", "resourceNames", False),
+    }
+    assert "Deployment/other" not in names
+
+
+def test_what_becomes_of_each_config_map_is_told(explained: Graph) -> None:
+    notes = {node.identity.name: node.note for node in explained.nodes if node.role == "config"}
+    assert re.fullmatch(r"becomes app-[a-z0-9]{10}, and the original stays", notes["app"])
+    assert notes["unused"] == "keeps its name: nothing that can be rewritten names it"
+    assert notes["sums"] == "checksum: its annotation postrender/strategy says so"
+    assert notes["database"] == "becomes a revision"
+
+
+def test_no_drawing_has_a_hash_of_what_a_secret_holds() -> None:
+    plan = plan_of(STREAM)
+    hidden = {
+        name
+        for key, name in plan.choices.names.items()
+        if plan.choices.decisions[key].item.identity.name in ("database", "points")
+    }
+    assert len(hidden) == 2
+    again = plan_of("".join(render(plan)))
+    for explanation in (explain(plan), explain(again)):
+        for drawing_format in (mermaid_format, dot_format):
+            drawn = re.sub(r"\\n|<br/>|#\d+;", "", drawing_format.render(explanation, Terminal()))
+            assert "database" in drawn
+            assert not [name for name in hidden if name in drawn or name[-10:] in drawn]
+
+
+def test_a_secret_that_another_tool_named_is_drawn_without_its_hash() -> None:
+    # As `kubectl create secret --append-hash` does, whose hash counts the name too.
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: token-7f89tk7g74}\nstringData: {a: b}\n"
+    [node] = explain(plan_of(text)).graph.nodes
+    assert node.identity.name == "token"
+
+
+def test_a_revision_is_known_by_its_base_name() -> None:
+    graph = explain(plan_of("".join(render(plan_of(STREAM))))).graph
+    [node] = [node for node in graph.nodes if node.note.startswith("is app-")]
+    assert node.identity.name == "app"
+    assert node.note.endswith(" already")
+    assert [node.note for node in graph.nodes if node.identity.name == "database"] == [
+        "is a revision already"
+    ]
+
+
+def test_a_stream_of_nothing_is_drawn_as_such() -> None:
+    assert "nothing to draw" in mermaid_format.render(explain(plan_of("a: b\n")), Terminal())
+
+
+def test_what_a_rule_leaves_alone_says_so() -> None:
+    graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
+    [app] = [node for node in graph.nodes if node.identity.name == "app"]
+    assert app.note == "keeps its name: a rule of the configuration says so"

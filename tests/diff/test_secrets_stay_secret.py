@@ -1,0 +1,326 @@
+"""Nothing that a Secret holds, and nothing it could be guessed from, is in any output.
+
+Values are planted wherever manifests have them, on both sides; then every format is searched for
+them, for what they look like encoded, and for every unkeyed hash that covers them: those of charts,
+the names of Secrets' revisions, and the render ids of what names them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from postrender.diff.formats import format_names
+from postrender.explain import FORMATS as EXPLAIN_FORMATS
+from postrender.kubernetes.hashing import hashed_content, revision_name
+from tests.diff.change_cases import Result, run
+
+KEY = "planted-key"
+
+
+class Planted(NamedTuple):
+    """What one side keeps secret, each at a place of its own."""
+
+    data: str
+    string_data: str
+    binary: bytes
+    in_list: str
+    in_custom: str
+    applied: str
+    certificate: str
+
+    @property
+    def values(self) -> list[bytes]:
+        """All of them, as bytes."""
+        return [each if isinstance(each, bytes) else each.encode() for each in self]
+
+
+def planted(side: str) -> Planted:
+    return Planted(
+        f"plain-{side}-horse-battery",
+        f'string-{side}-staple\nwith <two> & "lines" of {side}',
+        bytes([0x89, 0xFF, 0xFE]) + f"binary-{side}".encode() + bytes([0, 1, 0xC3]),
+        f"list-{side}-token",
+        f"custom-{side}-token",
+        f"applied-{side}-token",
+        f"-----BEGIN KEY-----\ncert-{side}\n-----END KEY-----\n",
+    )
+
+
+OLD, NEW = planted("alpha"), planted("omega")
+
+
+def encoded(value: str | bytes) -> str:
+    return base64.b64encode(value if isinstance(value, bytes) else value.encode()).decode()
+
+
+def sha256(value: str) -> str:
+    return hashlib.sha256(value.encode()).hexdigest()
+
+
+def secret(name: str, **more: object) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, **more}
+
+
+def stream(side: Planted) -> str:
+    """Return manifests that hold what is planted; JSON is YAML."""
+    applied = secret("web-applied", data={KEY: encoded(side.applied)})
+    last_applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}
+    annotations = {
+        "checksum/secret": sha256(side.data),
+        "checksum/short": sha256(side.data)[:8],
+        "example.com/secret-hash": hashlib.md5(side.data.encode()).hexdigest(),
+        "rollme": f"sha256:{sha256(side.string_data)}",
+        "vault/digest": encoded(hashlib.sha256(side.in_list.encode()).digest()),
+    }
+    hashed = hashed_content(("", "Secret"), {"stringData": {KEY: side.string_data}}, True)
+    kustomized, outside = (revision_name(name, hashed) for name in ("web-made", "web-outside"))
+    objects = [
+        secret("web-database", type="Opaque", data={KEY: encoded(side.data)}),
+        secret("web-token", stringData={KEY: side.string_data}),
+        secret("web-binary", data={KEY: encoded(side.binary)}),
+        {**applied, "metadata": {"name": "web-applied", "annotations": last_applied}},
+        secret("web-tls", type="kubernetes.io/tls", stringData={"tls.key": side.certificate}),
+        {
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": [secret("web-listed", stringData={KEY: side.in_list})],
+        },
+        {
+            "apiVersion": "example.com/v1",
+            "kind": "Vault",
+            "metadata": {"name": "web", "labels": {"secret-hash": sha256(side.data)[:10]}},
+            "spec": {
+                "template": secret("web-templated", stringData={KEY: side.in_custom}),
+                "more": [{"deeper": secret("web-deeper", data={KEY: encoded(side.in_custom)})}],
+                "list": {
+                    "apiVersion": "v1",
+                    "kind": "SecretList",
+                    "items": [{"metadata": {"name": "web-inner"}, "data": {KEY: side.in_custom}}],
+                },
+                "secrets": [outside],
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "SecretList",
+            "items": [{"metadata": {"name": "web-item"}, "stringData": {KEY: side.in_list}}],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"generateName": "web-unnamed-"},
+            "stringData": {KEY: side.in_list},
+        },
+        # As kustomize makes them: the name ends in the hash of the content, here or elsewhere.
+        secret(kustomized, stringData={KEY: side.string_data}),
+        pulling("puller", outside),
+        pulling("reader", kustomized),
+        workload("argoproj.io/v1alpha1", "Rollout", "web", annotations),
+        workload("apps/v1", "Deployment", "worker", {}),
+        {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "Ingress",
+            "metadata": {"name": "web"},
+            "spec": {"tls": [{"secretName": "web-tls"}]},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "web"},
+            "imagePullSecrets": [{"name": "web-listed"}],
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": "web"},
+            "rules": [
+                {
+                    "apiGroups": [""],
+                    "resources": ["secrets"],
+                    "resourceNames": ["web-database", "web-token"],
+                    "verbs": ["get"],
+                }
+            ],
+        },
+    ]
+    return "".join(f"---\n{json.dumps(each, indent=2)}\n" for each in objects)
+
+
+def workload(
+    api_version: str, kind: str, name: str, annotations: dict[str, str]
+) -> dict[str, object]:
+    names = ("web-database", "web-token", "web-binary", "web-applied", "web-tls", "web-listed")
+    volumes = [{"name": each, "secret": {"secretName": each}} for each in names]
+    container = {"name": "app", "image": "shop:1", "envFrom": [{"secretRef": {"name": names[0]}}]}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": annotations},
+                "spec": {"containers": [container], "volumes": volumes},
+            }
+        },
+    }
+
+
+def pulling(name: str, *secrets: str) -> dict[str, object]:
+    spec = {
+        "containers": [{"name": "app", "image": "shop:1", "args": [f"--from={secrets[0]}"]}],
+        "imagePullSecrets": [{"name": each} for each in secrets],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": spec}},
+    }
+
+
+def guessable(text: str) -> set[str]:
+    """Return what a rendered stream has that is a hash of what is planted."""
+    revisions = re.findall(r"\bweb-[a-z]+-([2456789bcdfghkmt]{10})\b", text)
+    render_ids = re.findall(r'postrender/revision"?: "?([0-9a-f]{10})', text)
+    checksums = re.findall(r'postrender/checksum"?: "?([0-9a-f]{64})', text)
+    return {*revisions, *render_ids, *checksums}
+
+
+def forms(value: bytes) -> set[str]:
+    """Return a value as it may stand in a text."""
+    text = value.decode("latin-1")
+    based = base64.b64encode(value).decode()
+    hashes = [getattr(hashlib, name)(value) for name in ("sha256", "sha1", "md5")]
+    digests = [each.hexdigest() for each in hashes]
+    lines = [line for line in text.splitlines() if "alpha" in line or "omega" in line]
+    return {
+        *lines,
+        json.dumps(text)[1:-1],
+        based,
+        based.rstrip("="),
+        base64.urlsafe_b64encode(value).decode().rstrip("="),
+        base64.b64encode(based.encode()).decode().rstrip("="),
+        value.hex(),
+        *digests,
+        *(digest[:8] for digest in digests),
+        base64.b64encode(hashlib.sha256(value).digest()).decode().rstrip("="),
+    }
+
+
+def check(done: Result, forbidden: set[str]) -> None:
+    assert done.code == 0, done.stderr
+    text = done.stdout + done.stderr
+    everything = "\n".join((text, html.unescape(text)))
+    found = {each for each in forbidden if each and each in everything}
+    found |= {word for word in ("alpha", "omega", KEY) if word in everything}
+    assert not found
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["secrets-revised", "secrets-kept"])
+def sides(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, set[str]]:
+    """Return a folder with both sides, rendered and not, and all that must not be told."""
+    folder = tmp_path_factory.mktemp("sides")
+    (folder / ".git").mkdir()
+    forbidden = {form for side in (OLD, NEW) for value in side.values for form in forms(value)}
+    secrets = "--secrets" if request.param else "--no-secrets"
+    attacher = {
+        "rendered": ["--no-attacher"],
+        "attached": ["--attacher-image", "registry.example.com/postrender:1"],
+        "carried": ["--no-attacher", "--previous", "old-rendered.yaml"],
+    }
+    for name, side in (("old", OLD), ("new", NEW)):
+        plain = folder / f"{name}-plain.yaml"
+        plain.write_text(stream(side), "utf-8")
+        for form, options in attacher.items():
+            if (name, form) == ("old", "carried"):
+                continue
+            done = run(["render", secrets, *options, plain.name], folder)
+            assert done.code == 0, done.stderr
+            (folder / f"{name}-{form}.yaml").write_text(done.stdout, "utf-8")
+            forbidden |= guessable(done.stdout)
+    assert not request.param or len(guessable((folder / "new-rendered.yaml").read_text())) >= 8
+    return folder, forbidden
+
+
+PAIRS = [
+    *product(("plain", "rendered", "attached"), repeat=2),
+    ("rendered", "carried"),
+    ("plain", "carried"),
+]
+
+
+@pytest.mark.parametrize("option", ["--secrets", "--no-secrets"])
+@pytest.mark.parametrize("form", format_names())
+@pytest.mark.parametrize(("old", "new"), PAIRS, ids="-".join)
+def test_a_preview_tells_nothing_of_a_secret(
+    sides: tuple[Path, set[str]], old: str, new: str, form: str, option: str
+) -> None:
+    folder, forbidden = sides
+    names = [f"old-{old}.yaml", f"new-{new}.yaml"]
+    done = run(["diff", option, "--format", form, *names], folder)
+    check(done, forbidden)
+    assert "web-database" in done.stdout
+
+
+@pytest.mark.parametrize("form", format_names())
+@pytest.mark.parametrize("side", ["old-plain", "new-attached"])
+def test_a_secret_that_comes_or_goes_tells_nothing(
+    sides: tuple[Path, set[str]], side: str, form: str
+) -> None:
+    folder, forbidden = sides
+    (folder / "empty.yaml").write_text("")
+    for names in ([f"{side}.yaml", "empty.yaml"], ["empty.yaml", f"{side}.yaml"]):
+        done = run(["diff", "--secrets", "--allow-empty", "--format", form, *names], folder)
+        check(done, forbidden)
+
+
+@pytest.mark.parametrize("option", ["--secrets", "--no-secrets"])
+@pytest.mark.parametrize("form", EXPLAIN_FORMATS)
+@pytest.mark.parametrize("name", ["new-plain", "new-rendered", "new-attached", "new-carried"])
+def test_an_explanation_tells_nothing_of_a_secret(
+    sides: tuple[Path, set[str]], name: str, form: str, option: str
+) -> None:
+    folder, forbidden = sides
+    done = run(["explain", option, "--no-attacher", "--format", form, f"{name}.yaml"], folder)
+    # A finding says where it is by the name that stands there.
+    check(done._replace(stderr=""), forbidden)
+
+
+def test_an_error_about_a_secret_does_not_show_what_it_holds(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    good = stream(OLD)
+    (tmp_path / "old.yaml").write_text(good)
+    broken = {
+        "a number": good.replace(json.dumps(encoded(OLD.data)), "314159265"),
+        "a list": good.replace(json.dumps(encoded(OLD.data)), '["314159265"]'),
+        "no base64": good.replace(json.dumps(encoded(OLD.data)), '"%314159265%"'),
+        "not YAML": good.replace(json.dumps(encoded(OLD.data)), '"\\q314159265'),
+    }
+    for text in broken.values():
+        (tmp_path / "new.yaml").write_text(text)
+        for option in ("--secrets", "--no-secrets"):
+            done = run(["diff", option, "old.yaml", "new.yaml"], tmp_path)
+            assert "314159265" not in done.stdout + done.stderr
+            assert encoded(OLD.string_data) not in done.stdout + done.stderr
+
+
+def test_only_that_a_secret_changes_is_in_the_data(sides: tuple[Path, set[str]]) -> None:
+    folder, _ = sides
+    names = ["old-plain.yaml", "new-plain.yaml"]
+    told = json.loads(run(["diff", "--secrets", "--format", "json", *names], folder).stdout)
+    contents = [each for each in told["contents"] if each["object"]["kind"] == "Secret"]
+    assert len(contents) == 8
+    for each in contents:
+        assert (each["keys"], each["oldRevision"], each["newRevision"]) == ([], "", "")
+    assert {each["name"] for each in told["revisions"]} == {""}

@@ -1,0 +1,135 @@
+"""Content hashes and render ids are a contract: these values never change."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from postrender.kubernetes.hashing import (
+    MAX_NAME_LENGTH,
+    hashed_content,
+    render_id,
+    revision_name,
+    template_text,
+    without_hash,
+)
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
+from postrender.yaml.paths import Data
+
+VECTORS: list[tuple[GroupKind, dict[str, Data], str]] = [
+    (CONFIG_MAP, {}, "6ct58987ht"),
+    (CONFIG_MAP, {"data": None}, "6ct58987ht"),
+    (CONFIG_MAP, {"data": {}}, "6ct58987ht"),
+    (CONFIG_MAP, {"data": {"one": ""}}, "9g67k2htb6"),
+    (CONFIG_MAP, {"data": {"one": None}}, "9g67k2htb6"),
+    (CONFIG_MAP, {"binaryData": {"one": ""}}, "6mtk2m274t"),
+    (
+        CONFIG_MAP,
+        {"data": {"year": "2020", "fruit": "Indian Gooseberry", "crisis": "true"}},
+        "79t79mt227",
+    ),
+    (CONFIG_MAP, {"data": {"a": "<b>&'\""}}, "8cd7tc6dk6"),
+    (SECRET, {"type": "my-type"}, "5gmgkf8578"),
+    (SECRET, {"type": "my-type", "data": {"one": ""}}, "74bd68bm66"),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "expected"), VECTORS)
+def test_content_hash_vector(kind: GroupKind, content: dict[str, Data], expected: str) -> None:
+    assert revision_name("name", hashed_content(kind, content, True)) == f"name-{expected}"
+
+
+def test_metadata_and_immutable_true_do_not_count() -> None:
+    content: dict[str, Data] = {"data": {"a": "1"}}
+    more = {**content, "metadata": {"labels": {"a": "b"}}, "immutable": True}
+    assert hashed_content(CONFIG_MAP, more, True) == hashed_content(CONFIG_MAP, content, True)
+
+
+def test_a_mutable_one_has_another_name() -> None:
+    content: dict[str, Data] = {"data": {"a": "1"}}
+    assert hashed_content(CONFIG_MAP, content, False) != hashed_content(CONFIG_MAP, content, True)
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    names = [
+        revision_name("a" * 241 + end, hashed_content(CONFIG_MAP, {}, True))
+        for end in ("", "b", "bc", ".-x", ".-y", "b" * 20, "b" * 21)
+    ]
+    assert len(set(names)) == len(names)
+    for name in names:
+        assert len(name) <= MAX_NAME_LENGTH
+        assert name[-12].isalnum()
+        assert without_hash(name)
+
+
+def test_the_hash_of_a_name_wants_the_whole_alphabet() -> None:
+    assert without_hash("app-6ct58987ht") == "app"
+    assert without_hash("app-config") == ""
+    assert without_hash("app-0123456789") == ""
+
+
+TEMPLATE: Data = {
+    "metadata": {"labels": {"app": "web"}},
+    "spec": {
+        "containers": [{"name": "web", "image": "web:1", "env": [{"name": "A", "value": "<"}]}]
+    },
+}
+
+
+def _render_id(templates: list[Data], is_list: bool) -> str:
+    return render_id([template_text(template) for template in templates], is_list)
+
+
+def test_render_id_vectors() -> None:
+    assert _render_id([TEMPLATE], is_list=False) == "2d29985975"
+    assert _render_id([TEMPLATE], is_list=True) == "e4dad7d456"
+    assert _render_id([TEMPLATE, TEMPLATE], is_list=True) == "51e898dfa1"
+    assert _render_id([{}], is_list=False) == "44136fa355"
+
+
+def test_render_id_ignores_its_own_annotation_and_helms() -> None:
+    bare: Data = {"spec": {"containers": []}}
+    for metadata in cast(
+        "tuple[Data, ...]",
+        (
+            None,
+            {},
+            {"annotations": None},
+            {"annotations": {}},
+            {"annotations": {"postrender/revision": "0123456789"}},
+            {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
+        ),
+    ):
+        template: Data = {"metadata": metadata, "spec": {"containers": []}}
+        assert _render_id([template], is_list=False) == _render_id([bare], is_list=False)
+    other: Data = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
+    assert _render_id([other], is_list=False) != _render_id([bare], is_list=False)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is the oracle; it is not here")
+def test_kustomize_makes_the_same_names(tmp_path: Path) -> None:
+    contents = [
+        {"plain": "text"},
+        {"lines": "a: 1\nb:\n  - <c>\n", "empty": ""},
+        {"unicode": "grüße ✓ \u2028 \U0001f600", "quote": "'\"\\&"},
+        {"tab": "\tx", "space": "  x  \n\n", "return": "a\r\nb"},
+    ]
+    generators = []
+    for number, content in enumerate(contents):
+        for key, value in content.items():
+            (tmp_path / f"{number}-{key}").write_text(value, encoding="utf-8", newline="")
+        files = [f"{key}={number}-{key}" for key in content]
+        generators.append({"name": f"cm-{number}", "files": files})
+    kustomization = {"configMapGenerator": generators}
+    (tmp_path / "kustomization.yaml").write_text(json.dumps(kustomization))
+    result = subprocess.run(
+        ["kubectl", "kustomize", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    for number, content in enumerate(contents):
+        hashed = hashed_content(CONFIG_MAP, {"data": dict(content)}, True)
+        assert f"name: {revision_name(f'cm-{number}', hashed)}\n" in result.stdout

@@ -1,0 +1,108 @@
+"""Properties of rendering that hold for every stream, in every style of YAML."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from postrender.config.settings import AttacherSettings, Settings
+from postrender.errors import UserError
+from postrender.inventory.build import take_inventory
+from postrender.output.build import render
+from postrender.plan.build import make_plan
+from postrender.yaml import parser
+from postrender.yaml.stream import read_stream
+from tests.reference import InputError, comparable, normalise, reference_render
+from tests.streams import streams
+
+EXAMPLES = settings(
+    max_examples=100,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+LAYOUTS = ("absent", "one", "two", "mixed")
+
+RUNS = st.tuples(
+    st.sampled_from(["", "", "blue"]),
+    st.sampled_from([False, False, True]),
+    st.sampled_from([False, False, True]),
+    st.sampled_from([True, False]),
+).map(
+    lambda drawn: Settings(
+        namespace=drawn[0],
+        keep_original=drawn[1],
+        with_secrets=drawn[2],
+        attacher=AttacherSettings(is_enabled=drawn[3], image="image:1"),
+    )
+)
+
+
+def rendered(text: str, run: Settings) -> str:
+    stream = read_stream(text.encode(), "stream")
+    return "".join(render(make_plan(take_inventory(stream, run), run)))
+
+
+def rendered_if_right(text: str, run: Settings) -> str:
+    """Return the output, or give the example up where the stream is at fault."""
+    try:
+        return rendered(text, run)
+    except UserError:
+        assume(False)
+        raise
+
+
+@EXAMPLES
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
+def test_rendering_again_changes_nothing(text: str, run: Settings) -> None:
+    output = rendered_if_right(text, run)
+    assert rendered(output, run) == output
+
+
+@EXAMPLES
+@given(text=streams(), run=RUNS)
+def test_the_output_is_that_of_the_reference(text: str, run: Settings) -> None:
+    try:
+        expected = reference_render(
+            text,
+            namespace=run.namespace or None,
+            secrets=run.with_secrets,
+            keep_original=run.keep_original,
+            attacher=run.attacher.is_enabled,
+        )
+    except InputError:
+        with pytest.raises(UserError):
+            rendered(text, run)
+        return
+    output = rendered_if_right(text, run)
+    found = comparable(normalise(output), volume_names=False)
+    assert found == comparable(expected, volume_names=False)
+
+
+@EXAMPLES
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
+def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Settings) -> None:
+    stream = read_stream(text.encode(), "stream")
+    try:
+        plan = make_plan(take_inventory(stream, run), run)
+        output = "".join(render(plan))
+    except UserError:
+        assume(False)
+        return
+    touched = {key[0] for key in [*plan.edits, *plan.removed]}
+    position = 0
+    for index, each in enumerate(stream.documents):
+        is_last = index == len(stream.documents) - 1
+        if index not in touched and not is_last and each.text.strip():
+            position = output.index(each.text, position) + len(each.text)
+
+
+@settings(EXAMPLES, max_examples=100)
+@given(text=streams(layouts=LAYOUTS), run=RUNS)
+def test_the_pure_parser_gives_the_same(text: str, run: Settings) -> None:
+    output = rendered_if_right(text, run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parser, "CParser", None)
+        assert rendered(text, run) == output

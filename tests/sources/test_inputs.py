@@ -1,0 +1,663 @@
+"""Where manifests come from: files, folders, and revisions in real git repositories."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postrender.config.settings import Settings
+from postrender.errors import UserError
+from postrender.inventory.build import Inventory, take_inventory
+from postrender.kubernetes.kinds import CONFIG_MAP
+from postrender.plan.build import make_plan
+from postrender.sources.inputs import read_input, read_inputs
+from postrender.yaml.stream import Source, read_stream, read_streams
+from tests.cli.test_processes import CONFIG_MAP as CONFIG
+from tests.cli.test_processes import (
+    DEPLOYMENT,
+    GOOD,
+    NAMELESS,
+    Run,
+    assert_refused,
+    run,
+    run_in_shell,
+)
+from tests.output.test_properties import EXAMPLES
+from tests.repositories import commit, git, new_repository, nobody
+from tests.streams import streams
+
+OLD = GOOD.replace("välue", "old")
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n"
+
+
+def names(name: str, **options: bool) -> list[str]:
+    return [source.name for source in read_inputs(name, **options)]
+
+
+def refusal(name: str, **options: bool) -> str:
+    with pytest.raises(UserError) as caught:
+        read_inputs(name, **options)
+    return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a repository that has rendered manifests, and other files, on `main`."""
+    for name, value in nobody().items():
+        monkeypatch.setenv(name, value)
+    folder = new_repository(
+        tmp_path / "repository",
+        {
+            "rendered/prod.yaml": OLD,
+            "rendered/b/two.yml": "b: 2\n",
+            "rendered/b/.hidden/three.yaml": "no\n",
+            "rendered/.four.yaml": "no\n",
+            "rendered/a.json": '{"a": 1}',
+            "rendered/notes.txt": "no\n",
+            "spaces and ünicode/x y.yaml": "c: 3\n",
+            "other/one.yaml": "d: 4\n",
+        },
+    )
+    monkeypatch.chdir(folder)
+    return folder
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+READ = ["a.json", "b/two.yml", "prod.yaml"]
+
+
+def test_a_folder_is_its_manifests_by_path() -> None:
+    assert names("rendered") == [f"rendered/{path}" for path in READ]
+    assert names("rendered/") == [f"rendered/{path}" for path in READ]
+    assert [source.data for source in read_inputs("rendered")][:2] == [b'{"a": 1}', b"b: 2\n"]
+
+
+def test_a_folder_without_manifests_is_a_mistake_unless_it_is_said(repository: Path) -> None:
+    (repository / "none" / "below").mkdir(parents=True)
+    (repository / "none" / "notes.txt").write_text("no")
+    expected = "none: no file in it ends in .yaml, .yml, .json: check the path, or say "
+    assert refusal("none") == expected + "--allow-empty"
+    assert names("none", allow_empty=True) == []
+
+
+def test_what_is_not_there_is_a_mistake_always() -> None:
+    for options in ({}, {"allow_empty": True}):
+        assert refusal("rednered", **options).startswith("rednered: cannot read it: No such file")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("rednered", "check the path; for one in git write git:REV:PATH"),
+        ("main:rendered", "check the path; for a revision in git write git:main:rendered"),
+        ("helm:prod/shop", "pipe in what helm get manifest writes, and name it -"),
+    ],
+)
+def test_what_is_not_there_may_mean_something_else(name: str, remedy: str) -> None:
+    assert refusal(name) == f"{name}: cannot read it: No such file or directory: {remedy}"
+
+
+def test_links_to_files_are_followed_and_those_to_folders_not(repository: Path) -> None:
+    (repository / "links").mkdir()
+    (repository / "links" / "file.yaml").symlink_to("../rendered/prod.yaml")
+    (repository / "links" / "folder.yaml").symlink_to("../rendered")
+    (repository / "links" / "folder").symlink_to("../rendered")
+    expected = [Source("links/file.yaml", OLD.encode())]
+    assert list(read_inputs("links")) == expected
+    commit(repository, {})
+    assert list(read_inputs("git:HEAD:links")) == [
+        Source(f"git:HEAD:{name}", data) for name, data in expected
+    ]
+
+
+def test_a_folder_that_is_itself_a_link(repository: Path) -> None:
+    (repository / "link").symlink_to("rendered")
+    commit(repository, {})
+    assert names("link") == [f"link/{path}" for path in READ]
+    assert names("git:main:link") == [f"git:main:link/{path}" for path in READ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX's")
+def test_a_pipe_in_a_folder_is_not_waited_for(repository: Path) -> None:
+    os.mkfifo(repository / "rendered" / "pipe.yaml")
+    assert refusal("rendered").startswith("rendered/pipe.yaml: neither a file nor a link to one: ")
+
+
+def test_a_chart_is_no_folder_of_manifests(repository: Path) -> None:
+    files = {"shop/Chart.yaml": "name: shop\n", "shop/templates/a.yaml": "{{ if .Values.a }}\n"}
+    commit(repository, files)
+    what = "a chart, whose templates are no manifests yet: render it with helm template"
+    for name in ("shop", "git:HEAD:shop", "."):
+        prefix = name if name.endswith("shop") else "./shop"
+        assert refusal(name).startswith(f"{prefix}/Chart.yaml: {what}")
+
+
+def test_one_file_is_not_a_folder() -> None:
+    for name in ("rendered", "git:main:rendered"):
+        with pytest.raises(UserError) as caught:
+            read_input(name)
+        assert str(caught.value).startswith(
+            f"{name}: cannot read it: a folder, where one file is read: name a file in it"
+        )
+
+
+# --- one stream of several files -----------------------------------------------------------------
+
+BOM = b"\xef\xbb\xbf"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        CONFIG.encode(),
+        CONFIG.rstrip("\n").encode(),
+        CONFIG.replace("välue", "|\n    no end").rstrip("\n").encode(),
+        CONFIG.replace("\n", "\r\n").encode(),
+        BOM + CONFIG.encode(),
+        CONFIG.encode() + b"---\n",
+        CONFIG.encode() + b"...\n",
+        CONFIG.encode() + b"# a comment",
+        b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "app"}}',
+        b"",
+    ],
+)
+def test_no_file_runs_into_the_next(first: bytes) -> None:
+    second = CONFIG.replace("app", "other").encode()
+    for later in (
+        second,
+        BOM + second,
+        second.replace(b"\n", b"\r\n"),
+        b"%YAML 1.2\n---\n" + second,
+    ):
+        sources = [Source("one.yaml", first), Source("two.yaml", later)]
+        inventory = take_inventory(read_streams(sources, "both"), Settings())
+        items = {item.identity.name: item for item in inventory.items}
+        assert set(items) == ({"app", "other"} if first else {"other"})
+        alone = taken([Source("two.yaml", later)])
+        assert items["other"].content == alone.items[0].content
+        assert inventory.place(items["other"]) == alone.place(alone.items[0])
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize(
+    ("cut", "what"),
+    [
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a",
+            "two.yaml:4 (document 1): not valid YAML",
+        ),
+        ("---\napiVersion: v1\nkind: Config", "two.yaml:1 (document 1): the stream ends in the"),
+        ('{"apiVersion": "v1", "kind": "ConfigMap",', "two.yaml:2 (document 1): not valid YAML"),
+    ],
+)
+def test_a_file_that_was_cut_off_is_found_wherever_it_stands(
+    cut: str, what: str, position: int
+) -> None:
+    sources = [Source("one.yaml", CONFIG.encode())]
+    sources.insert(position, Source("two.yaml", cut.encode()))
+    with pytest.raises(UserError) as caught:
+        taken(sources)
+    assert str(caught.value).startswith(what)
+
+
+def test_a_message_names_the_file_and_the_line_in_it() -> None:
+    first, second = CONFIG.encode(), b"# head\n---\n" + CONFIG.replace("välue", "x").encode()
+    stream = read_streams([Source("one.yaml", first), Source("two.yaml", second)], "both")
+    assert stream.source == "both"
+    places = [str(stream.place(document)) for document in stream.documents]
+    assert places == ["one.yaml:1 (document 1)", "two.yaml:1", "two.yaml:2 (document 1)"]
+    with pytest.raises(UserError) as caught:
+        read_streams([Source("one.yaml", b"a: 1\n"), Source("two.yaml", b"a: 1\n\xff")], "both")
+    assert str(caught.value).startswith("two.yaml:2 (document 1): ")
+
+
+def test_no_sources_are_an_empty_stream() -> None:
+    assert read_streams([], "none").documents == ()
+
+
+def taken(sources: Sequence[Source]) -> Inventory:
+    return take_inventory(read_streams(sources, "all"), Settings())
+
+
+def contents(inventory: Inventory) -> list[object]:
+    """Return what an inventory says of its ConfigMaps, with their places."""
+    return [
+        (item.identity, item.content, inventory.place(item))
+        for item in inventory.items
+        if item.identity.group_kind == CONFIG_MAP
+    ]
+
+
+def outcome(sources: Sequence[Source]) -> list[object] | str:
+    """Return what an inventory says, or the message where there is none."""
+    try:
+        return contents(taken(sources))
+    except UserError as error:
+        return str(error)
+
+
+def merged(outcomes: list[list[object] | str]) -> list[object] | str:
+    """Return the first message, or all else in order."""
+    messages = [each for each in outcomes if isinstance(each, str)]
+    return messages[0] if messages else [each for found in outcomes for each in found]
+
+
+@EXAMPLES
+@given(texts=st.lists(streams(), min_size=2, max_size=3))
+def test_a_folder_is_its_files_put_together(texts: list[str]) -> None:
+    sources = [Source(f"{number}.yaml", text.encode()) for number, text in enumerate(texts)]
+    alone = [read_stream(source.data, source.name) for source in sources]
+    together = read_streams(sources, "all")
+    assert list(together.documents) == [each for stream in alone for each in stream.documents]
+    assert outcome(sources) == merged([outcome([source]) for source in sources])
+
+
+# --- git -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("rendered", [f"/{path}" for path in READ]),
+        ("rendered/", READ),
+        ("rendered/b", ["/two.yml"]),
+        ("rendered/prod.yaml", [""]),
+        ("./rendered/prod.yaml", [""]),
+        ("./rendered/b", ["/two.yml"]),
+        ("spaces and ünicode", ["/x y.yaml"]),
+        ("spaces and ünicode/x y.yaml", [""]),
+    ],
+)
+def test_a_revision_is_read_as_the_folder_is(path: str, expected: list[str]) -> None:
+    name = f"git:main:{path}"
+    assert names(name) == [name + each for each in expected]
+    assert [each.data for each in read_inputs(name)] == [each.data for each in read_inputs(path)]
+
+
+@pytest.mark.parametrize("path", ["", ".", "./"])
+def test_the_whole_repository(path: str) -> None:
+    inside = [
+        "other/one.yaml",
+        *(f"rendered/{each}" for each in READ),
+        "spaces and ünicode/x y.yaml",
+    ]
+    prefix = f"git:main:{path}{'/' if path == '.' else ''}"
+    assert names(f"git:main:{path}") == [prefix + each for each in inside]
+
+
+def test_every_way_to_say_a_revision(repository: Path) -> None:
+    first = git(repository, "rev-parse", "HEAD").strip()
+    commit(repository, {"rendered/prod.yaml": "new: 1\n"})
+    git(repository, "tag", "--annotate", "v1", "--message", "v1", first)
+    git(repository, "branch", "feature/x", first)
+    git(repository, "update-ref", "refs/remotes/origin/main", first)
+    tree = git(repository, "rev-parse", f"{first}^{{tree}}").strip()
+    revisions = (first, first[:8], "HEAD~1", "HEAD^", "v1", "feature/x", "origin/main", "@{1}")
+    for revision in (*revisions, tree):
+        assert read_input(f"git:{revision}:rendered/prod.yaml")[0] == OLD.encode()
+    assert read_input("git:HEAD:rendered/prod.yaml")[0] == b"new: 1\n"
+
+
+def test_what_is_not_committed_is_not_read(repository: Path) -> None:
+    (repository / "rendered" / "prod.yaml").write_text("not: yet\n")
+    assert read_input("git:HEAD:rendered/prod.yaml")[0] == OLD.encode()
+
+
+def test_a_path_below_the_working_directory(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository / "rendered")
+    for name in (
+        "git:main:./prod.yaml",
+        "git:main:rendered/prod.yaml",
+        "git:main:../rendered/prod.yaml",
+    ):
+        assert read_input(name)[0] == OLD.encode()
+    assert names("git:main:.") == [f"git:main:./{path}" for path in READ]
+    assert "the revision main has no prod.yaml: say git:main:./prod.yaml, since" in refusal(
+        "git:main:prod.yaml"
+    )
+
+
+def test_a_file_that_is_called_so(repository: Path) -> None:
+    (repository / "git:main:x.yaml").write_text("here: 1\n")
+    assert read_input("./git:main:x.yaml")[0] == b"here: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("git:nope:rendered", "git knows no revision nope: check the name, or git fetch it"),
+        ("git:main:nope", "the revision main has no nope: check the path, which begins at the"),
+        ("git:main:rendered/prod.yaml/x", "a part of its path is a file"),
+        ("git:main", "git:main names nothing in git: write git:REV:PATH"),
+        ("git:", "names nothing in git"),
+        ("git::rendered", "names nothing in git"),
+        ("git:main:a\nb", "names nothing in git"),
+        ("git:main:a\0b", "names nothing in git"),
+        ("git:main:other/notes", "the revision main has no other/notes"),
+        ("git:-h:rendered", "git knows no revision -h"),
+        ("git:--output=x:rendered", "git knows no revision --output=x"),
+        ("git:main:--help", "the revision main has no --help"),
+        ("git:main..main:rendered", "git knows no revision main..main"),
+    ],
+)
+def test_what_git_does_not_have(repository: Path, name: str, message: str) -> None:
+    before = sorted(repository.rglob("*"))
+    said = refusal(name)
+    assert message in said
+    assert "\n" not in said
+    assert sorted(repository.rglob("*")) == before
+
+
+def test_names_that_look_like_options_are_names(repository: Path) -> None:
+    commit(repository, {"--help/-rf.yaml": "a: 1\n"})
+    git(repository, "update-ref", "refs/heads/--output=x", "HEAD")
+    assert names("git:--output=x:--help") == ["git:--output=x:--help/-rf.yaml"]
+
+
+def test_a_folder_that_a_revision_does_not_have_yet() -> None:
+    assert refusal("git:main:new").endswith("if it is not there yet, say --allow-empty")
+    assert read_inputs("git:main:new", allow_empty=True) == ()
+    # A revision that is misspelt is no beginning.
+    assert "git knows no revision mian" in refusal("git:mian:new", allow_empty=True)
+
+
+def test_a_folder_in_git_without_manifests(repository: Path) -> None:
+    commit(repository, {"none/notes.txt": "no"})
+    assert refusal("git:HEAD:none").startswith("git:HEAD:none: no file in it ends in .yaml")
+    assert read_inputs("git:HEAD:none", allow_empty=True) == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ("/etc/hosts", "a link that leaves the repository"),
+        ("../../../x.yaml", "a link that leaves the repository"),
+        ("nothing.yaml", "a link to what the revision does not have"),
+        ("loop.yaml", "a link that leads back to itself"),
+        ("prod.yaml/x", "a part of its path is a file"),
+    ],
+)
+def test_a_link_in_git_that_leads_nowhere(repository: Path, target: str, what: str) -> None:
+    (repository / "rendered" / "loop.yaml").symlink_to(target)
+    commit(repository, {})
+    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/loop.yaml: {what}: ")
+
+
+def test_a_submodule(repository: Path, tmp_path: Path) -> None:
+    new_repository(tmp_path / "library", {"a.yaml": "a: 1\n"})
+    source = str(tmp_path / "library")
+    allowed = ("-c", "protocol.file.allow=always")
+    git(repository, *allowed, "submodule", "--quiet", "add", source, "rendered/library")
+    commit(repository, {})
+    said = "a submodule, whose files are in another repository: check it out"
+    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/library: {said}")
+    for name in ("git:HEAD:rendered/library", "git:HEAD:./rendered/library/a.yaml"):
+        assert refusal(name, allow_empty=True).startswith(f"{name}: {said}")
+    assert names("rendered/library") == ["rendered/library/a.yaml"]
+
+
+def test_a_pointer_of_lfs(repository: Path) -> None:
+    commit(repository, {"big/a.yaml": POINTER})
+    for name in ("git:HEAD:big", "git:HEAD:big/a.yaml", "big", "big/a.yaml"):
+        prefix = name.removesuffix("/a.yaml")
+        assert refusal(name).startswith(f"{prefix}/a.yaml: a pointer of Git LFS, which")
+
+
+def test_a_name_that_is_no_text(repository: Path) -> None:
+    if sys.platform != "linux":
+        pytest.skip("other systems have no such names")
+    (repository / "odd").mkdir()
+    odd = os.fsencode(repository / "odd")
+    for name, data in ((b"\xff.yaml", b"a: 1\n"), (b"line\nbreak.yaml", b"b: 2\n")):
+        Path(os.fsdecode(os.path.join(odd, name))).write_bytes(data)
+    commit(repository, {})
+    for folder in ("odd", "git:HEAD:odd"):
+        sources = read_inputs(folder)
+        assert [each.data for each in sources] == [b"b: 2\n", b"a: 1\n"]
+        # Whatever prints it must be able to.
+        assert "".join(each.name for each in sources).encode("utf-8")
+
+
+def test_a_shallow_clone_says_how_to_get_the_rest(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(repository, {"rendered/prod.yaml": "new: 1\n"})
+    source = repository.as_uri()
+    git(tmp_path, "clone", "--quiet", "--depth=1", "--branch=main", source, "shallow")
+    monkeypatch.chdir(tmp_path / "shallow")
+    assert refusal("git:HEAD~1:rendered").endswith(
+        "git knows no revision HEAD~1: git fetch it: this clone is shallow "
+        "(actions/checkout: fetch-depth: 0)"
+    )
+
+
+def test_a_branch_that_only_the_remote_has(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(repository, "branch", "prod")
+    git(tmp_path, "clone", "--quiet", str(repository), "clone")
+    monkeypatch.chdir(tmp_path / "clone")
+    assert refusal("git:prod:rendered").endswith(
+        "git knows no revision prod: say git:origin/prod:rendered"
+    )
+    assert names("git:origin/prod:rendered/b") == ["git:origin/prod:rendered/b/two.yml"]
+
+
+def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.chdir(elsewhere)
+    assert refusal("git:main:rendered") == (
+        "git:main:rendered: git says: not a git repository (or any of the parent directories): "
+        ".git: run it inside of the repository"
+    )
+
+
+def test_a_repository_without_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fresh").mkdir()
+    git(tmp_path / "fresh", "init", "--quiet")
+    monkeypatch.chdir(tmp_path / "fresh")
+    assert "git knows no revision HEAD" in refusal("git:HEAD:rendered")
+
+
+def test_a_repository_of_another_user(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What git's own tests do to be another user.
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    said = refusal("git:main:rendered")
+    assert f"git says: detected dubious ownership in repository at '{repository}'" in said
+    assert f"git config --global --add safe.directory {repository}" in said
+
+
+def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert refusal("git:main:rendered").endswith("git is not on PATH: install it, or name a file")
+
+
+def test_nothing_is_run_on_what_is_read(repository: Path) -> None:
+    trap = repository / "trap"
+    git(repository, "config", "filter.trap.smudge", f"touch {trap}; cat")
+    git(repository, "config", "diff.trap.textconv", f"touch {trap}; cat")
+    git(repository, "config", "core.fsmonitor", f"touch {trap}; false")
+    commit(repository, {".gitattributes": "*.yaml filter=trap diff=trap\n"})
+    trap.unlink(missing_ok=True)
+    assert len(names("git:main:rendered")) == len(READ)
+    assert not trap.exists()
+
+
+# --- the program ---------------------------------------------------------------------------------
+
+
+def postrender(*arguments: str) -> Run:
+    return run("", *arguments, variables=nobody())
+
+
+def test_render_explain_and_check_read_a_revision() -> None:
+    rendered = postrender("render", "--no-attacher", "git:main:rendered/prod.yaml")
+    assert rendered.code == 0, rendered.err
+    assert rendered.out == run(OLD, "--no-attacher").out
+    explained = postrender("explain", "git:main:rendered/prod.yaml")
+    assert explained.code == 0, explained.err
+    assert explained.out == run(OLD, "explain").out
+    assert postrender("check", "git:main:rendered/prod.yaml").code == 0
+
+
+def test_a_message_about_a_file_in_git_names_it(repository: Path) -> None:
+    commit(repository, {"rendered/prod.yaml": f"{OLD}---\nkind: ConfigMap\nmetadata: [\n"})
+    done = postrender("render", "git:HEAD:rendered/prod.yaml")
+    assert_refused(done, "git:HEAD:rendered/prod.yaml:", "(document 3)", "not valid YAML")
+    assert_refused(postrender("render", "git:HEAD~1:nope"), "the revision HEAD~1 has no nope")
+
+
+def test_the_last_output_is_taken_from_git_while_it_is_written_anew(repository: Path) -> None:
+    """What is read is committed, so that the output may go straight into the file."""
+    first = run(OLD, "--no-attacher", "--previous", os.devnull)
+    commit(repository, {"rendered/prod.yaml": first.out})
+    options = ("--no-attacher", "--previous=git:HEAD:rendered/prod.yaml")
+    assert run_in_shell("> rendered/prod.yaml", GOOD, *options).code == 0
+    second = (repository / "rendered" / "prod.yaml").read_bytes()
+    (repository / "first.yaml").write_bytes(first.out)
+    assert second == run(GOOD, "--no-attacher", "--previous=first.yaml").out
+    assert b"old" in second
+    assert "välue".encode() in second
+
+
+def test_a_history_in_several_files(repository: Path) -> None:
+    first = run(OLD, "--no-attacher", "--previous", os.devnull)
+    config, _, workload = first.out.partition(b"---\napiVersion: apps/v1")
+    files = {"out/config.yaml": config, "out/web.yaml": b"apiVersion: apps/v1" + workload}
+    commit(repository, files)
+    (repository / "first.yaml").write_bytes(first.out)
+    expected = run(GOOD, "--no-attacher", "--previous=first.yaml")
+    assert b"old" in expected.out
+    for name in ("out", "git:HEAD:out", "git:HEAD:out/config.yaml"):
+        assert run(GOOD, "--no-attacher", f"--previous={name}").out == expected.out
+
+
+@pytest.mark.parametrize("name", ["git:main:nope", "git:main:none", "none"])
+def test_a_history_that_is_not_there_is_no_beginning(repository: Path, name: str) -> None:
+    (repository / "none").mkdir()
+    commit(repository, {"none/notes.txt": "no"})
+    assert_refused(
+        run(GOOD, f"--previous={name}"), f"--previous={name} has no manifests", "an empty file"
+    )
+
+
+def test_the_output_may_not_go_into_a_folder_s_file_that_is_read(repository: Path) -> None:
+    shutil.copy(repository / "rendered" / "prod.yaml", repository / "other" / "prod.yaml")
+    done = run_in_shell("> other/prod.yaml", GOOD, "--previous=other")
+    assert_refused(done, "other/prod.yaml: ", "which the shell has emptied")
+
+
+def test_a_resource_that_two_files_have_is_found() -> None:
+    data = f"{CONFIG}---\n{DEPLOYMENT}".encode()
+    second = NAMELESS.encode()
+    stream = read_streams([Source("one.yaml", data), Source("two.yaml", second)], "both")
+    with pytest.raises(UserError) as caught:
+        make_plan(take_inventory(stream, Settings()), Settings())
+    assert "two.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
+    assert "the first is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
+
+
+def changed(done: Run) -> list[tuple[str, str]]:
+    """Return what a comparison says of ConfigMaps and Secrets: what each does, and its name."""
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    return [(each["change"], each["object"]["name"]) for each in found["contents"]]
+
+
+def test_a_comparison_with_a_branch(repository: Path) -> None:
+    (repository / "rendered" / "prod.yaml").write_text(GOOD)
+    (repository / "rendered" / "more.yaml").write_text(CONFIG.replace("app", "more"))
+    done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
+    assert changed(done) == [("changed", "app"), ("added", "more")]
+    assert json.loads(done.out)["old"] == "git:main:rendered"
+
+
+def test_a_comparison_with_a_branch_that_does_not_have_the_folder_yet(repository: Path) -> None:
+    (repository / "new").mkdir()
+    (repository / "new" / "prod.yaml").write_text(GOOD)
+    refused = postrender("diff", "--format=json", "git:main:new", "new")
+    assert_refused(refused, "git:main:new: the revision main has no new: check", "--allow-empty")
+    done = postrender("diff", "--format=json", "--allow-empty", "git:main:new", "new")
+    assert changed(done) == [("added", "app")]
+
+
+def test_a_comparison_names_the_file_of_a_folder_and_its_line(repository: Path) -> None:
+    (repository / "rendered" / "two.yaml").write_text(
+        f"{CONFIG}---\nkind: ConfigMap\nmetadata: [\n"
+    )
+    done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
+    assert_refused(done, "rendered/two.yaml:10 (document 2): not valid YAML")
+
+
+@pytest.mark.parametrize("values", ["image: {tag: v2}\n", "# of a chart\n---\n- a\n- b\n"])
+def test_a_comparison_with_what_holds_no_object(repository: Path, values: str) -> None:
+    (repository / "values.yaml").write_text(values)
+    for sides in (("values.yaml", "git:main:rendered"), ("git:main:rendered", "values.yaml")):
+        done = postrender("diff", *sides)
+        assert_refused(done, "values.yaml: no Kubernetes object in it: ", "helm template")
+    # Beside an object it is told, and hinders nothing.
+    (repository / "rendered" / "more.yaml").write_text(values)
+    done = postrender("diff", "git:main:rendered", "rendered")
+    assert done.code == 0
+    assert b"it is no Kubernetes object, and is not compared" in b" ".join(done.out.split())
+
+
+def test_a_comparison_does_not_wait_for_a_person_to_type_manifests() -> None:
+    ours, theirs = os.openpty()
+    try:
+        command = [sys.executable, "-m", "postrender", "diff", "-", "rendered"]
+        done = subprocess.run(command, stdin=theirs, capture_output=True, timeout=60, check=False)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 2
+    assert b"nothing is piped into stdin" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "variables"),
+    [((), {}), (("--previous=any",), {}), ((), {"POSTRENDER_PREVIOUS": "helm:prod/any"})],
+)
+def test_a_comparison_carries_what_render_would(
+    tmp_path: Path, option: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    applied, chart = tmp_path / "applied.yaml", tmp_path / "chart.yaml"
+    applied.write_bytes(run(OLD, "--no-attacher").out)
+    chart.write_text(GOOD)
+    sides = (str(applied), str(chart))
+    done = run("", "diff", "--format=json", *option, *sides, variables=variables)
+    assert done.code == 0, done.err
+    carried = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
+    assert carried == (["superseded"] if option or variables else [])
+    # The chart of the release before tells the same as what was made of it.
+    before = tmp_path / "before.yaml"
+    before.write_text(OLD)
+    again = run("", "diff", "--format=json", *option, str(before), str(chart), variables=variables)
+    told, known = (json.loads(each.out) for each in (again, done))
+    assert {**told, "old": ""} == {**known, "old": ""}
+
+
+def test_a_number_counts_up_from_a_chart_that_is_not_rendered(tmp_path: Path) -> None:
+    config = tmp_path / "postrender.yaml"
+    config.write_text("naming: sequence\nhistory: {previous: applied.yaml}\n")
+    before, chart = tmp_path / "before.yaml", tmp_path / "chart.yaml"
+    before.write_text(OLD)
+    chart.write_text(GOOD)
+    done = run("", "diff", "--format=json", f"--config={config}", str(before), str(chart))
+    (content,) = json.loads(done.out)["contents"]
+    names = [content[side].rpartition("-")[0] for side in ("oldRevision", "newRevision")]
+    assert names == ["app-v1", "app-v2"]

@@ -1,0 +1,98 @@
+"""Cutting a stream into documents loses no byte, and counts as a person does."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from postrender.errors import UserError
+from postrender.yaml.stream import has_content, read_stream, stream_texts
+
+
+def documents(text: str) -> list[str]:
+    return [document.text for document in read_stream(text.encode(), "x").documents]
+
+
+PIECES = ["---", "...", "\n", "\r\n", "\r", " ", "a: b", "# c", "%YAML 1.2", "{", "}", '{"a": 1}']
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=40))
+def test_joined_documents_are_the_stream(text: str) -> None:
+    if "\0" in text or (not text.isprintable() and "\ud800" <= max(text, default="") <= "\udfff"):
+        return
+    stream = read_stream(text.encode(), "x")
+    joined = "".join(stream_texts(stream, [document.text for document in stream.documents]))
+    assert joined == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: 1\n---\nb: 2\n", ["a: 1\n", "---\nb: 2\n"]),
+        ("---\na: 1\n---\n", ["---\na: 1\n", "---\n"]),
+        ("a: |\n  ---\n  b\n--- # c\nd: 1", ["a: |\n  ---\n  b\n", "--- # c\nd: 1"]),
+        ("a: 1\n----\nb", ["a: 1\n----\nb"]),
+        ("a: 1\n...\nb: 2\n", ["a: 1\n...\n", "b: 2\n"]),
+        ("%YAML 1.2\n---\na: 1\n", ["%YAML 1.2\n---\na: 1\n"]),
+        ("a: 1\r\n---\r\nb: 2\r\n", ["a: 1\r\n", "---\r\nb: 2\r\n"]),
+        ("a: 1\r---\rb: 2\r", ["a: 1\r", "---\rb: 2\r"]),
+        ('{"a": 1}{"b": 2}\n', ['{"a": 1}', '{"b": 2}\n']),
+        ('{"a": "}{"}\n\n{"b": 2}', ['{"a": "}{"}', '\n\n{"b": 2}']),
+        ("", [""]),
+    ],
+)
+def test_documents(text: str, expected: list[str]) -> None:
+    assert documents(text) == expected
+
+
+def test_numbers_and_lines() -> None:
+    stream = read_stream(b"# head\n---\na: 1\n---\n\n---\nb: 2\n", "x")
+    assert [(each.number, each.line) for each in stream.documents] == [
+        (0, 1),
+        (1, 2),
+        (2, 4),
+        (3, 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", False),
+        ("---\n# a\n\n", False),
+        ("--- # a\n", False),
+        ("%YAML 1.2\n---\n...\n", False),
+        ("--- {a: 1}\n", True),
+        ("a", True),
+        ("---\n  - a\n", True),
+    ],
+)
+def test_has_content(text: str, expected: bool) -> None:
+    assert has_content(text) is expected
+
+
+def test_a_byte_order_mark_comes_back() -> None:
+    stream = read_stream(b"\xef\xbb\xbfa: 1\n", "x")
+    assert stream.has_bom
+    assert stream.documents[0].text == "a: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [(b"a: 1\n---\nb: \xff\n", "x:3 (document 2)"), (b"a\0", "x:1 (document 1)")],
+)
+def test_bytes_that_no_yaml_holds(data: bytes, place: str) -> None:
+    with pytest.raises(UserError) as caught:
+        read_stream(data, "x")
+    assert str(caught.value).startswith(place + ": ")
+
+
+def test_one_character_makes_only_its_own_document_larger() -> None:
+    text = "".join(f"---\nkind: A\nname: a{number}\n" for number in range(3))
+    plain = read_stream(text.encode(), "plain").documents
+    smiling = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "smiling").documents
+    sizes = [[sys.getsizeof(document.text) for document in each[:3]] for each in (plain, smiling)]
+    assert sizes[0] == sizes[1]
