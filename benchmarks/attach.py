@@ -77,7 +77,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _config_map(name: str) -> Json:
-    metadata = _metadata(name) | {"labels": {"postrender/managed": "app-attach"}}
+    metadata = _metadata(name) | {"labels": {"postrender/attach-group": "app-attach"}}
     return {"metadata": metadata | {"annotations": {"postrender/base-name": name[:-11]}}}
 
 
@@ -105,7 +105,7 @@ def _replica_set(count: int) -> Json:
 def _template(count: int) -> Json:
     sources = [{"configMapRef": {"name": name}} for name in names_of(count)]
     return {
-        "metadata": {"annotations": {"postrender/revision": RENDER_ID}},
+        "metadata": {"annotations": {"postrender/render-id": RENDER_ID}},
         "spec": {"containers": [{"name": "main", "envFrom": sources}]},
     }
 

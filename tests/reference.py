@@ -351,9 +351,9 @@ WORKLOADS = {
     },
 }
 ATTACHER_KINDS = ("ServiceAccount", "Role", "RoleBinding", "Job")
-MANAGED = "postrender/managed"
+MANAGED = "postrender/attach-group"
 BASE_NAME = "postrender/base-name"
-REVISION = "postrender/revision"
+REVISION = "postrender/render-id"
 CHECKSUM = "postrender/checksum"
 WAVE = "argocd.argoproj.io/sync-wave"
 FILENAME = "postrenderer.helm.sh/postrender-filename"

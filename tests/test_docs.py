@@ -17,6 +17,7 @@ from docs.generate import PARTS, updated
 from postrender.cli import registry
 from postrender.config.load import load_config, settings_from
 from postrender.errors import Place
+from postrender.kubernetes import annotations
 from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.yaml.document import parse_document
@@ -146,8 +147,8 @@ def test_example_configuration(text: str, tmp_path: Path) -> None:
 
 
 def test_every_label_and_annotation_is_there() -> None:
-    source = "".join(path.read_text("utf-8") for path in (ROOT / "postrender").rglob("*.py"))
-    names = set(re.findall(r'"(postrender/[a-z-]+)"', source))
+    values = [value for value in vars(annotations).values() if isinstance(value, str)]
+    names = {value for value in values if re.fullmatch(r"postrender/[a-z-]+", value)}
     assert names
     assert {name for name in names if f"`{name}" not in README} == set()
 

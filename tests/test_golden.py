@@ -201,7 +201,7 @@ def without_render_ids(value: Any) -> Any:
         return {
             key: without_render_ids(child)
             for key, child in value.items()
-            if key != "postrender/revision"
+            if key != "postrender/render-id"
         }
     return [without_render_ids(child) for child in value] if isinstance(value, list) else value
 

@@ -284,7 +284,7 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
         "kind": "ConfigMap",
         "metadata": {
             "name": f"app-{ONE}",
-            "labels": {"postrender/managed": "web-deployment-attach"},
+            "labels": {"postrender/attach-group": "web-deployment-attach"},
             "annotations": {
                 "postrender/base-name": "app",
                 "helm-diff/base-name": "app",
@@ -298,7 +298,7 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
         "immutable": True,
     }
     spec = {"runAsUser": 15, "volumes": [{"configMap": {"name": f"app-{ONE}"}}]}
-    annotations = {"postrender/revision": the_id(canonical)}
+    annotations = {"postrender/render-id": the_id(canonical)}
     assert deployment["spec"]["template"] == {
         "metadata": {"annotations": annotations},
         "spec": spec,
@@ -444,7 +444,7 @@ def test_rollout_with_workload_ref() -> None:
     rollout["spec"] = {"workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}}
     result = render(rollout, workload("Deployment", "d", "app"), config())
     (job,) = jobs(result)
-    identifier = template_annotations(result[1])["postrender/revision"]
+    identifier = template_annotations(result[1])["postrender/render-id"]
     assert args_of(job)[1:7] == [
         *("-set", "d-deployment-attach"),
         *("-workload", f"Rollout/r@{identifier}=configmap/app-{ONE}"),
@@ -462,7 +462,7 @@ def test_several_templates() -> None:
     result = render(config(), experiment)[1]
     assert template_annotations(result, 0) == {}
     canonical = go_json([template("other"), template(f"app-{ONE}")])
-    assert template_annotations(result, 1) == {"postrender/revision": the_id(canonical)}
+    assert template_annotations(result, 1) == {"postrender/render-id": the_id(canonical)}
 
 
 def test_waves() -> None:
@@ -478,7 +478,9 @@ def test_waves() -> None:
     assert args_of(first)[args_of(first).index("-emitted") + 1] == f"configmap/b-{ONE}"
     assert args_of(second)[args_of(second).index("-emitted") + 1] == f"configmap/a-{ONE}"
     assert annotation(result[4], "argocd.argoproj.io/sync-wave") == "-2"
-    assert {label(obj, "postrender/managed") for obj in result[2:]} == {"web-deployment-attach"}
+    assert {label(obj, "postrender/attach-group") for obj in result[2:]} == {
+        "web-deployment-attach"
+    }
 
 
 def test_secrets() -> None:

@@ -15,7 +15,8 @@ from postrender.attach.request import Name
 from postrender.attach.resources import PODS, REVISED, Resource
 from postrender.errors import Place, UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import BASE_NAME_ANNOTATION, MANAGED_LABEL, SWEEP_ANNOTATION, Item
+from postrender.inventory.model import Item
+from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL, SWEEP_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
@@ -57,7 +58,7 @@ def find_originals(inventory: Inventory) -> list[Original]:
     originals: dict[tuple[Resource, str | None, str], Original] = {}
     for item in inventory.items:
         base_name = item.annotations.get(BASE_NAME_ANNOTATION)
-        if base_name and MANAGED_LABEL in item.labels:
+        if base_name and GROUP_LABEL in item.labels:
             stays = item.identity._replace(name=base_name) in present
             original = _original(item, base_name, stays=stays)
             originals[original[:3]] = original
@@ -75,7 +76,7 @@ def _original(item: Item, base_name: str, *, stays: bool) -> Original:
     annotations = keep_annotations()
     if item.annotations.get(SWEEP_ANNOTATION) == "false":
         annotations[SWEEP_ANNOTATION] = "false"
-    labels = {MANAGED_LABEL: item.labels[MANAGED_LABEL]}
+    labels = {GROUP_LABEL: item.labels[GROUP_LABEL]}
     return Original(resource, item.identity.namespace, base_name, stays, labels, annotations)
 
 

@@ -131,7 +131,7 @@ def _not_arrived(source: Holder, wanted: WantedWorkload) -> str:
         return f"the pod template of {source} does not name {missing}"
     there = ", ".join(sorted(source.render_ids)) or "nothing"
     return (
-        f"the pod template of {source} carries {there} as postrender/revision instead of "
+        f"the pod template of {source} carries {there} as postrender/render-id instead of "
         f"{wanted.render_id}: the apply has not reached it, or another one came after it"
     )
 

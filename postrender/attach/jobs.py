@@ -8,7 +8,7 @@ from postrender.attach.client import Client
 from postrender.attach.live import Object
 from postrender.attach.log import Log
 from postrender.attach.resources import JOBS
-from postrender.inventory.model import MANAGED_LABEL, SYNC_WAVE_ANNOTATION
+from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import value_at
@@ -71,7 +71,7 @@ def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[At
 
 def delete_superseded(client: Client, set_name: str, arguments: Sequence[str], log: Log) -> None:
     """Delete the finished Jobs of a set that the one which runs supersedes. Raises ApiError."""
-    found, _ = client.list_all(JOBS, read_job, f"{MANAGED_LABEL}={set_name}")
+    found, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={set_name}")
     for job in superseded(found, arguments):
         if client.delete(JOBS, job.name, {"uid": job.uid}):
             log.info(f"Job/{job.name} is deleted: it has ended and a newer one ran")

@@ -10,13 +10,13 @@ from functools import cache
 
 from postrender.attach.request import Name
 from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
-from postrender.inventory.model import (
+from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
-    MANAGED_LABEL,
+    GROUP_LABEL,
+    RENDER_ID_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.kubernetes.hashing import REVISION_ANNOTATION
 from postrender.kubernetes.kinds import (
     CONFIG_MAP,
     SECRET,
@@ -56,7 +56,7 @@ class Holder(NamedTuple):
     """A live object that has a pod template, or keeps one.
 
     names: the revisions, of any set, that it names; render_ids: what its templates carry as
-    postrender/revision; controller: the uid of its controller, "" for none; template_from: what a
+    postrender/render-id; controller: the uid of its controller, "" for none; template_from: what a
     Rollout takes its template from; trouble: what its status tells of failing.
     """
 
@@ -141,7 +141,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         _text(data, "metadata", "name"),
         _text(data, "metadata", "uid"),
         _text(data, "metadata", "resourceVersion"),
-        strings_at(data, "labels").get(MANAGED_LABEL, ""),
+        strings_at(data, "labels").get(GROUP_LABEL, ""),
         annotations.get(BASE_NAME_ANNOTATION, ""),
         annotations.get(SWEEP_ANNOTATION) != "false",
         bool(_text(data, "metadata", "deletionTimestamp")),
@@ -172,7 +172,7 @@ def _templates(group_kind: GroupKind) -> PatternTree:
 
 def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
     for _, template, _ in _templates(group_kind).find(data):
-        value = value_at(template, ("metadata", "annotations", REVISION_ANNOTATION))
+        value = value_at(template, ("metadata", "annotations", RENDER_ID_ANNOTATION))
         if isinstance(value, str):
             yield value
 

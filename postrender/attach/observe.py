@@ -9,7 +9,7 @@ from postrender.attach.live import Holder, Revision, read_holder, read_revision
 from postrender.attach.reconcile import Live
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS, HOLDERS, REVISED, Resource
-from postrender.inventory.model import MANAGED_LABEL
+from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.startup.records import NamedTuple
 
 
@@ -57,7 +57,7 @@ def _kept(revision: Revision) -> Revision:
 
 
 def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    selector = MANAGED_LABEL if request.set_name else ""
+    selector = GROUP_LABEL if request.set_name else ""
     found, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
     wanted = {name for given_kind, name in request.given if given_kind == kind}

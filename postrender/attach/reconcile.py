@@ -14,7 +14,7 @@ from datetime import datetime, timedelta, timezone
 from postrender.attach.live import Holder, Object, Owner, Revision
 from postrender.attach.request import Name
 from postrender.attach.resources import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
-from postrender.inventory.model import UNUSED_ANNOTATION
+from postrender.kubernetes.annotations import UNUSED_ANNOTATION
 from postrender.kubernetes.kinds import group_of
 from postrender.startup.records import NamedTuple
 

@@ -27,7 +27,7 @@ def title(name: Name) -> str:
 class WantedWorkload(NamedTuple):
     """A workload and the revisions that its pod templates name.
 
-    render_id: what its templates carry as postrender/revision, "" where that is not known.
+    render_id: what its templates carry as postrender/render-id, "" where that is not known.
     """
 
     resource: Resource

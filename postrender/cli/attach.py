@@ -17,7 +17,7 @@ COMMAND = Command(
     options=(
         Option(
             "set",
-            "The label postrender/managed of its revisions.",
+            "The label postrender/attach-group of its revisions.",
             metavar="NAME",
             has_one_dash=True,
             own_parameter="set_name",

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from postrender.config.settings import Settings
 from postrender.errors import Place, UserError
 from postrender.inventory.examine import Examined, examine
-from postrender.inventory.model import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION, Item
+from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_be_cut, may_hold, may_matter, root_kind
+from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar

@@ -10,8 +10,7 @@ from functools import cache
 from postrender.config.settings import Settings
 from postrender.errors import Place, UserError
 from postrender.inventory.model import Item, Reference, new_item
-from postrender.kubernetes.checksum import CHECKSUM_ANNOTATION
-from postrender.kubernetes.hashing import REVISION_ANNOTATION
+from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import (
     WORKLOAD_KINDS,
     GroupKind,
@@ -252,7 +251,7 @@ class _Examiner(NamedTuple):
         annotations = mapping_at(template, ("metadata", "annotations"))
         target = (*path, "metadata", "annotations")
         self.locate(AddKeys(target, {}))
-        for name in (REVISION_ANNOTATION, CHECKSUM_ANNOTATION):
+        for name in (RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION):
             if name in annotations:
                 self.locate(SetScalar((*target, name), ""))
 

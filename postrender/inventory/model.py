@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from postrender.kubernetes.kinds import HOOK_ANNOTATIONS, WORKLOAD_KINDS, GroupKind, Identity
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
+    HOOK_ANNOTATIONS,
+    NUMBER_ANNOTATION,
+)
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.kubernetes.pod_template import PodTemplate
 from postrender.references import Rule
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Data, Path
-
-MANAGED_LABEL = "postrender/managed"
-BASE_NAME_ANNOTATION = "postrender/base-name"
-STRATEGY_ANNOTATION = "postrender/strategy"
-KEEP_ORIGINAL_ANNOTATION = "postrender/keep-original"
-MOUNT_PATH_ANNOTATION = "postrender/mount-path"
-ENV_FROM_ANNOTATION = "postrender/env-from"
-SWEEP_ANNOTATION = "postrender/sweep"
-ORDER_ANNOTATION = "postrender/order"
-# When attach saw for the first time that nothing names a revision any more.
-UNUSED_ANNOTATION = "postrender/unused-since"
-# helm-diff pairs revisions by this (helm-diff, since 3.5.0).
-PAIRING_ANNOTATION = "helm-diff/base-name"
-# An upgrade of Helm that no longer has a live object with `keep` leaves it alone.
-KEEP_ANNOTATION = "helm.sh/resource-policy"
-SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 # A number of the history, of no absurd length.
@@ -90,7 +80,7 @@ class Item(NamedTuple):
     @property
     def is_revision(self) -> bool:
         """Whether the object bears a revision name that a run of ours has given it."""
-        return MANAGED_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
+        return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property
     def base_name(self) -> str:
@@ -100,7 +90,7 @@ class Item(NamedTuple):
     @property
     def order(self) -> int:
         """The number of a revision in the history, 0 where it has none."""
-        order = self.annotations.get(ORDER_ANNOTATION, "")
+        order = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(order) if _ORDER.match(order) else 0
 
 
@@ -121,6 +111,6 @@ def new_item(
         labels,
         annotations,
         is_hook,
-        identity.kind in ATTACHER_KINDS and MANAGED_LABEL in labels,
+        identity.kind in ATTACHER_KINDS and GROUP_LABEL in labels,
         not is_hook and bool(identity.name) and (workload is None or workload.is_mutable),
     )

@@ -6,6 +6,7 @@ render fast, and keeps odd YAML in them from doing harm.
 
 from __future__ import annotations
 
+from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.startup.patterns import pattern
 from postrender.text.words import WordSet
@@ -18,7 +19,7 @@ _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar that could hide a name from a search of the text.
 _HIDING = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
-_ALWAYS_MATTERS = ("postrender/", "helm.sh/hook", "argocd.argoproj.io/", "workloadRef")
+_ALWAYS_MATTERS = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
 def hides_names(text: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, Reference
-from postrender.kubernetes.hashing import HELM_FILENAME_ANNOTATION
+from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
 
 _INTERNAL = "internal.config.kubernetes.io/"

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from postrender.startup.digest import sha256
 
-CHECKSUM_ANNOTATION = "postrender/checksum"
-
 
 def checksum(hashes: Mapping[str, str]) -> str:
     """Return the sha256 over name=hash lines, sorted by name: 64 hex digits.

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 
+from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
@@ -19,8 +20,6 @@ from postrender.yaml.paths import Data, mapping_at
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
 
-REVISION_ANNOTATION = "postrender/revision"
-HELM_FILENAME_ANNOTATION = "postrenderer.helm.sh/postrender-filename"
 
 # kustomize replaces the digits and vowels that could make up a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
@@ -143,7 +142,7 @@ def template_text(template: Data) -> str:
 def _without_own_annotations(template: Data) -> Data:
     if not isinstance(template, dict):
         return template
-    ignored = (REVISION_ANNOTATION, HELM_FILENAME_ANNOTATION)
+    ignored = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
     annotations = {
         key: value
         for key, value in mapping_at(template, ("metadata", "annotations")).items()

@@ -13,8 +13,6 @@ CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 POD: GroupKind = ("", "Pod")
 
-HOOK_ANNOTATIONS = ("helm.sh/hook", "argocd.argoproj.io/hook")
-
 
 class Identity(NamedTuple):
     """What names an object: group and kind, namespace as written (None where absent), name."""

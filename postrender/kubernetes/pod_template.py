@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 
-from postrender.kubernetes.hashing import REVISION_ANNOTATION, canonical_json, template_text
+from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
+from postrender.kubernetes.hashing import canonical_json, template_text
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
@@ -87,7 +88,7 @@ def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> Pod
         parts=texts,
         references=tuple((reference, names[reference]) for reference in order),
         annotations=annotations or _NO_ANNOTATIONS,
-        has_render_id=annotations.get(REVISION_ANNOTATION) is not None,
+        has_render_id=annotations.get(RENDER_ID_ANNOTATION) is not None,
     )
 
 

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from postrender.inventory.model import KEEP_ANNOTATION
+from postrender.kubernetes.annotations import (
+    COMPARE_OPTIONS_ANNOTATION,
+    FLUX_PRUNE_ANNOTATION,
+    RESOURCE_POLICY_ANNOTATION,
+    SYNC_OPTIONS_ANNOTATION,
+)
 
 _KEEP = {
-    KEEP_ANNOTATION: "keep",
-    "argocd.argoproj.io/sync-options": "Prune=false",
-    "argocd.argoproj.io/compare-options": "IgnoreExtraneous",
-    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+    RESOURCE_POLICY_ANNOTATION: "keep",
+    SYNC_OPTIONS_ANNOTATION: "Prune=false",
+    COMPARE_OPTIONS_ANNOTATION: "IgnoreExtraneous",
+    FLUX_PRUNE_ANNOTATION: "disabled",
 }
-_LISTS = ("argocd.argoproj.io/sync-options", "argocd.argoproj.io/compare-options")
+_LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
 
 
 def keep_annotations() -> dict[str, str]:

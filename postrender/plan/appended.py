@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from postrender.inventory.model import MANAGED_LABEL, Item, ItemKey
+from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
-from postrender.kubernetes.hashing import HELM_FILENAME_ANNOTATION
+from postrender.kubernetes.annotations import GROUP_LABEL, HELM_FILENAME_ANNOTATION
 from postrender.plan.attach_groups import Sets
 from postrender.plan.attacher_job import attacher_objects, merge_patch
 from postrender.plan.configmap_edits import carried_object
@@ -43,7 +43,7 @@ def new_attachers(
     there = [
         item
         for item in choices.inventory.items
-        if item.is_attacher and (item.identity.namespace, item.labels[MANAGED_LABEL]) in names
+        if item.is_attacher and (item.identity.namespace, item.labels[GROUP_LABEL]) in names
     ]
     by_name: dict[tuple[str, str | None, str], list[Item]] = defaultdict(list)
     for item in there:

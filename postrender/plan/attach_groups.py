@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from postrender.inventory.model import MANAGED_LABEL, Item, ItemKey
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.kubernetes.kinds import Identity, strings_at
 from postrender.plan.attacher_job import (
     AttachedWorkload,
@@ -77,7 +78,7 @@ def _carried_set(
     if carried.current is not None and carried.current in set_names:
         return set_names[carried.current]
     past = carried.past
-    own = strings_at(dict(past.content), "labels").get(MANAGED_LABEL, "")
+    own = strings_at(dict(past.content), "labels").get(GROUP_LABEL, "")
     return defaults.get(choices.resolver.group_of(past.identity.namespace), own)
 
 
@@ -135,7 +136,7 @@ def _labelled(choices: Choices, item: Item) -> str:
     """Return the set of the first revision from an earlier run that a workload names."""
     for target in choices.targets(item):
         if target.key not in choices.names and choices.revision_of(target):
-            return target.labels[MANAGED_LABEL]
+            return target.labels[GROUP_LABEL]
     return ""
 
 
@@ -162,8 +163,8 @@ def _set_names(
             # Only objects that the attacher does not see name it: the set it would be in, if any.
             names[key] = defaults.get(namespace) or set_name_for(_first_source(choices, item))
     for key, decision in choices.decisions.items():
-        if decision.is_revision and MANAGED_LABEL in decision.item.labels:
-            names[key] = decision.item.labels[MANAGED_LABEL]
+        if decision.is_revision and GROUP_LABEL in decision.item.labels:
+            names[key] = decision.item.labels[GROUP_LABEL]
     return names
 
 

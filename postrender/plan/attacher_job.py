@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from postrender import __version__
 from postrender.config.settings import AttacherSettings
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import MANAGED_LABEL, SYNC_WAVE_ANNOTATION, Item
+from postrender.inventory.model import Item
+from postrender.kubernetes.annotations import (
+    ARGO_CD_HOOK_ANNOTATION,
+    ARGO_CD_HOOK_DELETE_ANNOTATION,
+    GROUP_LABEL,
+    HELM_HOOK_ANNOTATION,
+    HELM_HOOK_DELETE_ANNOTATION,
+    SYNC_WAVE_ANNOTATION,
+)
 from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS, GroupKind, Identity
 from postrender.kubernetes.retention import keep_annotations
@@ -30,10 +38,10 @@ NAMES_AN_ARGUMENT = 100
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
 
 _HOOK_ANNOTATIONS = {
-    "helm.sh/hook": "post-install,post-upgrade,post-rollback",
-    "helm.sh/hook-delete-policy": "before-hook-creation",
-    "argocd.argoproj.io/hook": "Sync",
-    "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    HELM_HOOK_ANNOTATION: "post-install,post-upgrade,post-rollback",
+    HELM_HOOK_DELETE_ANNOTATION: "before-hook-creation",
+    ARGO_CD_HOOK_ANNOTATION: "Sync",
+    ARGO_CD_HOOK_DELETE_ANNOTATION: "BeforeHookCreation",
 }
 # Sidecars never end, and with them the Job never would.
 _NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
@@ -109,7 +117,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
 
 def _hooks(item: Item) -> list[str]:
     # Argo CD looks at Helm's annotation only where its own is missing.
-    own, helms = "argocd.argoproj.io/hook", "helm.sh/hook"
+    own, helms = ARGO_CD_HOOK_ANNOTATION, HELM_HOOK_ANNOTATION
     text = item.annotations.get(own) or item.annotations.get(helms, "")
     return [hook.strip() for hook in text.split(",")]
 
@@ -144,7 +152,7 @@ def _labels(attach_set: AttachSet) -> dict[str, Data]:
     return {
         "app.kubernetes.io/name": "postrender",
         "app.kubernetes.io/component": "attacher",
-        MANAGED_LABEL: attach_set.name,
+        GROUP_LABEL: attach_set.name,
     }
 
 

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import (
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
+    CONTAINERS_ANNOTATION,
     ENV_FROM_ANNOTATION,
+    MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
-    Item,
-    ItemKey,
 )
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
 from postrender.plan.namespaces import Resolver
@@ -26,9 +27,6 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import AddItems, Edit
 from postrender.yaml.paths import Data, Path, mapping_at, value_at
-
-MOUNT_IN_ANNOTATION = "postrender/mount-in"
-CONTAINERS_ANNOTATION = "postrender/containers"
 
 _NOT_LABEL = pattern(r"[^a-z0-9-]+")
 _MAX_LABEL = 63

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from postrender.config.settings import NOTHING, RENAME, Settings
 from postrender.errors import Finding, Place, UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import BASE_NAME_ANNOTATION, Item, ItemKey
+from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
+from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
 from postrender.plan.appended import carried_objects, new_attachers
 from postrender.plan.attach_groups import Sets, find_sets

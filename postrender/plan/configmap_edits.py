@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.inventory.model import (
-    BASE_NAME_ANNOTATION,
-    KEEP_ANNOTATION,
-    MANAGED_LABEL,
-    ORDER_ANNOTATION,
-    PAIRING_ANNOTATION,
-    SWEEP_ANNOTATION,
-    Item,
-)
+from postrender.inventory.model import Item
 from postrender.krm.tool_annotations import outdated_annotations, own_annotations
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
+    NUMBER_ANNOTATION,
+    PAIRING_ANNOTATION,
+    RESOURCE_POLICY_ANNOTATION,
+    SWEEP_ANNOTATION,
+)
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
 from postrender.plan.history import Live, Past
@@ -50,7 +50,7 @@ def revision_edits(
     }
     if order is not None:
         # Later outputs carry it, and drop it when it is old: until then Helm is to keep it.
-        annotations |= {ORDER_ANNOTATION: str(order), KEEP_ANNOTATION: "keep"}
+        annotations |= {NUMBER_ANNOTATION: str(order), RESOURCE_POLICY_ANNOTATION: "keep"}
     if is_attached:
         annotations |= keep_annotations()
         if not is_swept:
@@ -58,7 +58,7 @@ def revision_edits(
     return [
         *(SetScalar(path, text) for path, text in item.folded),
         SetScalar((*metadata, "name"), name),
-        *_merge((*metadata, "labels"), item.labels, {MANAGED_LABEL: set_name}),
+        *_merge((*metadata, "labels"), item.labels, {GROUP_LABEL: set_name}),
         *_merge((*metadata, "annotations"), item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *_immutable(item, decision.is_immutable),
@@ -91,14 +91,14 @@ def carried_object(
         annotations.pop(PAIRING_ANNOTATION, None)
         if not is_attached:
             annotations = without_keep(annotations)
-        kept = keep_annotations() if is_attached else {KEEP_ANNOTATION: "keep"}
-        annotations |= changed_values(annotations, {**kept, ORDER_ANNOTATION: str(past.order)})
-        metadata["labels"] = {**strings_at(data, "labels"), MANAGED_LABEL: set_name}
+        kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
+        annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(past.order)})
+        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: set_name}
     if is_last_time:
-        annotations.pop(KEEP_ANNOTATION, None)
+        annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if past.live == Live.KEPT and not past.is_tracked:
             # It is adopted, and keeps what nothing overwrites.
-            annotations[KEEP_ANNOTATION] = "delete"
+            annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:
         del metadata["annotations"]

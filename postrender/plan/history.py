@@ -12,13 +12,13 @@ from enum import IntEnum
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.examine import examine
-from postrender.inventory.model import (
-    BASE_NAME_ANNOTATION,
-    KEEP_ANNOTATION,
-    PAIRING_ANNOTATION,
-    Item,
-)
+from postrender.inventory.model import Item
 from postrender.inventory.prefilter import may_hold, root_kind
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    PAIRING_ANNOTATION,
+    RESOURCE_POLICY_ANNOTATION,
+)
 from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Data
@@ -193,7 +193,7 @@ def _live_after(item: Item, before: Live, *, is_tracked: bool) -> Live:
     is_tracked: whether the manifests before had it; otherwise it is adopted, and Helm 3 takes no
     annotation away (3.21, action/upgrade.go: what it merges from is what it merges to).
     """
-    policy = item.annotations.get(KEEP_ANNOTATION)
+    policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
     if policy == "keep":
         return Live.KEPT
     return Live.UNKEPT if is_tracked or policy else max(before, Live.UNKEPT)

@@ -18,6 +18,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.inventory.prefilter import hides_names
 from postrender.krm.tool_annotations import is_orchestrators
+from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
 from postrender.kubernetes.kinds import GroupKind, is_built_in
 from postrender.plan.namespaces import Resolver
 from postrender.references.rule import RBAC
@@ -26,7 +27,7 @@ from postrender.text.words import WordSet, is_whole_value, words_of
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Data, Path, value_at
 
-_OWN_PREFIXES = ("postrender/", "helm-diff/base-name", "postrenderer.helm.sh/")
+_OWN_PREFIXES = (PREFIX, PAIRING_ANNOTATION, HELM_POSTRENDERER_PREFIX)
 _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
 _DATA = frozenset({"data", "stringData"})

@@ -1,6 +1,6 @@
 """The revisions of each base name in their order: what was, and the number of what comes.
 
-Revisions of a base name count up (annotation `postrender/order`), because tools sort manifests
+Revisions of a base name count up (annotation `postrender/revision-number`), because tools sort manifests
 anew, so that the order of the text tells nothing. A content that comes back is the newest again.
 """
 

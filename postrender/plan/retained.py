@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from postrender.inventory.model import PAIRING_ANNOTATION, Item, ItemKey
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import PAIRING_ANNOTATION
 from postrender.plan.history import History, Live, Past
 from postrender.plan.model import CARRY, DROP, LAST_TIME, REPLACED, Carried, Choices
 from postrender.plan.namespaces import Resolver

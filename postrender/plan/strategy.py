@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from postrender.config.settings import IGNORE, NOTHING, RENAME, STRATEGIES, Settings, StrategyRule
 from postrender.errors import Finding, UserError
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION, Item, ItemKey
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
 from postrender.kubernetes.hashing import fits_content, without_hash
 from postrender.plan.links import Link
 from postrender.startup.records import NamedTuple

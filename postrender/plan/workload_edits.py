@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.checksum import CHECKSUM_ANNOTATION, checksum
+from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
+from postrender.kubernetes.checksum import checksum
 from postrender.kubernetes.hashing import (
     HASH_LENGTH,
-    REVISION_ANNOTATION,
     hashed_content,
     render_id,
     revision_name,
@@ -83,7 +83,7 @@ def _annotate(choices: Choices, item: Item, edits: list[Edit]) -> str:
     for number, template in enumerate(item.templates):
         wanted = checksums[number]
         if has_revision[number]:
-            wanted = {**wanted, REVISION_ANNOTATION: identity}
+            wanted = {**wanted, RENDER_ID_ANNOTATION: identity}
         edits += _annotation_edits((*template.path, *_ANNOTATIONS), template.annotations, wanted)
     return identity
 

@@ -154,7 +154,7 @@ def test_log_lines() -> None:
 # Live objects
 
 TEMPLATE: Json = {
-    "metadata": {"annotations": {"postrender/revision": "0123456789"}},
+    "metadata": {"annotations": {"postrender/render-id": "0123456789"}},
     "spec": {
         "volumes": [{"configMap": {"name": "a"}}],
         "containers": [{"envFrom": [{"secretRef": {"name": "b"}}]}],
@@ -245,7 +245,7 @@ def test_revision_tells_which_owners_are_ours() -> None:
 
     metadata = {
         "name": "app-2k4",
-        "labels": {"postrender/managed": "app-rollout-attach"},
+        "labels": {"postrender/attach-group": "app-rollout-attach"},
         "annotations": {"postrender/base-name": "app", "postrender/sweep": "false"},
         "ownerReferences": [owner("1-a"), owner("2-b")],
         "managedFields": [managed("kubectl", "1-a"), managed("postrender-attach", "2-b")],
@@ -312,7 +312,7 @@ class Cluster(Client):
     ) -> tuple[list[Any], str]:
         """Return objects that have a name and the label of a set, and nothing else."""
         names = self.objects.get(resource.plural, [])
-        labels = {"postrender/managed": "x"}
+        labels = {"postrender/attach-group": "x"}
         return [read({"metadata": {"name": name, "labels": labels}}) for name in names], ""
 
 
@@ -321,7 +321,7 @@ def test_adopt_tells_when_nothing_of_any_kind_is_here(
     secrets: list[str], is_none_here: bool
 ) -> None:
     originals = [
-        Original(resource, None, name, False, {"postrender/managed": "x"}, {})
+        Original(resource, None, name, False, {"postrender/attach-group": "x"}, {})
         for resource, name in zip(REVISED, "ab", strict=True)
     ]
     lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)

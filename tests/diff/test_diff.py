@@ -111,7 +111,7 @@ def test_a_null_in_a_pod_template_rolls_because_it_makes_another_render_id(tmp_p
     old = f"{CONFIG.format(1)}---\n{ROLLOUT}"
     new = f"{old}          env: null\n"
     rendered = [written(tmp_path, each) for each in (old, new)]
-    ids = {re.findall("postrender/revision.*", each)[0] for each in rendered}
+    ids = {re.findall("postrender/render-id.*", each)[0] for each in rendered}
     assert len(ids) == 2
     for sides in ((old, new), rendered):
         workload = told(tmp_path, *sides)["workloads"][0]
@@ -176,9 +176,9 @@ def test_a_metric_that_runs_no_pods_is_added_to_an_analysis(tmp_path: Path) -> N
 def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> None:
     revisions = "---\n".join(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
-        f"  name: web-{name}\n  labels: {{postrender/managed: set}}\n"
+        f"  name: web-{name}\n  labels: {{postrender/attach-group: set}}\n"
         "  annotations: {postrender/base-name: web, helm-diff/base-name: web, "
-        'postrender/order: "²"}\nimmutable: true\ndata: {}\n'
+        'postrender/revision-number: "²"}\nimmutable: true\ndata: {}\n'
         for name in ("bcdfg24567", "bcdfg24568")
     )
     assert diff(tmp_path, CONFIG.format(1), revisions).code == 0

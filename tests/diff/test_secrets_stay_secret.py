@@ -190,7 +190,7 @@ def pulling(name: str, *secrets: str) -> dict[str, object]:
 def guessable(text: str) -> set[str]:
     """Return what a rendered stream has that is a hash of what is planted."""
     revisions = re.findall(r"\bweb-[a-z]+-([2456789bcdfghkmt]{10})\b", text)
-    render_ids = re.findall(r'postrender/revision"?: "?([0-9a-f]{10})', text)
+    render_ids = re.findall(r'postrender/render-id"?: "?([0-9a-f]{10})', text)
     checksums = re.findall(r'postrender/checksum"?: "?([0-9a-f]{64})', text)
     return {*revisions, *render_ids, *checksums}
 

@@ -10,7 +10,7 @@ from tests.e2e.api import Api, Json
 from tests.e2e.kubelet import content
 
 ATTACHER = "app.kubernetes.io/component=attacher"
-MANAGED = "postrender/managed"
+MANAGED = "postrender/attach-group"
 UNUSED = "postrender/unused-since"
 
 

@@ -252,7 +252,7 @@ RENDERED = json.dumps(
         "kind": "ConfigMap",
         "metadata": {
             "name": "app-7f89tk7g74",
-            "labels": {"postrender/managed": "app-rollout-attach"},
+            "labels": {"postrender/attach-group": "app-rollout-attach"},
             "annotations": {"postrender/base-name": "app"},
         },
     }

@@ -107,7 +107,7 @@ class Scenario:
 
     def reset(self) -> State:
         """Undo what runs did; return the state."""
-        for name in self.api.names("ConfigMap", "postrender/managed"):
+        for name in self.api.names("ConfigMap", "postrender/attach-group"):
             self.api.delete("ConfigMap", name)
         create_all(self.api, self._maps.values())
         mark = {"metadata": {"annotations": {UNUSED: LONG_AGO}}}
@@ -504,7 +504,7 @@ def test_an_attacher_whose_apply_is_overtaken_while_it_waits_says_so(
     for objects in (third, fourth):
         [rollout] = [obj for obj in objects if obj["kind"] == "Rollout"]
         annotations = rollout["spec"]["template"]["metadata"]["annotations"]
-        assert annotations["postrender/revision"] in said
+        assert annotations["postrender/render-id"] in said
     assert_nothing_is_missing(api)
 
 

@@ -231,7 +231,7 @@ def test_both_helms_and_the_pipe_make_the_same_names(release: Release, manifests
 
 
 def identities(output: str) -> list[str]:
-    ids = re.findall(r"^ +postrender/revision: \"?(\w{10})\"?$", output, re.M)
+    ids = re.findall(r"^ +postrender/render-id: \"?(\w{10})\"?$", output, re.M)
     return [*revision_names(output), *ids]
 
 

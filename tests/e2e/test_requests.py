@@ -170,7 +170,7 @@ def fill(api: Api, replica_sets: int, config_maps: int) -> None:
     def config_map(number: int) -> Json:
         meta = {
             "name": f"other-{number}",
-            "labels": {"postrender/managed": "app-rollout-attach"},
+            "labels": {"postrender/attach-group": "app-rollout-attach"},
             "annotations": {"postrender/base-name": "other"},
             "ownerReferences": [reference],
         }

@@ -101,7 +101,7 @@ def test_render_id_ignores_its_own_annotation_and_helms() -> None:
             {},
             {"annotations": None},
             {"annotations": {}},
-            {"annotations": {"postrender/revision": "0123456789"}},
+            {"annotations": {"postrender/render-id": "0123456789"}},
             {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
         ),
     ):

@@ -308,4 +308,4 @@ def base_name(config_map: Obj) -> str:
 
 
 def order(config_map: Obj) -> int:
-    return int(config_map["metadata"]["annotations"]["postrender/order"])
+    return int(config_map["metadata"]["annotations"]["postrender/revision-number"])

@@ -93,7 +93,7 @@ def texts(done: Run) -> list[str]:
     """Return what the ConfigMaps of an output say, by their numbers."""
     assert done.code == 0, done.err
     found = [each for each in normalise(done.out.decode()) if each["kind"] == "ConfigMap"]
-    found.sort(key=lambda each: int(each["metadata"]["annotations"]["postrender/order"]))
+    found.sort(key=lambda each: int(each["metadata"]["annotations"]["postrender/revision-number"]))
     return [each["data"]["key"] for each in found]
 
 

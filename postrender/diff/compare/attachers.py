@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from postrender.diff.compare.side import Object, Side
-from postrender.inventory.model import MANAGED_LABEL
+from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.yaml.paths import Data, value_at
 
 # What each render writes anew into the arguments of the Job, and the namespace that it stands in.
@@ -44,7 +44,7 @@ def _by_set(each: Object) -> Object:
         _without_namespaces(each.data.get("subjects"))
     if item is None or each.identity.kind != "Job":
         return each
-    identity = each.identity._replace(name=item.labels.get(MANAGED_LABEL, each.identity.name))
+    identity = each.identity._replace(name=item.labels.get(GROUP_LABEL, each.identity.name))
     containers = value_at(each.data, _CONTAINERS)
     for container in containers if isinstance(containers, list) else ():
         if isinstance(container, dict) and isinstance(container.get("args"), list):

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from postrender.diff.compare.redact import Hidden, hide_content, hide_digest
-from postrender.inventory.model import (
+from postrender.krm.tool_annotations import own_annotations
+from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
-    MANAGED_LABEL,
-    ORDER_ANNOTATION,
+    CHECKSUM_ANNOTATION,
+    GROUP_LABEL,
+    LAST_APPLIED_ANNOTATION,
+    NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
+    RENDER_ID_ANNOTATION,
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.krm.tool_annotations import own_annotations
-from postrender.kubernetes.checksum import CHECKSUM_ANNOTATION
-from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, REVISION_ANNOTATION
+from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import without_keep
 from postrender.startup.patterns import pattern
@@ -35,13 +37,12 @@ _SERVERS = frozenset(
         "ownerReferences",
     }
 )
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_DERIVED = frozenset({REVISION_ANNOTATION, CHECKSUM_ANNOTATION, _LAST_APPLIED})
+_DERIVED = frozenset({RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION, LAST_APPLIED_ANNOTATION})
 _ON_REVISIONS = frozenset(
     {
         BASE_NAME_ANNOTATION,
         PAIRING_ANNOTATION,
-        ORDER_ANNOTATION,
+        NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,
         UNUSED_ANNOTATION,
     }
@@ -95,7 +96,7 @@ def comparable_content(data: Mapping[str, Data], names: BaseNames) -> dict[str, 
     metadata = {
         **mapping_at(data, ("metadata",)),
         "annotations": {key: annotations[key] for key in annotations if key not in _ON_REVISIONS},
-        "labels": {key: labels[key] for key in labels if key != MANAGED_LABEL},
+        "labels": {key: labels[key] for key in labels if key != GROUP_LABEL},
     }
     return comparable({**own, "metadata": metadata}, names)
 

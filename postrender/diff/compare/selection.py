@@ -13,8 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.inventory.model import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.inventory.prefilter import hides_names, root_kind
+from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.kubernetes.hashing import without_hash
 from postrender.startup.patterns import pattern
 from postrender.text.words import words_of

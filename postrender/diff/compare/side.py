@@ -12,19 +12,19 @@ from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, Strate
 from postrender.diff.base_names import add_dependents, base_name_of
 from postrender.diff.model import Undecided
 from postrender.inventory.build import Inventory, take_whole
-from postrender.inventory.model import (
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import (
+    CONTAINERS_ANNOTATION,
     ENV_FROM_ANNOTATION,
+    GROUP_LABEL,
     KEEP_ORIGINAL_ANNOTATION,
-    MANAGED_LABEL,
+    MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
     PAIRING_ANNOTATION,
     STRATEGY_ANNOTATION,
-    Item,
-    ItemKey,
 )
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity, group_kind_of, roots_of
-from postrender.plan.auto_mount import CONTAINERS_ANNOTATION, MOUNT_IN_ANNOTATION
 from postrender.plan.build import Chosen, choose
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import Choices
@@ -148,7 +148,7 @@ def preview_settings(settings: Settings) -> Settings:
 
 def is_rendered(stream: Stream) -> bool:
     """Tell whether postrender has been over a stream."""
-    return any(MANAGED_LABEL in document.text for document in stream.documents)
+    return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
 def _without_wishes(inventory: Inventory) -> Inventory:

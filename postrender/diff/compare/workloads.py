@@ -39,7 +39,7 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.inventory.examine import template_tree
-from postrender.kubernetes.hashing import REVISION_ANNOTATION
+from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
@@ -187,7 +187,7 @@ def _unspoken(each: Object, old: list[Data], new: list[Data]) -> Iterator[Cause]
     pattern = WORKLOAD_KINDS[each.identity.group_kind].template
     prefix = ".".join(part for part in pattern if part != EVERY_ITEM)
     paths = [_NUMBER.sub("", change.path) for change in find_field_changes(old, new)]
-    for path in [path for path in paths if REVISION_ANNOTATION not in path] or [""]:
+    for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
         yield Cause(TEMPLATE, field=FieldChange(f"{prefix}{path}", CHANGED, None, None))
 
 

@@ -1,0 +1,57 @@
+"""Labels and annotations: those of postrender, and those of other tools that it reads or writes.
+
+The prefix `postrender/` is not a domain name. Kubernetes asks for a DNS subdomain, and one label
+is a valid one. A domain that the project does not own could belong to somebody else tomorrow,
+and a later change of the prefix would orphan every live revision.
+"""
+
+from __future__ import annotations
+
+PREFIX = "postrender/"
+
+# Written by users, on a ConfigMap or Secret.
+STRATEGY_ANNOTATION = PREFIX + "strategy"
+KEEP_ORIGINAL_ANNOTATION = PREFIX + "keep-original"
+MOUNT_PATH_ANNOTATION = PREFIX + "mount-path"
+ENV_FROM_ANNOTATION = PREFIX + "env-from"
+MOUNT_IN_ANNOTATION = PREFIX + "mount-in"
+CONTAINERS_ANNOTATION = PREFIX + "containers"
+USER_ANNOTATIONS = (
+    STRATEGY_ANNOTATION,
+    KEEP_ORIGINAL_ANNOTATION,
+    MOUNT_PATH_ANNOTATION,
+    ENV_FROM_ANNOTATION,
+    MOUNT_IN_ANNOTATION,
+    CONTAINERS_ANNOTATION,
+)
+
+# Written by render, on a revision.
+GROUP_LABEL = PREFIX + "attach-group"
+BASE_NAME_ANNOTATION = PREFIX + "base-name"
+NUMBER_ANNOTATION = PREFIX + "revision-number"
+SWEEP_ANNOTATION = PREFIX + "sweep"
+
+# Written by render, on a pod template and on the workload that has it.
+RENDER_ID_ANNOTATION = PREFIX + "render-id"
+CHECKSUM_ANNOTATION = PREFIX + "checksum"
+
+# Written by attach: the time at which no consumer of a revision was found for the first time.
+UNUSED_ANNOTATION = PREFIX + "unused-since"
+
+# helm-diff pairs the revisions of two releases by this annotation (helm-diff 3.5.0 and later).
+PAIRING_ANNOTATION = "helm-diff/base-name"
+# Helm 4 writes the template's path into what a post-renderer reads (pkg/action/action.go).
+HELM_POSTRENDERER_PREFIX = "postrenderer.helm.sh/"
+HELM_FILENAME_ANNOTATION = HELM_POSTRENDERER_PREFIX + "postrender-filename"
+# Helm leaves a live object with `keep` unchanged when the new manifests lack the object.
+RESOURCE_POLICY_ANNOTATION = "helm.sh/resource-policy"
+HELM_HOOK_ANNOTATION = "helm.sh/hook"
+HELM_HOOK_DELETE_ANNOTATION = "helm.sh/hook-delete-policy"
+ARGO_CD_HOOK_ANNOTATION = "argocd.argoproj.io/hook"
+ARGO_CD_HOOK_DELETE_ANNOTATION = "argocd.argoproj.io/hook-delete-policy"
+HOOK_ANNOTATIONS = (HELM_HOOK_ANNOTATION, ARGO_CD_HOOK_ANNOTATION)
+SYNC_WAVE_ANNOTATION = "argocd.argoproj.io/sync-wave"
+SYNC_OPTIONS_ANNOTATION = "argocd.argoproj.io/sync-options"
+COMPARE_OPTIONS_ANNOTATION = "argocd.argoproj.io/compare-options"
+FLUX_PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
