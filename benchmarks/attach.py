@@ -32,7 +32,7 @@ def names_of(count: int) -> list[str]:
 def arguments_of(count: int) -> tuple[str, ...]:
     """Return the arguments with which the rendered Job would call `postrender attach`."""
     names = ",".join(f"configmap/{name}" for name in names_of(count))
-    return ("attach", "-set", "app-attach", "-workload", f"Deployment/app@{RENDER_ID}={names}")
+    return ("attach", "--group", "app-attach", "--workload", f"Deployment/app@{RENDER_ID}={names}")
 
 
 @contextmanager

@@ -142,7 +142,7 @@ def _property(rng: random.Random, depth: int, number: int) -> str:
 
 
 def _object(rng: random.Random, depth: int) -> str:
-    children = "".join(_property(rng, depth - 1, place) for place in range(1, rng.randint(3, 8)))
+    children = "".join(_property(rng, depth - 1, number) for number in range(1, rng.randint(3, 8)))
     schema = f"properties:\n{indent(children, 2)}type: object\n"
     if rng.random() < 0.3:
         schema = f"items:\n{indent(schema, 2)}type: array\n"

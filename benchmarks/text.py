@@ -36,7 +36,7 @@ def indent(text: str, width: int) -> str:
 
 def sentence(rng: random.Random, count: int) -> str:
     """Return a sentence of about `count` words."""
-    words = [rng.choice(_JOINTS if place % 3 == 2 else _WORDS) for place in range(count)]
+    words = [rng.choice(_JOINTS if location % 3 == 2 else _WORDS) for location in range(count)]
     return " ".join(words).capitalize() + "."
 
 

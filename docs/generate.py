@@ -21,7 +21,7 @@ from postrender.config.load import schema_text
 from postrender.config.settings import AttacherSettings
 from postrender.errors import CODES
 from postrender.kubernetes.kinds import Identity
-from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachSet, attacher_objects
+from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/attach.md", "docs/preview.md")
@@ -94,7 +94,7 @@ def _argument(option: click.Option) -> str:
 def permissions() -> str:
     """Return a table of what the rendered Role grants for ConfigMaps, in the hook form."""
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "", (), 0)
-    attach_set = AttachSet("app", None, (workload,), ())
+    attach_set = AttachGroup("app", None, (workload,), ())
     objects = attacher_objects(attach_set, HOOK, AttacherSettings(), ())
     [role] = [data for data in objects if data["kind"] == "Role"]
     rules: Any = role["rules"]

@@ -1,19 +1,22 @@
-"""What a user is told: a place in the input, an error that stops the run, a finding that does not.
+"""Messages for the user: a location in the input, an error that ends the run, a finding.
 
-Every message is one line, `place: what: remedy`. All errors are of the one class UserError and
-are caught in one place, `postrender.cli.main`.
+Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The problem is a clause such as
+"X is Y, expected Z"; the fix is an imperative that starts with a capital. Both come without
+a final period. Every error is raised as UserError or UsageError and caught in `cli/main.py`.
 """
 
 from __future__ import annotations
 
 from postrender.startup.records import NamedTuple
 
+ERROR, WARNING, NOTE = "error", "warning", "note"
 
-class Place(NamedTuple):
-    """Where something stands in the input.
+
+class Location(NamedTuple):
+    """A location in the input.
 
     source: the file, or `<stdin>`; line and document count from 1, 0 where unknown;
-    template: the chart's template as Helm names it; subject: `Kind/name`; path: inside the object.
+    template: the chart's template as Helm reports it; subject: `Kind/name`; path: in the object.
     """
 
     source: str
@@ -33,53 +36,69 @@ class Place(NamedTuple):
 
 
 class UserError(Exception):
-    """The input, the configuration or the machine is at fault; the run ends with exit code 1."""
+    """The input, the configuration or the machine is at fault; the exit code is 1."""
 
-    def __init__(self, what: str, remedy: str, place: Place | None = None) -> None:
-        self.what = what
-        self.remedy = remedy
-        self.place = place
-        super().__init__(what, remedy, place)
+    def __init__(self, problem: str, fix: str, location: Location | None = None) -> None:
+        self.problem = problem
+        self.fix = fix
+        self.location = location
+        super().__init__(problem, fix, location)
 
     def __str__(self) -> str:
-        parts = [str(self.place)] if self.place else []
-        return " ".join(": ".join([*parts, self.what, self.remedy]).split())
+        return _message(self.location, self.problem, self.fix)
 
-    def at(self, place: Place) -> UserError:
-        """Return the same error with a place, unless it has one."""
-        return self if self.place else UserError(self.what, self.remedy, place)
+    def at(self, location: Location) -> UserError:
+        """Return the same error with a location, unless the error has one."""
+        return self if self.location else UserError(self.problem, self.fix, location)
 
 
 class UsageError(Exception):
-    """The values of options do not go together, or cannot be read; the exit code is 2."""
+    """The options contradict each other or cannot be read; the exit code is 2."""
 
 
 class Finding(NamedTuple):
-    """Something a user should know that does not stop the run.
+    """A warning or note about the input; the run goes on.
 
-    code: one of CODES; strict: whether `--strict` turns it into a failure.
+    code: one of CODES; strict: whether `--strict` turns the finding into an error.
     """
 
     code: str
-    what: str
-    remedy: str
-    place: Place
+    problem: str
+    fix: str
+    location: Location
     strict: bool = False
 
+    @property
+    def severity(self) -> str:
+        """WARNING or NOTE."""
+        return NOTE if self.code in NOTES else WARNING
+
     def __str__(self) -> str:
-        return " ".join(f"{self.place}: {self.what}: {self.remedy} [{self.code}]".split())
+        return f"{_message(self.location, self.problem, self.fix)} [{self.code}]"
 
 
-# Every code, with what it means; the reference in the docs is made of it.
+def sentences(problem: str, fix: str) -> str:
+    """Return a problem and its fix as two sentences on one line."""
+    parts = (" ".join(part.split()) for part in (problem, fix) if part)
+    return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
+
+
+def _message(location: Location | None, problem: str, fix: str) -> str:
+    start = f"{location}: " if location else ""
+    return " ".join(start.split()) + (" " if start else "") + sentences(problem, fix)
+
+
+# The meaning of each code. The reference in the docs is generated from this table.
 CODES = {
-    "leftover": "a string still holds the old name of a revised object",
-    "namespace": "a reference may name an object of the stream; their namespaces do not settle it",
-    "unreferenced": "an object is to be renamed, but nothing that can be rewritten names it",
-    "empty": "an object without data is revised; programs often fill such a one at run time",
-    "stale-revision": "the content of a revision no longer fits its name",
-    "attacher-image": "the attacher's image is the default, which no public registry has",
+    "leftover": "a string still holds the base name of a renamed object",
+    "namespace": "a reference may mean an object of the stream, but the namespaces leave it open",
+    "unreferenced": "an object is marked for renaming, but no workload references it",
+    "empty": "a revised object has no data; programs often fill such an object at run time",
+    "stale-revision": "the content of a revision no longer matches its name",
+    "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is below the number of revisions that Helm stores",
     "history-unchecked": "Helm knows no such release, and may not look into other namespaces",
-    "release-size": "the output is near the size that Helm can store",
-    "short-ttl": "the attacher Job may be gone before Helm has seen it end",
+    "release-size": "the output is near the largest size that Helm can store",
+    "short-ttl": "the attacher Job may be deleted before Helm has seen its end",
 }
+NOTES = frozenset({"history-unchecked"})

@@ -650,7 +650,7 @@ def path_places(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
         keys = []
     if len(steps) == 1:
         return [(value, key) for key in keys]
-    return [place for key in keys for place in path_places(value[key], steps[1:])]
+    return [location for key in keys for location in path_places(value[key], steps[1:])]
 
 
 def rule_slots(obj: Obj, rules: list[Obj]) -> list[Slot]:
@@ -846,7 +846,7 @@ def render(run: Run) -> list[Obj]:
     rewrite_references(run)
     add_resource_names(run)
     add_checksums(run)
-    sets = find_sets(run)
+    sets = find_groups(run)
     annotate_templates(run)
     mark_revisions(run, sets)
     result = assemble(run, sets)
@@ -1149,7 +1149,7 @@ def attached_workloads(run: Run) -> list[Obj]:
     ]
 
 
-def set_name(obj: Obj) -> str:
+def group_name(obj: Obj) -> str:
     """`<workload>-<kind>-attach`, at most 52 characters."""
     full = f"{name_of(obj)}-{kind_of(obj).lower()}-attach"
     if len(full) <= 52:
@@ -1157,21 +1157,23 @@ def set_name(obj: Obj) -> str:
     return full[:41].rstrip("-.") + "-" + sha256(full)[:10]
 
 
-def find_sets(run: Run) -> list[Set]:
+def find_groups(run: Run) -> list[Set]:
     """One set for each namespace with a rewritten workload, named after the first."""
     sets: list[Set] = []
     for obj in attached_workloads(run):
         home = run.same_namespace(namespace_of(obj))
         if not any(one.home == home for one in sets):
-            sets.append(Set(set_name(obj), namespace_of(obj), home))
+            sets.append(Set(group_name(obj), namespace_of(obj), home))
     for one in sets:
         one.members = [
-            obj for obj in run.configs() if run.is_member(obj) and set_of(run, sets, obj) is one
+            obj
+            for obj in run.configs()
+            if run.is_member(obj) and group_name_of(run, sets, obj) is one
         ]
     return sets
 
 
-def set_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
+def group_name_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
     """Return the set of the first workload that names a revision, else that of its namespace."""
     homes = [
         run.same_namespace(namespace_of(obj))
@@ -1188,11 +1190,11 @@ def set_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
 
 def label_of(run: Run, sets: list[Set], config: Obj) -> str:
     """Name a revision's set; without a workload the first object that names it does."""
-    found = set_of(run, sets, config)
+    found = group_name_of(run, sets, config)
     if found is not None:
         return found.name
     owners = [slot.owner for slot, _, target in run.targets if target is config]
-    return set_name(next(owner for owner in owners if not is_frozen(owner)))
+    return group_name(next(owner for owner in owners if not is_frozen(owner)))
 
 
 def annotate_templates(run: Run) -> None:
@@ -1247,8 +1249,8 @@ def assemble(run: Run, sets: list[Set]) -> list[Obj]:
     # Attacher objects of another set are not ours to remove.
     current = {(one.name, one.home) for one in sets}
     for obj in run.earlier:
-        place = run.same_namespace(namespace_of(obj))
-        if (label(obj, MANAGED), place) not in current:
+        location = run.same_namespace(namespace_of(obj))
+        if (label(obj, MANAGED), location) not in current:
             result.append(reduced(obj))
     return result
 
@@ -1350,23 +1352,23 @@ def original_text(run: Run, revision: Obj) -> str:
 
 
 def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> list[str]:
-    args = ["attach", "-set", one.name]
+    args = ["attach", "--group", one.name]
     if one.namespace is not None:
-        args += ["-namespace", one.namespace]
+        args += ["--namespace", one.namespace]
     named: list[str] = []
     for obj, identifier, revisions in entries:
         texts = sorted(member_text(revision) for revision in revisions)
         named += texts
         for part in hundreds(texts):
-            args += ["-workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
+            args += ["--workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
     kept = {text for obj in one.members if (text := original_text(run, obj))}
     others = sorted(({member_text(obj) for obj in one.members} | kept) - set(named))
     for part in hundreds(others):
-        args += ["-emitted", ",".join(part)]
+        args += ["--emitted", ",".join(part)]
     settings = sub(run.options.config, "attacher")
-    args += ["-timeout", f"{settings.get('timeout', 90)}s"]
-    args += ["-on-failure", "fail" if settings.get("required") else "report"]
-    return [*args, "-delete-finished-jobs"] if job_mode(run) else args
+    args += ["--timeout", f"{settings.get('timeout', 90)}s"]
+    args += ["--on-failure", "fail" if settings.get("required") else "report"]
+    return [*args, "--delete-finished-jobs"] if job_mode(run) else args
 
 
 def hundreds(names: list[str]) -> list[list[str]]:
@@ -1418,14 +1420,14 @@ def compared_args(args: list[str]) -> Obj:
     rest = args[1:]
     while rest:
         flag = rest.pop(0)
-        if flag == "-workload" and rest:
+        if flag == "--workload" and rest:
             workload, _, names = rest.pop(0).partition("=")
             known = result["workloads"].setdefault(workload, [])
             known += names.split(",")
             known.sort()
-        elif flag == "-emitted" and rest:
+        elif flag == "--emitted" and rest:
             result["emitted"] = sorted(result["emitted"] + rest.pop(0).split(","))
-        elif flag == "-delete-finished-jobs" or not rest:
+        elif flag == "--delete-finished-jobs" or not rest:
             result["rest"].append(flag)
         else:
             result["rest"].append(f"{flag} {rest.pop(0)}")
@@ -1479,17 +1481,17 @@ def sorted_jobs(objects: list[Obj]) -> list[Obj]:
     """Neighbouring attacher Jobs of one set, ordered by what they say."""
     result: list[Obj] = []
     for obj in objects:
-        place = len(result)
+        location = len(result)
         while (
             is_attacher(obj)
-            and place > 0
+            and location > 0
             and kind_of(obj) == "Job"
-            and is_attacher(result[place - 1])
-            and identity(result[place - 1]) == identity(obj)
-            and repr(obj) < repr(result[place - 1])
+            and is_attacher(result[location - 1])
+            and identity(result[location - 1]) == identity(obj)
+            and repr(obj) < repr(result[location - 1])
         ):
-            place -= 1
-        result.insert(place, obj)
+            location -= 1
+        result.insert(location, obj)
     return result
 
 

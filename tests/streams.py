@@ -152,8 +152,8 @@ def broken(text: str, indent: str, style: Styler) -> str:
     places = [match.start() for match in re.finditer(r"(?<=[A-Za-z]) (?=[A-Za-z])", text)]
     if not places:
         return text
-    place = style.random.choice(places)
-    return text[:place] + "\n" + indent + text[place + 1 :]
+    location = style.random.choice(places)
+    return text[:location] + "\n" + indent + text[location + 1 :]
 
 
 def number_text(value: int | float, style: Styler) -> str:
@@ -205,11 +205,11 @@ def continued(text: str, indent: str, style: Styler) -> str:
     places = [match.start() for match in re.finditer(r"(?<=[g-w][g-w])(?=[g-w][g-w])", text)]
     if not places or not style.chance("multiline", 20):
         return text
-    place = style.random.choice(places)
+    location = style.random.choice(places)
     # Not within an escape such as \x61.
-    if "\\" in text[max(0, place - 10) : place]:
+    if "\\" in text[max(0, location - 10) : location]:
         return text
-    return text[:place] + "\\\n" + indent + text[place:]
+    return text[:location] + "\\\n" + indent + text[location:]
 
 
 def block_scalar(text: str, column: int, style: Styler) -> tuple[str, list[str]]:
@@ -972,7 +972,7 @@ def object_lists(draw: Draw, *, layouts: tuple[str, ...] = LAYOUTS) -> list[Obj]
     for _ in range(draw(st.integers(0, 2))):
         objects += [obj for obj in [other_object(draw, plan)] if obj is not None]
     order: list[int] = draw(st.permutations(range(len(objects))))
-    return [objects[place] for place in order]
+    return [objects[location] for location in order]
 
 
 FEATURE_SETS = st.one_of(

@@ -16,8 +16,8 @@ from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender.cli import registry
 from postrender.config.load import load_config, settings_from
-from postrender.errors import Place
-from postrender.kubernetes import annotations
+from postrender.errors import Location
+from postrender.kubernetes import annotations as known_annotations
 from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.yaml.document import parse_document
@@ -117,7 +117,7 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
 
 @pytest.mark.parametrize(("template", "expected"), rows("Render id"))
 def test_render_id_vectors(template: str, expected: str) -> None:
-    data = parse_document(template, Place("README.md")).data
+    data = parse_document(template, Location("README.md")).data
     is_list = isinstance(data, list)
     texts = [template_text(each) for each in (data if isinstance(data, list) else [data])]
     assert render_id(texts, is_list) == expected
@@ -147,7 +147,7 @@ def test_example_configuration(text: str, tmp_path: Path) -> None:
 
 
 def test_every_label_and_annotation_is_there() -> None:
-    values = [value for value in vars(annotations).values() if isinstance(value, str)]
+    values = [value for value in vars(known_annotations).values() if isinstance(value, str)]
     names = {value for value in values if re.fullmatch(r"postrender/[a-z-]+", value)}
     assert names
     assert {name for name in names if f"`{name}" not in README} == set()

@@ -82,5 +82,5 @@ def test_v2_differs_from_v1_in_what_is_documented_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", NAMED_NOWHERE)
 def test_a_configmap_that_no_workload_names(name: str) -> None:
-    holders = [place for place, value in rendered_leaves("v1").items() if value == name]
+    holders = [location for location, value in rendered_leaves("v1").items() if value == name]
     assert holders == [(f"ConfigMap/{name}", "metadata/name")]

@@ -35,7 +35,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import (
     HOOK,
     AttachedWorkload,
-    AttachSet,
+    AttachGroup,
     attacher_objects,
     default_image,
 )
@@ -130,7 +130,7 @@ def pod_spec() -> Any:
     """Return the spec of the appended Job's Pod."""
     identity = Identity("argoproj.io", "Rollout", None, "a")
     workload = AttachedWorkload(identity, "0123456789", (("configmap", "b"),), 0)
-    attach_set = AttachSet("a", None, (workload,), ())
+    attach_set = AttachGroup("a", None, (workload,), ())
     job: Any = attacher_objects(attach_set, HOOK, AttacherSettings(), [])[-1]
     return job["spec"]["template"]["spec"]
 
@@ -427,7 +427,7 @@ def test_replay_is_as_constrained_as_the_pod(pod: Image) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [(["--version"], f"version {__version__}"), (["attach", "--help"], "-workload")],
+    [(["--version"], f"version {__version__}"), (["attach", "--help"], "--workload")],
 )
 def test_replay_runs_in_the_pod(pod: Image, arguments: list[str], expected: str) -> None:
     code, output, errors = pod.run([pod.entry(), *arguments], {})
@@ -436,7 +436,7 @@ def test_replay_runs_in_the_pod(pod: Image, arguments: list[str], expected: str)
 
 
 def test_replay_fails_in_the_pod_without_an_api_server(pod: Image) -> None:
-    arguments = ["attach", "-set", "x", "-workload", "Rollout/a@0123456789=configmap/b"]
+    arguments = ["attach", "--group", "x", "--workload", "Rollout/a@0123456789=configmap/b"]
     with socket.socket() as closed:  # bound, but nothing listens
         closed.bind(("127.0.0.1", 0))
         host, port = closed.getsockname()

@@ -68,14 +68,14 @@ def named(objects: list[Obj]) -> list[str]:
     return [f"{kind_of(obj)}/{name_of(obj)}" for obj in objects]
 
 
-def sources(obj: Obj, place: int = 0) -> list[str]:
+def sources(obj: Obj, location: int = 0) -> list[str]:
     """Return the names in the first container's envFrom."""
-    container = templates_of(obj)[place]["spec"]["containers"][0]
+    container = templates_of(obj)[location]["spec"]["containers"][0]
     return [entry["configMapRef"]["name"] for entry in container["envFrom"]]
 
 
-def template_annotations(obj: Obj, place: int = 0) -> Obj:
-    return sub(templates_of(obj)[place], "metadata", "annotations")
+def template_annotations(obj: Obj, location: int = 0) -> Obj:
+    return sub(templates_of(obj)[location], "metadata", "annotations")
 
 
 def the_id(canonical: str) -> str:
@@ -310,9 +310,9 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
         "Job/web-deployment-attach-HASH",
     ]
     assert args_of(attacher[-1]) == [
-        *("attach", "-set", "web-deployment-attach"),
-        *("-workload", f"Deployment/web@{the_id(canonical)}=configmap/app-{ONE}"),
-        *("-timeout", "90s", "-on-failure", "report"),
+        *("attach", "--group", "web-deployment-attach"),
+        *("--workload", f"Deployment/web@{the_id(canonical)}=configmap/app-{ONE}"),
+        *("--timeout", "90s", "--on-failure", "report"),
     ]
     assert annotation(attacher[-1], "helm.sh/hook") == "post-install,post-upgrade,post-rollback"
 
@@ -343,7 +343,7 @@ def test_original_is_kept_for_what_cannot_change() -> None:
     # The hook runs before the sync, so the attacher is an ordinary Job.
     (job,) = jobs(result)
     assert annotation(job, "argocd.argoproj.io/sync-options") == "Prune=false"
-    assert args_of(job)[-1] == "-delete-finished-jobs"
+    assert args_of(job)[-1] == "--delete-finished-jobs"
 
 
 @pytest.mark.parametrize("how", ["annotation", "option", "config", "rule"])
@@ -403,7 +403,7 @@ def test_namespaces() -> None:
     assert sources(result[2]) == [name_of(result[1])] != [f"app-{ONE}"]
     assert sources(result[3]) == [f"app-{ONE}"]
     assert [obj["metadata"]["namespace"] for obj in jobs(result)] == ["green", "blue"]
-    assert args_of(jobs(result)[0])[3:5] == ["-namespace", "green"]
+    assert args_of(jobs(result)[0])[3:5] == ["--namespace", "green"]
 
 
 @pytest.mark.parametrize(
@@ -446,9 +446,9 @@ def test_rollout_with_workload_ref() -> None:
     (job,) = jobs(result)
     identifier = template_annotations(result[1])["postrender/render-id"]
     assert args_of(job)[1:7] == [
-        *("-set", "d-deployment-attach"),
-        *("-workload", f"Rollout/r@{identifier}=configmap/app-{ONE}"),
-        *("-workload", f"Deployment/d@{identifier}=configmap/app-{ONE}"),
+        *("--group", "d-deployment-attach"),
+        *("--workload", f"Rollout/r@{identifier}=configmap/app-{ONE}"),
+        *("--workload", f"Deployment/d@{identifier}=configmap/app-{ONE}"),
     ]
     assert result[0] == rollout
 
@@ -475,8 +475,8 @@ def test_waves() -> None:
         "-2",
         None,
     ]
-    assert args_of(first)[args_of(first).index("-emitted") + 1] == f"configmap/b-{ONE}"
-    assert args_of(second)[args_of(second).index("-emitted") + 1] == f"configmap/a-{ONE}"
+    assert args_of(first)[args_of(first).index("--emitted") + 1] == f"configmap/b-{ONE}"
+    assert args_of(second)[args_of(second).index("--emitted") + 1] == f"configmap/a-{ONE}"
     assert annotation(result[4], "argocd.argoproj.io/sync-wave") == "-2"
     assert {label(obj, "postrender/attach-group") for obj in result[2:]} == {
         "web-deployment-attach"

@@ -16,6 +16,7 @@ from postrender.kubernetes.hashing import template_text
 from postrender.kubernetes.pod_template import read_pod_template
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json
 from postrender.yaml.paths import Path as ObjectPath
 from tests.cli.test_processes import GOOD
 
@@ -135,7 +136,7 @@ def test_patterns_are_compiled_on_first_use() -> None:
 
 @pytest.mark.parametrize("text", ["app", 'a"b', "a\x7f0\x7fb", "<é>", ""])
 def test_a_pod_template_is_ready_to_take_new_names(text: str) -> None:
-    def template(*names: str) -> dict[str, object]:
+    def template(*names: str) -> dict[str, Json]:
         volumes = [{"configMap": {"name": each}} for each in names]
         return {"metadata": {"annotations": {"z": text}}, "spec": {"volumes": volumes}}
 

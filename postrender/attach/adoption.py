@@ -11,9 +11,9 @@ from functools import partial
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object, read_holder
-from postrender.attach.request import Name
+from postrender.attach.request import RevisionRef
 from postrender.attach.resources import PODS, REVISED, Resource
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL, SWEEP_ANNOTATION
@@ -41,7 +41,7 @@ class Original(NamedTuple):
     annotations: Mapping[str, str]
 
     @property
-    def key(self) -> Name:
+    def key(self) -> RevisionRef:
         """Kind and name, as holders name it."""
         return self.resource.kind.lower(), self.name
 
@@ -66,7 +66,7 @@ def find_originals(inventory: Inventory) -> list[Original]:
         raise UserError(
             "it holds no revision",
             "pipe in what postrender renders: helm template … | postrender | postrender adopt",
-            Place(inventory.stream.source),
+            Location(inventory.stream.source),
         )
     return list(originals.values())
 

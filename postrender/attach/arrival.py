@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from postrender.attach.live import Holder, Revision
-from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
+from postrender.attach.live import Consumer, Revision
+from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.attach.resources import DEPLOYMENTS, REVISION_KINDS, Resource
 from postrender.attach.watched import Watched
 from postrender.startup.records import NamedTuple
@@ -22,7 +22,7 @@ class Pending(NamedTuple):
     to_watch: Resource
 
 
-def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[Name]:
+def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[RevisionRef]:
     """Return the given revisions that are not there or are being deleted."""
     there = {revision.key for revision in revisions if not revision.is_deleting}
     return [name for name in request.given if name not in there]
@@ -36,9 +36,9 @@ class Arrival(NamedTuple):
     """
 
     wanted: Sequence[WantedWorkload]
-    workloads: Mapping[WantedWorkload, Holder]
+    workloads: Mapping[WantedWorkload, Consumer]
     pending: Mapping[WantedWorkload, Pending]
-    missing: Sequence[Name]
+    missing: Sequence[RevisionRef]
     revisions: Sequence[Revision]
 
     @property
@@ -57,11 +57,11 @@ class Arrival(NamedTuple):
     @property
     def paused(self) -> list[WantedWorkload]:
         """The workloads that make no revision object until they are resumed."""
-        return [wanted for wanted, holder in self.workloads.items() if _is_paused(holder)]
+        return [wanted for wanted, consumer in self.workloads.items() if _is_paused(consumer)]
 
-    def workloads_of(self, name: Name) -> list[Holder]:
+    def workloads_of(self, name: RevisionRef) -> list[Consumer]:
         """Return the live workloads that a revision was given with."""
-        return [holder for wanted, holder in self.workloads.items() if name in wanted.names]
+        return [consumer for wanted, consumer in self.workloads.items() if name in wanted.names]
 
 
 def look(request: AttachRequest, watched: Watched, revisions: Sequence[Revision]) -> Arrival:
@@ -96,24 +96,24 @@ def find_pending(wanted: WantedWorkload, watched: Watched) -> Pending | None:
     return Pending(_not_made(workload, made), made)
 
 
-def _is_paused(workload: Holder) -> bool:
+def _is_paused(workload: Consumer) -> bool:
     """Tell whether a workload makes no revision objects for now (only a Deployment does that)."""
     return workload.resource == DEPLOYMENTS and workload.is_paused
 
 
-def _template_source(workload: Holder, watched: Watched) -> Holder | None:
+def _template_source(workload: Consumer, watched: Watched) -> Consumer | None:
     """Return the object whose pod template a workload runs: itself, but for a workloadRef."""
     return watched.find(*workload.template_from) if workload.template_from else workload
 
 
-def _carries(holder: Holder, wanted: WantedWorkload) -> bool:
+def _carries(consumer: Consumer, wanted: WantedWorkload) -> bool:
     if wanted.render_id:
-        return wanted.render_id in holder.render_ids
-    return holder.names.issuperset(wanted.names)
+        return wanted.render_id in consumer.render_ids
+    return consumer.names.issuperset(wanted.names)
 
 
 def _has_revision(
-    workload: Holder, wanted: WantedWorkload, watched: Watched, made: Resource
+    workload: Consumer, wanted: WantedWorkload, watched: Watched, made: Resource
 ) -> bool:
     """Tell whether the workload has made its revision object.
 
@@ -125,7 +125,7 @@ def _has_revision(
     )
 
 
-def _not_arrived(source: Holder, wanted: WantedWorkload) -> str:
+def _not_arrived(source: Consumer, wanted: WantedWorkload) -> str:
     if not wanted.render_id:
         missing = ", ".join(title(name) for name in wanted.names if name not in source.names)
         return f"the pod template of {source} does not name {missing}"
@@ -136,6 +136,6 @@ def _not_arrived(source: Holder, wanted: WantedWorkload) -> str:
     )
 
 
-def _not_made(workload: Holder, made: Resource) -> str:
+def _not_made(workload: Consumer, made: Resource) -> str:
     reason = f"{workload} has made no {made.kind} of its new pod template"
     return f"{reason} ({workload.trouble})" if workload.trouble else reason

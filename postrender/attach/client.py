@@ -250,7 +250,7 @@ class Client:
             if not self._may_wait(error, method, time.monotonic() - started + delay, delay):
                 raise error
             if pause == _FIRST_PAUSE_SECONDS:
-                self._log.warning(f"{error.what}: trying again")
+                self._log.warning(f"{error.problem}: trying again")
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 

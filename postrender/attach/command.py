@@ -20,9 +20,9 @@ from postrender.attach.request import (
     AttachRequest,
     WantedWorkload,
     merge_workloads,
+    parse_group,
     parse_names,
     parse_seconds,
-    parse_set,
     parse_workload,
 )
 from postrender.attach.resources import ROLLOUTS
@@ -119,7 +119,7 @@ def is_in_cluster() -> bool | None:
 
 
 def read_request(
-    set_name: str | None,
+    group_name: str | None,
     workloads: Sequence[str],
     emitted: Sequence[str],
     rollout: str,
@@ -141,17 +141,17 @@ def read_request(
             wanted.append(WantedWorkload(ROLLOUTS, rollout, "", names))
         others = frozenset(name for text in emitted for name in parse_names(text))
         seconds = parse_seconds(timeout)
-        parse_set(set_name or "")
+        parse_group(group_name or "")
     except ValueError as error:
         raise UsageError(str(error)) from None
     if not wanted:
         raise UsageError("say what to attach to: -workload, or -rollout and -configmaps")
     return AttachRequest(
         merge_workloads(wanted),
-        set_name or "",
+        group_name or "",
         others,
         seconds,
         prunes,
         deletes_finished_jobs,
-        is_tolerant=not set_name,
+        is_tolerant=not group_name,
     )

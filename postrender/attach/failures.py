@@ -9,8 +9,8 @@ from postrender.attach.arrival import Arrival
 from postrender.attach.client import ApiError, Client
 from postrender.attach.events import record
 from postrender.attach.log import Log
-from postrender.attach.reconcile import Live
-from postrender.attach.request import AttachRequest, Name, WantedWorkload, title
+from postrender.attach.reconcile import ClusterState
+from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
 from postrender.errors import UserError
 from postrender.startup.records import NamedTuple
 
@@ -39,20 +39,20 @@ def not_arrived(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 
 def made_anew(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
     """Yield the workloads that went while the run looked after them."""
-    for wanted, holder in arrival.workloads.items():
-        if uids[wanted] != holder.uid:
+    for wanted, consumer in arrival.workloads.items():
+        if uids[wanted] != consumer.uid:
             state = "was made anew" if uids[wanted] else "is gone"
             reason = f"{wanted} {state} meanwhile: apply again"
             yield Failure(reason, ((wanted, uids[wanted]),))
 
 
-def gone(missing: Sequence[Name], arrival: Arrival, uids: Uids) -> Iterator[Failure]:
+def gone(missing: Sequence[RevisionRef], arrival: Arrival, uids: Uids) -> Iterator[Failure]:
     """Yield the revisions that went with a workload which was deleted and made anew."""
     names = [name for name in missing if name not in arrival.missing]
     yield from _missing(names, arrival, uids, "is gone: apply again")
 
 
-def unreadable(live: Live, uids: Uids) -> Iterator[Failure]:
+def unreadable(live: ClusterState, uids: Uids) -> Iterator[Failure]:
     """Yield the kinds that may not be read."""
     if live.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
@@ -67,7 +67,9 @@ def gone_wrong(problems: Sequence[UserError], uids: Uids) -> Iterator[Failure]:
         yield Failure(str(problem), tuple(uids.items()), is_forbidden=is_forbidden)
 
 
-def _missing(names: Sequence[Name], arrival: Arrival, uids: Uids, what: str) -> Iterator[Failure]:
+def _missing(
+    names: Sequence[RevisionRef], arrival: Arrival, uids: Uids, what: str
+) -> Iterator[Failure]:
     if names:
         listed = ", ".join(map(title, names))
         about = [wanted for wanted in arrival.wanted if set(names) & set(wanted.names)]

@@ -69,9 +69,9 @@ def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[At
     ]
 
 
-def delete_superseded(client: Client, set_name: str, arguments: Sequence[str], log: Log) -> None:
+def delete_superseded(client: Client, group_name: str, arguments: Sequence[str], log: Log) -> None:
     """Delete the finished Jobs of a set that the one which runs supersedes. Raises ApiError."""
-    found, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={set_name}")
+    found, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     for job in superseded(found, arguments):
         if client.delete(JOBS, job.name, {"uid": job.uid}):
             log.info(f"Job/{job.name} is deleted: it has ended and a newer one ran")

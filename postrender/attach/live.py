@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from postrender.attach.request import Name
+from postrender.attach.request import RevisionRef
 from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
@@ -22,14 +22,14 @@ from postrender.kubernetes.kinds import (
     SECRET,
     WORKLOAD_KINDS,
     GroupKind,
-    group_of,
+    api_group,
     strings_at,
 )
 from postrender.references import find_built_in
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data, PatternTree, mapping_at, value_at
+from postrender.yaml.paths import Json, PatternTree, mapping_at, value_at
 
-Object = dict[str, Data]
+Object = dict[str, Json]
 
 FIELD_MANAGER = "postrender-attach"
 
@@ -52,7 +52,7 @@ class Owner(NamedTuple):
         return f"{self.kind}/{self.name}"
 
 
-class Holder(NamedTuple):
+class Consumer(NamedTuple):
     """A live object that has a pod template, or keeps one.
 
     names: the revisions, of any set, that it names; render_ids: what its templates carry as
@@ -66,7 +66,7 @@ class Holder(NamedTuple):
     uid: str
     controller: str
     is_deleting: bool
-    names: frozenset[Name]
+    names: frozenset[RevisionRef]
     render_ids: frozenset[str]
     template_from: tuple[Resource, str] | None = None
     is_paused: bool = False
@@ -91,7 +91,7 @@ class Revision(NamedTuple):
     name: str
     uid: str
     resource_version: str
-    set_name: str
+    group_name: str
     base_name: str
     is_swept: bool
     is_deleting: bool
@@ -100,7 +100,7 @@ class Revision(NamedTuple):
     unused_since: str | None
 
     @property
-    def key(self) -> Name:
+    def key(self) -> RevisionRef:
         """Kind and name, as the arguments write them."""
         return self.resource.kind.lower(), self.name
 
@@ -108,13 +108,13 @@ class Revision(NamedTuple):
         return f"{self.resource.kind}/{self.name}"
 
 
-def read_holder(resource: Resource, data: Object) -> Holder:
+def read_holder(resource: Resource, data: Object) -> Consumer:
     """Return what matters of a live object of one of the kinds of postrender.attach.resources."""
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
     is_kept = resource == CONTROLLER_REVISIONS
     group_kind = _STATEFUL_SET if is_kept else resource.group_kind
     template_owner = mapping_at(data, ("data",)) if is_kept else data
-    return Holder(
+    return Consumer(
         resource,
         resource.api_version,
         _text(data, "metadata", "name"),
@@ -180,7 +180,7 @@ def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
 def _template_from(data: Object) -> tuple[Resource, str] | None:
     """Return what a Rollout's spec.workloadRef names (Argo Rollouts: also a ReplicaSet)."""
     reference = mapping_at(data, ("spec", "workloadRef"))
-    group_kind = group_of(str(reference.get("apiVersion", ""))), str(reference.get("kind", ""))
+    group_kind = api_group(str(reference.get("apiVersion", ""))), str(reference.get("kind", ""))
     resource = BY_GROUP_KIND.get(group_kind)
     return (resource, str(reference.get("name", ""))) if resource else None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
-from postrender.attach.live import Holder, Revision, read_holder, read_revision
-from postrender.attach.reconcile import Live
+from postrender.attach.live import Consumer, Revision, read_holder, read_revision
+from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS, HOLDERS, REVISED, Resource
 from postrender.kubernetes.annotations import GROUP_LABEL
@@ -17,7 +17,7 @@ class Seen(NamedTuple):
     """The revisions a run is about, and the set they belong to ("" where none can be told)."""
 
     revisions: tuple[Revision, ...]
-    set_name: str
+    group_name: str
 
 
 def read_revisions(
@@ -34,17 +34,17 @@ def read_revisions(
     for resource in resources:
         found += _read(client, resource, request)
     given = set(request.given)
-    labels = {item.set_name for item in found if item.key in given} - {""}
-    set_name = request.set_name or (labels.pop() if len(labels) == 1 else "")
+    labels = {item.group_name for item in found if item.key in given} - {""}
+    group_name = request.group_name or (labels.pop() if len(labels) == 1 else "")
     ours = [
         item
         for item in found
         if item.key in given
-        or item.set_name == set_name != ""
-        or (set_name and item.set_name and item.owned_by_us & workloads)
+        or item.group_name == group_name != ""
+        or (group_name and item.group_name and item.owned_by_us & workloads)
     ]
     stays = {name for name in request.emitted if name not in given}
-    return Seen(tuple(_kept(item) if item.key in stays else item for item in ours), set_name)
+    return Seen(tuple(_kept(item) if item.key in stays else item for item in ours), group_name)
 
 
 def _kept(revision: Revision) -> Revision:
@@ -57,7 +57,7 @@ def _kept(revision: Revision) -> Revision:
 
 
 def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    selector = GROUP_LABEL if request.set_name else ""
+    selector = GROUP_LABEL if request.group_name else ""
     found, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
     wanted = {name for given_kind, name in request.given if given_kind == kind}
@@ -67,24 +67,24 @@ def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Re
     return found
 
 
-def read_live(client: Client, revisions: tuple[Revision, ...] = ()) -> Live:
+def read_live(client: Client, revisions: tuple[Revision, ...] = ()) -> ClusterState:
     """Return the revisions, which must have been read before, with every holder there is now.
 
     The order matters: an owner that a revision already had and that is not among the holders
     read after it is gone for good. Raises ApiError, but not for a kind that may not be read.
     """
-    holders: dict[str, Holder] = {}
+    consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in HOLDERS:
         found = _read_holders(client, resource)
         if found is None:
             unreadable.add(resource)
         else:
-            holders.update((holder.uid, holder) for holder in found)
-    return Live(revisions, holders, frozenset(unreadable))
+            consumers.update((consumer.uid, consumer) for consumer in found)
+    return ClusterState(revisions, consumers, frozenset(unreadable))
 
 
-def _read_holders(client: Client, resource: Resource) -> list[Holder] | None:
+def _read_holders(client: Client, resource: Resource) -> list[Consumer] | None:
     """Return the objects of a kind, or None where they may not be read."""
     try:
         return client.list_all(resource, partial(read_holder, resource))[0]

@@ -11,24 +11,25 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
-from postrender.attach.live import Holder, Object, Owner, Revision
-from postrender.attach.request import Name
+from postrender.attach.live import Consumer, Object, Owner, Revision
+from postrender.attach.request import RevisionRef
 from postrender.attach.resources import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
 from postrender.kubernetes.annotations import UNUSED_ANNOTATION
-from postrender.kubernetes.kinds import group_of
+from postrender.kubernetes.kinds import api_group
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json
 
 GRACE = timedelta(minutes=10)
 
 
-class Live(NamedTuple):
+class ClusterState(NamedTuple):
     """What was read of a namespace: revisions first, then holders by uid.
 
     unreadable: kinds that may not be read, so that nothing can be said of their objects.
     """
 
     revisions: tuple[Revision, ...]
-    holders: Mapping[str, Holder]
+    consumers: Mapping[str, Consumer]
     unreadable: frozenset[Resource] = frozenset()
 
 
@@ -39,16 +40,16 @@ class Scope(NamedTuple):
     known by their owners: they belong to a run if all that live are its workloads.
     """
 
-    set_name: str
+    group_name: str
     workloads: frozenset[str] = frozenset()
 
-    def covers(self, revision: Revision, live: Live) -> bool:
+    def covers(self, revision: Revision, live: ClusterState) -> bool:
         """Tell whether a run may mark and delete a revision when nothing names it."""
-        if not self.set_name or not revision.set_name:
+        if not self.group_name or not revision.group_name:
             return False
-        owners = {owner.uid for owner in revision.owners if owner.uid in live.holders}
+        owners = {owner.uid for owner in revision.owners if owner.uid in live.consumers}
         is_left_behind = bool(owners) and owners <= (self.workloads & revision.owned_by_us)
-        return revision.set_name == self.set_name or is_left_behind
+        return revision.group_name == self.group_name or is_left_behind
 
 
 class Patch(NamedTuple):
@@ -70,7 +71,7 @@ class Patch(NamedTuple):
     @property
     def body(self) -> Object:
         """The strategic merge patch: owner references merge by uid, so nobody else's is touched."""
-        references: list[object] = [_reference(owner) for owner in self.added]
+        references: list[Json] = [_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.dropped]
         metadata: Object = {}
         if references:
@@ -92,7 +93,7 @@ def _reference(owner: Owner) -> Object:
 
 
 def pin(
-    revisions: Iterable[Revision], workloads_of: Callable[[Name], Sequence[Holder]]
+    revisions: Iterable[Revision], workloads_of: Callable[[RevisionRef], Sequence[Consumer]]
 ) -> list[Patch]:
     """Return the patches that make each workload an owner of the revisions given with it.
 
@@ -102,13 +103,15 @@ def pin(
     for revision in revisions:
         if not revision.is_swept:
             continue
-        wanted = [holder.owner for holder in workloads_of(revision.key)]
+        wanted = [consumer.owner for consumer in workloads_of(revision.key)]
         mark = "" if wanted and revision.unused_since is not None else None
         patches.append(Patch(revision, _missing(revision, wanted), mark=mark))
     return [patch for patch in patches if patch.changes_something]
 
 
-def reconcile(live: Live, scope: Scope, in_stream: frozenset[Name], now: datetime) -> list[Patch]:
+def reconcile(
+    live: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
+) -> list[Patch]:
     """Return what is to change so that every revision has the owners of the rule.
 
     Those of the applied stream come first. scope: whose unused revisions are marked;
@@ -131,7 +134,7 @@ def reconcile(live: Live, scope: Scope, in_stream: frozenset[Name], now: datetim
 
 
 def unused(
-    live: Live, scope: Scope, in_stream: frozenset[Name], now: datetime
+    live: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[tuple[Revision, str]]:
     """Return the marked revisions of a scope that nothing names, with why each is kept, or ""."""
     users = _users(live)
@@ -145,7 +148,9 @@ def unused(
     ]
 
 
-def _why_kept(live: Live, revision: Revision, in_stream: frozenset[Name], now: datetime) -> str:
+def _why_kept(
+    live: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
+) -> str:
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "it is in the applied stream"
@@ -162,36 +167,36 @@ def _why_kept(live: Live, revision: Revision, in_stream: frozenset[Name], now: d
     return ""
 
 
-def _users(live: Live) -> defaultdict[Name, list[Holder]]:
-    users: defaultdict[Name, list[Holder]] = defaultdict(list)
-    for holder in live.holders.values():
-        for name in holder.names:
-            users[name].append(holder)
+def _users(live: ClusterState) -> defaultdict[RevisionRef, list[Consumer]]:
+    users: defaultdict[RevisionRef, list[Consumer]] = defaultdict(list)
+    for consumer in live.consumers.values():
+        for name in consumer.names:
+            users[name].append(consumer)
     return users
 
 
-def _wanted_owners(live: Live, users: Iterable[Holder]) -> list[Owner]:
+def _wanted_owners(live: ClusterState, users: Iterable[Consumer]) -> list[Owner]:
     """Return the owners by the rule: those that name it, and what they belong to, upward.
 
     What something that cannot be read has made is no owner: it may go while its maker stays, and
     would take along what was its own alone.
     """
-    wanted: dict[str, Holder] = {}
+    wanted: dict[str, Consumer] = {}
     for user in users:
         chain = _chain(live, user)
         if chain[-1].resource in MADE_BY_OTHERS and chain[-1].controller:
             continue
         # A Pod that something controls comes and goes with it, and is no owner itself.
         is_controlled_pod = user.resource == PODS and bool(user.controller)
-        wanted.update((holder.uid, holder) for holder in chain[is_controlled_pod:])
-    return [holder.owner for holder in wanted.values() if not holder.is_deleting]
+        wanted.update((consumer.uid, consumer) for consumer in chain[is_controlled_pod:])
+    return [consumer.owner for consumer in wanted.values() if not consumer.is_deleting]
 
 
-def _chain(live: Live, holder: Holder) -> list[Holder]:
+def _chain(live: ClusterState, consumer: Consumer) -> list[Consumer]:
     """Return an object and what controls it, as far up as that can be read."""
-    chain = {holder.uid: holder}
-    while (maker := live.holders.get(holder.controller)) and maker.uid not in chain:
-        chain[maker.uid] = holder = maker
+    chain = {consumer.uid: consumer}
+    while (maker := live.consumers.get(consumer.controller)) and maker.uid not in chain:
+        chain[maker.uid] = consumer = maker
     return list(chain.values())
 
 
@@ -200,7 +205,7 @@ def _missing(revision: Revision, wanted: Iterable[Owner]) -> tuple[Owner, ...]:
     return tuple(owner for owner in wanted if owner.uid not in there)
 
 
-def _stale(live: Live, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
+def _stale(live: ClusterState, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
     """Yield our owner references to what is gone, or is a revision object that names it no more.
 
     A workload stays as long as it lives: the next change may make one of its objects name it.
@@ -209,32 +214,36 @@ def _stale(live: Live, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
     for owner in revision.owners:
         if owner.uid in wanted or owner.uid not in revision.owned_by_us:
             continue
-        holder = live.holders.get(owner.uid)
+        consumer = live.consumers.get(owner.uid)
         if not revision.is_swept:
             yield owner
-        elif holder is None:
+        elif consumer is None:
             if _is_readable(live, owner):
                 yield owner
-        elif holder.resource in MADE_BY_OTHERS and holder.controller and not holder.is_deleting:
+        elif (
+            consumer.resource in MADE_BY_OTHERS and consumer.controller and not consumer.is_deleting
+        ):
             yield owner
 
 
-def _is_readable(live: Live, owner: Owner) -> bool:
-    resource = BY_GROUP_KIND.get((group_of(owner.api_version), owner.kind))
+def _is_readable(live: ClusterState, owner: Owner) -> bool:
+    resource = BY_GROUP_KIND.get((api_group(owner.api_version), owner.kind))
     return resource is not None and resource not in live.unreadable
 
 
-def _foreign_owners(live: Live, revision: Revision) -> list[Owner]:
+def _foreign_owners(live: ClusterState, revision: Revision) -> list[Owner]:
     """Return the owners that another program set and that live, as far as one can tell."""
     return [
         owner
         for owner in revision.owners
         if not _is_readable(live, owner)
-        or (owner.uid in live.holders and owner.uid not in revision.owned_by_us)
+        or (owner.uid in live.consumers and owner.uid not in revision.owned_by_us)
     ]
 
 
-def _mark(live: Live, revision: Revision, is_used: bool, now: datetime | None) -> str | None:
+def _mark(
+    live: ClusterState, revision: Revision, is_used: bool, now: datetime | None
+) -> str | None:
     """Return the mark to write: the time, "" to take it away, None for no change."""
     if is_used:
         return "" if revision.unused_since is not None else None

@@ -9,7 +9,7 @@ from postrender.attach.resources import BY_KIND, REVISED, Resource
 from postrender.startup.records import NamedTuple
 
 # Kind (in lower case) and name of a revision, as the arguments write it: `configmap/app-h2k4`.
-Name = tuple[str, str]
+RevisionRef = tuple[str, str]
 
 _WORKLOAD = re.compile(
     r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<names>.+)"
@@ -19,7 +19,7 @@ _SECONDS = re.compile(r"(?:(\d+)m)?(?:(\d+)s?)?")
 _REVISED_KINDS = {resource.kind.lower(): resource.kind for resource in REVISED}
 
 
-def title(name: Name) -> str:
+def title(name: RevisionRef) -> str:
     """Return a revision as messages name it: `ConfigMap/app-h2k4`."""
     return f"{_REVISED_KINDS[name[0]]}/{name[1]}"
 
@@ -33,7 +33,7 @@ class WantedWorkload(NamedTuple):
     resource: Resource
     name: str
     render_id: str
-    names: tuple[Name, ...]
+    names: tuple[RevisionRef, ...]
 
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
@@ -49,20 +49,20 @@ class AttachRequest(NamedTuple):
     """
 
     workloads: tuple[WantedWorkload, ...]
-    set_name: str = ""
-    emitted: frozenset[Name] = frozenset()
+    group_name: str = ""
+    emitted: frozenset[RevisionRef] = frozenset()
     timeout: float = 90
     prunes: bool = True
     deletes_finished_jobs: bool = False
     is_tolerant: bool = False
 
     @property
-    def given(self) -> tuple[Name, ...]:
+    def given(self) -> tuple[RevisionRef, ...]:
         """The revisions that the workloads name, each once."""
         return tuple(dict.fromkeys(name for work in self.workloads for name in work.names))
 
     @property
-    def in_stream(self) -> frozenset[Name]:
+    def in_stream(self) -> frozenset[RevisionRef]:
         """Every revision that the applied stream is known to hold."""
         return self.emitted | set(self.given)
 
@@ -90,7 +90,7 @@ def parse_workload(text: str) -> WantedWorkload:
     return WantedWorkload(resource, match["name"], match["id"] or "", parse_names(match["names"]))
 
 
-def parse_names(text: str) -> tuple[Name, ...]:
+def parse_names(text: str) -> tuple[RevisionRef, ...]:
     """Return the names of `configmap/a,secret/b`. Raises ValueError with what is wrong."""
     names = []
     for part in filter(None, text.split(",")):
@@ -101,7 +101,7 @@ def parse_names(text: str) -> tuple[Name, ...]:
     return tuple(names)
 
 
-def parse_set(text: str) -> str:
+def parse_group(text: str) -> str:
     """Return the name of a set. Raises ValueError for what no label can hold."""
     if text and not _LABEL_VALUE.fullmatch(text):
         raise ValueError(f"{text!r} is no value of a label, so no name of a set")
@@ -121,7 +121,7 @@ def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
     for work in workloads:
         key = work.resource, work.name, work.render_id
-        before: Sequence[Name] = merged[key].names if key in merged else ()
+        before: Sequence[RevisionRef] = merged[key].names if key in merged else ()
         names = tuple(dict.fromkeys([*before, *work.names]))
         merged[key] = work._replace(names=names)
     return tuple(merged.values())

@@ -6,7 +6,7 @@ one in the Role that plan/attacher_job.py writes.
 
 from __future__ import annotations
 
-from postrender.kubernetes.kinds import GroupKind, group_of
+from postrender.kubernetes.kinds import GroupKind, api_group
 from postrender.startup.records import NamedTuple
 
 
@@ -20,7 +20,7 @@ class Resource(NamedTuple):
     @property
     def group_kind(self) -> GroupKind:
         """Group and kind, by which owner references and workloads are matched."""
-        return group_of(self.api_version), self.kind
+        return api_group(self.api_version), self.kind
 
     @property
     def path(self) -> str:

@@ -25,7 +25,7 @@ from postrender.attach.failures import (
 from postrender.attach.jobs import delete_superseded
 from postrender.attach.log import Log
 from postrender.attach.observe import read_live, read_revisions
-from postrender.attach.reconcile import Live, Scope, reconcile
+from postrender.attach.reconcile import ClusterState, Scope, reconcile
 from postrender.attach.request import AttachRequest
 from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
@@ -55,19 +55,19 @@ def attach(
             break
         log.info("a workload was made anew meanwhile: once more")
     if request.deletes_finished_jobs and arrival.is_complete:
-        delete_superseded(client, scope.set_name, arguments, log)
+        delete_superseded(client, scope.group_name, arguments, log)
     _tell_paused(client, arrival, log)
     return [*_failures(client, request, arrival, live, uids, log), *gone_wrong(problems, uids)]
 
 
 def _reconcile(
     client: Client, request: AttachRequest, arrival: Arrival, log: Log
-) -> tuple[Scope, Live, list[UserError]]:
+) -> tuple[Scope, ClusterState, list[UserError]]:
     """Send what the rule asks for; return what is looked after, what was seen, what went wrong."""
-    uids = frozenset(holder.uid for holder in arrival.workloads.values())
+    uids = frozenset(consumer.uid for consumer in arrival.workloads.values())
     seen = read_revisions(client, request, uids)
     live = read_live(client, seen.revisions)
-    scope = Scope(seen.set_name, uids)
+    scope = Scope(seen.group_name, uids)
     # Where something is still to come, another apply may be under way: nothing is marked.
     marked = scope if request.prunes and arrival.is_complete else Scope("")
     now = datetime.now(timezone.utc)
@@ -79,13 +79,15 @@ def _look_again(client: Client, request: AttachRequest) -> Uids:
     watched = Watched(client)
     found = {wanted: watched.find(wanted.resource, wanted.name) for wanted in request.workloads}
     return {
-        wanted: holder.uid if holder and not holder.is_deleting else ""
-        for wanted, holder in found.items()
+        wanted: consumer.uid if consumer and not consumer.is_deleting else ""
+        for wanted, consumer in found.items()
     }
 
 
 def _was_replaced(arrival: Arrival, uids: Uids) -> bool:
-    return any(uids[wanted] not in ("", holder.uid) for wanted, holder in arrival.workloads.items())
+    return any(
+        uids[wanted] not in ("", consumer.uid) for wanted, consumer in arrival.workloads.items()
+    )
 
 
 def _tell_paused(client: Client, arrival: Arrival, log: Log) -> None:
@@ -99,7 +101,7 @@ def _failures(
     client: Client,
     request: AttachRequest,
     arrival: Arrival,
-    live: Live,
+    live: ClusterState,
     uids: Uids,
     log: Log,
 ) -> list[Failure]:

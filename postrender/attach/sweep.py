@@ -9,7 +9,7 @@ from postrender.attach.client import ApiError, Client
 from postrender.attach.live import Revision
 from postrender.attach.log import Log
 from postrender.attach.observe import read_live, read_revisions
-from postrender.attach.reconcile import Live, Scope, unused
+from postrender.attach.reconcile import ClusterState, Scope, unused
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
@@ -17,7 +17,7 @@ from postrender.kubernetes.hashing import fits_content
 
 
 def sweep(
-    client: Client, request: AttachRequest, live: Live, scope: Scope, log: Log
+    client: Client, request: AttachRequest, live: ClusterState, scope: Scope, log: Log
 ) -> list[UserError]:
     """Delete what `live` shows to be unused for long enough; return what went wrong.
 
@@ -50,21 +50,21 @@ def _named_after_all(client: Client, deleted: Sequence[Revision]) -> Iterator[Us
     An apply that finds a ConfigMap as it is changes nothing on it, and so nothing stops the delete.
     """
     if deleted:
-        users = read_live(client).holders.values()
+        users = read_live(client).consumers.values()
         for revision in deleted:
             user = next((one for one in users if revision.key in one.names), None)
             if user:
                 yield UserError(f"{revision} was deleted, and {user} names it now", "apply again")
 
 
-def report_unused(live: Live, request: AttachRequest, scope: Scope, log: Log) -> None:
+def report_unused(live: ClusterState, request: AttachRequest, scope: Scope, log: Log) -> None:
     """Tell what a sweep would delete or keep."""
     for revision, why in _unused(live, request, scope):
         state = f"and kept: {why}" if why else "a run that prunes would delete it"
         log.info(f"{revision} is unused, {state}")
 
 
-def _unused(live: Live, request: AttachRequest, scope: Scope) -> list[tuple[Revision, str]]:
+def _unused(live: ClusterState, request: AttachRequest, scope: Scope) -> list[tuple[Revision, str]]:
     return unused(live, scope, request.in_stream, datetime.now(timezone.utc))
 
 

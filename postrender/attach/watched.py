@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.live import Holder, read_holder
+from postrender.attach.live import Consumer, read_holder
 from postrender.attach.resources import Resource
 
 
@@ -16,18 +16,18 @@ class Watched:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._objects: dict[Resource, dict[str, Holder]] = {}
+        self._objects: dict[Resource, dict[str, Consumer]] = {}
         self._versions: dict[Resource, str] = {}
 
-    def objects(self, resource: Resource) -> Iterable[Holder]:
+    def objects(self, resource: Resource) -> Iterable[Consumer]:
         """Return the objects of a kind, which is listed when it is first asked for."""
         if resource not in self._objects:
             found, version = self._client.list_all(resource, partial(read_holder, resource))
-            self._objects[resource] = {holder.uid: holder for holder in found}
+            self._objects[resource] = {consumer.uid: consumer for consumer in found}
             self._versions[resource] = version
         return self._objects[resource].values()
 
-    def find(self, resource: Resource, name: str) -> Holder | None:
+    def find(self, resource: Resource, name: str) -> Consumer | None:
         """Return an object by its name."""
         return next((item for item in self.objects(resource) if item.name == name), None)
 
@@ -42,11 +42,11 @@ class Watched:
         if not version:  # the cluster has no such kind, yet
             return False
         for kind, data in self._client.watch(resource, version, seconds):
-            holder = read_holder(resource, data)
+            consumer = read_holder(resource, data)
             if kind == "DELETED":
-                self._objects[resource].pop(holder.uid, None)
+                self._objects[resource].pop(consumer.uid, None)
             elif kind in ("ADDED", "MODIFIED"):
-                self._objects[resource][holder.uid] = holder
+                self._objects[resource][consumer.uid] = consumer
             metadata = data.get("metadata")
             if isinstance(metadata, dict):
                 self._versions[resource] = str(metadata.get("resourceVersion", version))

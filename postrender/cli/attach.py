@@ -16,11 +16,11 @@ COMMAND = Command(
     """,
     options=(
         Option(
-            "set",
+            "group",
             "The label postrender/attach-group of its revisions.",
             metavar="NAME",
             has_one_dash=True,
-            own_parameter="set_name",
+            own_parameter="group_name",
         ),
         Option(
             "namespace",
@@ -94,7 +94,7 @@ COMMAND = Command(
 
 
 def run(
-    set_name: str | None,
+    group_name: str | None,
     namespace: str | None,
     workloads: tuple[str, ...],
     emitted: tuple[str, ...],
@@ -109,7 +109,7 @@ def run(
     from postrender.attach.command import read_request, run_attach
 
     request = read_request(
-        set_name=set_name,
+        group_name=group_name,
         workloads=workloads,
         emitted=emitted,
         timeout=timeout,

@@ -97,7 +97,7 @@ def run(
             )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
         text = load(format_module(form)).render(preview, terminal_of(sys.stdout))
-        write([text], is_for_reader=True)
+        write([text], for_reader=True)
     except UserError as error:
         log_error(error, settings.log_file)
         raise

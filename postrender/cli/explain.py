@@ -38,7 +38,7 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
             settings = function_settings(stream, config, given)
         plan = plan_of(stream, settings)
         text = load(FORMATS[form]).render(explain(plan), terminal_of(sys.stdout))
-        write([text], is_for_reader=True)
+        write([text], for_reader=True)
         report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)

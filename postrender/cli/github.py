@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
-from postrender.errors import Place
+from postrender.errors import ERROR, NOTE, WARNING, Location
+
+_LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
 def is_job() -> bool:
@@ -18,31 +20,31 @@ def is_job() -> bool:
     return in_job and sys.stderr is not None and not sys.stderr.isatty()
 
 
-def workflow_command(level: str, title: str, text: str, place: Place | None) -> str:
-    """Return a message as a command: `::warning file=…,line=…,title=…::…`; level: or error."""
-    file, line = _file_of(place) if place else ("", 0)
+def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
+    """Return a message as a command: `::warning file=…,line=…,title=…::…`."""
+    file, line = _file_of(location) if location else ("", 0)
     properties = {"file": file, "line": str(line or ""), "title": title}
     given = ",".join(
         f"{name}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
         for name, value in properties.items()
         if value
     )
-    return f"::{level} {given}::{_escaped(text)}"
+    return f"::{_LEVELS[severity]} {given}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _file_of(place: Place) -> tuple[str, int]:
+def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a place as seen from the repository's root, and the line; "" for none.
 
     A stream on stdin has no file. The chart's template that Helm names is one where the chart's
     folder bears the chart's name and stands in the working directory; its lines are others.
     """
-    file, line = place.source, place.line
+    file, line = location.source, location.line
     if file.startswith("<"):
-        file, line = place.template, 0
+        file, line = location.template, 0
     if not os.path.isfile(file):
         return "", 0
     try:

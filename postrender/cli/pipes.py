@@ -7,7 +7,7 @@ import sys
 
 from postrender.cli.registry import DONE, FAULT
 from postrender.cli.reporting import report_error
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def nobody_pipes(name: object) -> bool:
     return name == "-" and sys.stdin is not None and sys.stdin.isatty()
 
 
-def write(parts: Iterable[str], *, is_for_reader: bool = False) -> None:
+def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
     """Write the result, when everything else has succeeded.
 
     is_for_reader: whether it is for a person, who may leave the pager before its end.
@@ -33,7 +33,7 @@ def write(parts: Iterable[str], *, is_for_reader: bool = False) -> None:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
         unwritable = unwritable_error(error)
-        if not (is_for_reader and isinstance(error, BrokenPipeError)):
+        if not (for_reader and isinstance(error, BrokenPipeError)):
             raise unwritable from None
 
 
@@ -42,7 +42,7 @@ def unwritable_error(error: OSError) -> UserError:
     # The interpreter must not try again when it ends.
     sys.stdout = None
     what = f"cannot write the result: {error.strerror}"
-    return UserError(what, "check what reads it", Place("<stdout>"))
+    return UserError(what, "check what reads it", Location("<stdout>"))
 
 
 def end_process(code: int) -> None:

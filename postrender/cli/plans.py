@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from postrender.cli.reporting import report_finding
 from postrender.config.settings import Settings
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.plan.build import Plan, make_plan
 from postrender.yaml.stream import Stream, has_content
@@ -18,7 +18,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
         raise UserError(
             "nothing but comments in the input",
             "check the program that feeds it, or say --allow-empty",
-            Place(stream.source),
+            Location(stream.source),
         )
 
 
@@ -37,7 +37,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 
 
 def report_findings(
-    plan: Plan, settings: Settings, remedy: str = "mend them, or run without --strict"
+    plan: Plan, settings: Settings, fix: str = "mend them, or run without --strict"
 ) -> None:
     """Print the findings; raise UserError for those that fail the run."""
     for finding in plan.findings:
@@ -45,6 +45,6 @@ def report_findings(
         report_finding(finding, settings.log_file, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
-        lines = ", ".join(dict.fromkeys(str(finding.place.line) for finding in failing))
+        lines = ", ".join(dict.fromkeys(str(finding.location.line) for finding in failing))
         what = f"{len(failing)} of the findings fail with --strict (line {lines})"
-        raise UserError(what, remedy, Place(failing[0].place.source))
+        raise UserError(what, fix, Location(failing[0].location.source))

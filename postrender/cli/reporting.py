@@ -7,9 +7,10 @@ import sys
 
 from postrender import __version__
 from postrender.cli import github
-from postrender.errors import Finding, Place, UserError
+from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 
-_YELLOW, _RED, _END = "\x1b[33m", "\x1b[31m", "\x1b[0m"
+_COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
+_END = "\x1b[0m"
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
@@ -17,18 +18,14 @@ def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None
 
     is_failure: whether the run fails because of it.
     """
-    text = str(finding)
-    _log(text, log_file)
-    if github.is_job():
-        title, level = f"postrender: {finding.code}", "error" if is_failure else "warning"
-        _print(github.workflow_command(level, title, text, finding.place))
-    else:
-        _print(text, _RED if finding.strict else _YELLOW)
+    severity = ERROR if is_failure else finding.severity
+    _log(f"{severity}: {finding}", log_file)
+    _print_message(severity, f"postrender: {finding.code}", str(finding), finding.location)
 
 
 def report_error(error: UserError) -> None:
     """Print one error as a line on stderr."""
-    _print_error(str(error), error.place)
+    _print_message(ERROR, "postrender", str(error), error.location)
 
 
 def log_error(error: UserError, log_file: str) -> None:
@@ -46,7 +43,7 @@ def check_log_file(name: str) -> None:
             raise UserError(
                 f"cannot write the log file: {error.strerror}",
                 "name another with --log-file",
-                Place(name),
+                Location(name),
             ) from None
 
 
@@ -60,11 +57,11 @@ def _log(line: str, log_file: str) -> None:
             pass
 
 
-def _print_error(text: str, place: Place | None = None) -> None:
+def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
     if github.is_job():
-        _print(github.workflow_command("error", "postrender", text, place))
+        _print(github.workflow_command(severity, title, text, location))
     else:
-        _print(f"error: {text}", _RED)
+        _print(f"{severity}: {text}", _COLOURS[severity])
 
 
 def _print(line: str, colour: str = "") -> None:
@@ -106,10 +103,11 @@ def report_bug(error: BaseException) -> None:
             errors="replace",
         ) as report:
             report.write(text)
-        where = f"the report is in {report.name}; please file it with the input"
+        fix = f"The report is in {report.name}: please file it with the input"
     except (OSError, ValueError):
         # As in the attacher's Pod, which has a read-only root: say at least where it was.
         frames = traceback.extract_tb(error.__traceback__)
         trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
-        where = f"the report could not be written; please file an issue with the input and {trail}"
-    _print_error(f"a bug in postrender ({type(error).__name__}): {where}")
+        fix = f"The report cannot be written: please file an issue with the input and {trail}"
+    problem = f"a bug in postrender ({type(error).__name__})"
+    _print_message(ERROR, "postrender", sentences(problem, fix), None)

@@ -18,11 +18,11 @@ from postrender.config.settings import (
     Settings,
     StrategyRule,
 )
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import Rule
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Data, Path, format_path, parse_pattern, value_at
+from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def load_config(path: str) -> Values:
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema.
     """
-    place = Place(path, 1)
+    location = Location(path, 1)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -49,13 +49,13 @@ def load_config(path: str) -> Values:
         raise UserError(
             f"cannot read the configuration: {reason}",
             "name another file with --config",
-            Place(path),
+            Location(path),
         ) from None
     try:
-        document = parse_document(text, place)
+        document = parse_document(text, location)
         values = document.data
     except UserError as error:  # whose remedy is for manifests, which a template wrote
-        raise UserError(error.what, "mend the file", error.place) from None
+        raise UserError(error.problem, "mend the file", error.location) from None
     if is_object(values):
         return object_values(values, document, ())
     if values is None:
@@ -64,13 +64,13 @@ def load_config(path: str) -> Values:
     return values if isinstance(values, dict) else {}
 
 
-def is_object(data: Data) -> bool:
+def is_object(data: Json) -> bool:
     """Tell whether data is a configuration as a Kubernetes object."""
     what = value_at(data, ("apiVersion",)), value_at(data, ("kind",))
     return what == (API_VERSION, KIND)
 
 
-def object_values(data: Data, document: ParsedDocument, path: Path) -> Values:
+def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
     """Return the values that the object at a path of a document has in its spec, validated."""
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
@@ -86,8 +86,8 @@ def _refuse_key(key: str, known: Sequence[str], document: ParsedDocument, path: 
     import difflib
 
     near = difflib.get_close_matches(key, known, 1, 0.3)
-    remedy = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-    raise UserError(f"unknown key {key!r}", remedy, document.place_of_key(path))
+    fix = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
+    raise UserError(f"unknown key {key!r}", fix, document.location_of_key(path))
 
 
 def schema_text() -> str:
@@ -96,7 +96,7 @@ def schema_text() -> str:
 
 
 def validate(
-    values: Data, document: ParsedDocument, at: Callable[[Path], Path] = lambda path: path
+    values: Json, document: ParsedDocument, at: Callable[[Path], Path] = lambda path: path
 ) -> None:
     """Raise UserError for values that do not fit the schema.
 
@@ -117,7 +117,7 @@ def validate(
         known = list(error.schema["properties"])
         unknown = next(key for key in error.instance if key not in known)
         _refuse_key(unknown, known, document, at((*path, unknown)))
-    raise UserError(error.message, "see `postrender config schema`", document.place_of(at(path)))
+    raise UserError(error.message, "see `postrender config schema`", document.location_of(at(path)))
 
 
 def defaults() -> Values:
@@ -225,7 +225,7 @@ def _pattern(text: str, source: str, path: Path) -> tuple[str, ...]:
     try:
         return parse_pattern(text)
     except UserError as error:
-        raise error.at(Place(source, path=format_path(path))) from None
+        raise error.at(Location(source, path=format_path(path))) from None
 
 
 def _attacher(values: Values) -> AttacherSettings:

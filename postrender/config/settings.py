@@ -9,6 +9,7 @@ from types import MappingProxyType
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.references.rule import Rule
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class AttacherSettings(NamedTuple):
     is_required: bool = False
     creates_service_account: bool = True
     service_account: str = ""
-    pod_template: Mapping[str, object] = NOTHING
+    pod_template: Mapping[str, Json] = NOTHING
 
 
 class HistorySettings(NamedTuple):

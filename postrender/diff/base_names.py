@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import SECRET
-from postrender.plan.model import Choices
+from postrender.plan.model import PlanContext
 from postrender.text.words import words_of
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 # The name of a revision, its base name, and what the object holds.
-Revised = tuple[str, str, Data]
+Revised = tuple[str, str, Json]
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:
@@ -31,48 +31,48 @@ def base_name_of(item: Item, *, is_revision: bool) -> str:
     return (without_hash(name) if has_hash else "") or name
 
 
-def hidden_names(choices: Choices) -> dict[str, str]:
+def redacted_names(context: PlanContext) -> dict[str, str]:
     """Return the base names of what a render must not be told with the name of its revision.
 
     That is every Secret, and what names one.
     """
-    hidden: dict[str, str] = {}
+    redacted: dict[str, str] = {}
     revised: list[Revised] = []
-    for decision in choices.decisions.values():
+    for decision in context.decisions.values():
         item = decision.item
         base_name = base_name_of(item, is_revision=decision.is_revision)
-        names = {item.identity.name, choices.revision_of(item)} - {"", base_name}
+        names = {item.identity.name, context.revision_of(item)} - {"", base_name}
         revised += [(name, base_name, item.content) for name in names]
-        if _tells_of_secrets(choices, item):
-            hidden |= dict.fromkeys(names, base_name)
-    for each in choices.carried:
+        if _tells_of_secrets(context, item):
+            redacted |= dict.fromkeys(names, base_name)
+    for each in context.retained:
         past = each.past
         revised.append((past.identity.name, past.base_name, dict(past.content)))
         if past.identity.group_kind == SECRET:
-            hidden[past.identity.name] = past.base_name
-    add_dependents(hidden, revised)
-    return hidden
+            redacted[past.identity.name] = past.base_name
+    add_dependents(redacted, revised)
+    return redacted
 
 
-def add_dependents(hidden: dict[str, str], revised: Sequence[Revised]) -> None:
+def add_dependents(redacted: dict[str, str], revised: Sequence[Revised]) -> None:
     """Add what holds one of the hidden names: its own ends in a hash of that."""
-    found = bool(hidden)
+    found = bool(redacted)
     while found:
         found = False
         for name, base_name, content in revised:
-            if name not in hidden and hidden.keys() & words_of(str(content)):
-                hidden[name] = base_name
+            if name not in redacted and redacted.keys() & words_of(str(content)):
+                redacted[name] = base_name
                 found = True
 
 
-def _tells_of_secrets(choices: Choices, item: Item) -> bool:
+def _tells_of_secrets(context: PlanContext, item: Item) -> bool:
     """Tell whether the name of an object's revision depends on what a Secret holds."""
     if item.identity.group_kind == SECRET:
         return True
     seen = {item.key}
     ahead = [item.key]
     while ahead:
-        for link in choices.links.get(ahead.pop(), ()):
+        for link in context.links.get(ahead.pop(), ()):
             if link.target.identity.group_kind == SECRET:
                 return True
             if link.target.key not in seen:

@@ -14,17 +14,17 @@ from postrender.diff.compare.normalise import BaseNames, comparable
 from postrender.diff.compare.pairs import Pair, Repeated, find_pairs, find_repeated, order_of
 from postrender.diff.compare.reference_graph import find_graph
 from postrender.diff.compare.revisions import find_revisions
-from postrender.diff.compare.selection import find_concerned
+from postrender.diff.compare.selection import select_documents
 from postrender.diff.compare.side import (
     MAIN,
-    Object,
+    ComparedObject,
     Side,
     is_rendered,
     preview_settings,
     read_side,
 )
 from postrender.diff.compare.undecided import find_undecided
-from postrender.diff.compare.usages import Names, Target, find_names, users_by_target
+from postrender.diff.compare.usages import Target, UsageIndex, index_usages, users_by_target
 from postrender.diff.compare.workloads import Context, find_workload_change, is_workload
 from postrender.diff.model import (
     ADDED,
@@ -35,7 +35,7 @@ from postrender.diff.model import (
     Preview,
     WorkloadChange,
 )
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity
 from postrender.output.build import render
@@ -54,29 +54,29 @@ def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> P
         indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
         histories = [NO_HISTORY, _history_of(old, settings)]
     else:
-        indexes = [frozenset(each) for each in find_concerned(old, new, settings.namespace)]
+        indexes = [frozenset(each) for each in select_documents(old, new, settings.namespace)]
         histories = [NO_HISTORY, NO_HISTORY]
     sides = [
-        read_side(stream, sorted(chosen), settings, history)
-        for stream, chosen, history in zip((old, new), indexes, histories, strict=True)
+        read_side(stream, sorted(basis), settings, history)
+        for stream, basis, history in zip((old, new), indexes, histories, strict=True)
     ]
-    for side, chosen in zip(sides, indexes, strict=True):
-        _check_objects(side, chosen)
+    for side, basis in zip(sides, indexes, strict=True):
+        _check_objects(side, basis)
     return _compare(sides[0], sides[1], settings.namespace, context)
 
 
-def _check_objects(side: Side, chosen: AbstractSet[int]) -> None:
+def _check_objects(side: Side, basis: AbstractSet[int]) -> None:
     """Refuse a side that has content and no object: values of a chart, most often.
 
     chosen: the documents of it that were read.
     """
     documents = side.inventory.stream.documents
-    others = [each for index, each in enumerate(documents) if index not in chosen]
+    others = [each for index, each in enumerate(documents) if index not in basis]
     if side.undecided and not side.objects and not any(has_content(each.text) for each in others):
         raise UserError(
             "no Kubernetes object in it",
             "name rendered manifests: what helm template or kustomize build writes",
-            Place(side.inventory.stream.source),
+            Location(side.inventory.stream.source),
         )
 
 
@@ -101,8 +101,8 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
     repeated = find_repeated(old, namespace), find_repeated(new, namespace)
     mains = _mains(old, repeated[0]), _mains(new, repeated[1])
     pairs = find_pairs(*comparable_attachers(*mains, old, new), namespace)
-    before = find_names(old, new, pairs, is_new=False)
-    after = find_names(new, old, pairs, is_new=True)
+    before = index_usages(old, new, pairs, is_new=False)
+    after = index_usages(new, old, pairs, is_new=True)
     names = BaseNames(
         {**old.base_names, **new.base_names}, {**old.secret_names, **new.secret_names}
     )
@@ -139,7 +139,7 @@ def _compare(old: Side, new: Side, namespace: str, context: int) -> Preview:
     )
 
 
-def _mains(side: Side, repeated: Repeated) -> list[Object]:
+def _mains(side: Side, repeated: Repeated) -> list[ComparedObject]:
     """Return what is paired: all objects but originals, earlier revisions and what is repeated."""
     replaced = {id(each) for objects in repeated.values() for each in objects[:-1]}
     mains = side.main.values()
@@ -177,7 +177,7 @@ def _object_change(pair: Pair, names: BaseNames) -> ObjectChange | None:
     return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
 
 
-def _users(pairs: Sequence[Pair], old: Names, new: Names) -> dict[Target, Users]:
+def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Target, Users]:
     """Return the workloads that name each target, in order."""
     before: dict[Target, set[Identity]] = defaultdict(set)
     after: dict[Target, set[Identity]] = defaultdict(set)

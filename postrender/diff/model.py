@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 
 # What becomes of a revision. REUSED: nothing is created, its content is there already; SUPERSEDED:
 # current before, and no longer; CARRIED: an earlier one that stays in the manifests; DROPPED: an
 # earlier one that no longer does.
-NEW, REUSED, SUPERSEDED, CARRIED, DROPPED = "new", "reused", "superseded", "carried", "dropped"
+NEW, REUSED, SUPERSEDED, RETAINED, DROPPED = "new", "reused", "superseded", "carried", "dropped"
 
 # What a change of its pod template does to a workload.
 ROLLS = "rolls"  # new pods take the place of the old ones
@@ -33,7 +33,7 @@ STAYS = "stays"  # its pod template does not change
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
-def change_of(old: Data, new: Data) -> str:
+def change_of(old: Json, new: Json) -> str:
     """Return ADDED, REMOVED or CHANGED; None: there is nothing on that side."""
     return ADDED if old is None else REMOVED if new is None else CHANGED
 
@@ -100,8 +100,8 @@ class FieldChange(NamedTuple):
 
     path: str
     change: str
-    old: Data
-    new: Data
+    old: Json
+    new: Json
 
 
 class Cause(NamedTuple):
@@ -121,8 +121,8 @@ class Cause(NamedTuple):
     container: str = ""
     what: str = ""
     keys: tuple[str, ...] = ()
-    old: Data = None
-    new: Data = None
+    old: Json = None
+    new: Json = None
     field: FieldChange | None = None
 
 
@@ -178,7 +178,7 @@ class RevisionChange(NamedTuple):
     identity: Identity
     name: str
     change: str
-    is_carried: bool = False
+    is_retained: bool = False
 
 
 class ObjectChange(NamedTuple):
@@ -192,12 +192,12 @@ class ObjectChange(NamedTuple):
 class Undecided(NamedTuple):
     """Something that could not be told: where, what, and what to do about it, as clauses."""
 
-    place: str
-    what: str
-    remedy: str
+    location: str
+    problem: str
+    fix: str
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """An object in the graph of who names what; change: as in the rest of the model.
 
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …); effect: of
@@ -223,13 +223,13 @@ class Edge(NamedTuple):
     target: int
     label: str
     change: str = UNCHANGED
-    stays: bool = False
+    keeps_base_name: bool = False
 
 
 class Graph(NamedTuple):
     """Who names what: all that a change touches, with whatever is connected with it."""
 
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[GraphNode, ...] = ()
     edges: tuple[Edge, ...] = ()
 
 
@@ -256,4 +256,4 @@ class Preview(NamedTuple):
 
     @property
     def _other_revisions(self) -> list[RevisionChange]:
-        return [each for each in self.revisions if each.change not in (REUSED, CARRIED)]
+        return [each for each in self.revisions if each.change not in (REUSED, RETAINED)]

@@ -23,9 +23,9 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
                 "reason": entry.reason,
                 "revision": entry.revision,
                 "keepsOriginal": entry.keeps_original,
-                "set": entry.set_name,
+                "set": entry.group_name,
                 "users": [
-                    {"object": user.identity, "place": user.place, "follows": user.follows}
+                    {"object": user.identity, "place": user.location, "follows": user.follows}
                     for user in entry.users
                 ],
             }
@@ -51,13 +51,14 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
             {
                 "code": finding.code,
                 "strict": finding.strict,
-                "line": finding.place.line,
-                "document": finding.place.document,
-                "template": finding.place.template,
-                "object": finding.place.subject,
-                "path": finding.place.path,
-                "message": finding.what,
-                "remedy": finding.remedy,
+                "line": finding.location.line,
+                "document": finding.location.document,
+                "template": finding.location.template,
+                "object": finding.location.subject,
+                "path": finding.location.path,
+                "severity": finding.severity,
+                "problem": finding.problem,
+                "fix": finding.fix,
             }
             for finding in explanation.findings
         ],

@@ -32,7 +32,7 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
         yield f"  the original stays: {entry.keeps_original}"
     for user in entry.users:
         verb = "names" if user.follows else "keeps the base name"
-        yield f"  {user.identity} {verb} ({user.place})"
+        yield f"  {user.identity} {verb} ({user.location})"
 
 
 def _earlier_lines(earlier: Earlier) -> Iterator[str]:

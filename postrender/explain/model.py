@@ -11,7 +11,7 @@ class User(NamedTuple):
     """An object that names a ConfigMap: where it stands, and whether its reference follows."""
 
     identity: str
-    place: str
+    location: str
     follows: bool
 
 
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     reason: str
     revision: str
     keeps_original: str
-    set_name: str
+    group_name: str
     users: tuple[User, ...]
 
 

@@ -11,78 +11,78 @@ from collections.abc import Collection, Iterator
 from postrender.config.settings import IGNORE
 from postrender.diff.base_names import base_name_of
 from postrender.diff.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
-from postrender.diff.model import UNCHANGED, Edge, Graph, Node
+from postrender.diff.model import UNCHANGED, Edge, Graph, GraphNode
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS
 from postrender.plan.build import Plan
-from postrender.plan.model import Choices
+from postrender.plan.model import PlanContext
 from postrender.plan.strategy import is_known_revision
 
 Named = tuple[ItemKey, ItemKey, str, bool]
 
 
-def plan_graph(plan: Plan, hidden: Collection[str]) -> Graph:
+def plan_graph(plan: Plan, redacted: Collection[str]) -> Graph:
     """Return every ConfigMap (and Secret) that a plan decides about, with whatever names it.
 
     hidden: the names of revisions that must not be shown.
     """
-    choices = plan.choices
-    if choices is None:
+    context = plan.context
+    if context is None:
         return Graph()
-    named = list(_named(choices))
+    named = list(_named(context))
     naming = {source for source, *_ in named}
-    named += _rollouts(choices, naming)
-    drawn = {*choices.decisions, *(source for source, *_ in named)}
-    nodes = [item for item in choices.inventory.items if item.key in drawn]
+    named += _rollouts(context, naming)
+    drawn = {*context.decisions, *(source for source, *_ in named)}
+    nodes = [item for item in context.inventory.items if item.key in drawn]
     numbers = {item.key: number for number, item in enumerate(nodes)}
     return Graph(
-        tuple(_node(choices, item, hidden) for item in nodes),
+        tuple(_node(context, item, redacted) for item in nodes),
         tuple(
-            Edge(numbers[source], numbers[target], label, stays=stays)
-            for source, target, label, stays in dict.fromkeys(named)
+            Edge(numbers[source], numbers[target], label, keeps_base_name=keeps_base_name)
+            for source, target, label, keeps_base_name in dict.fromkeys(named)
         ),
     )
 
 
-def _named(choices: Choices) -> Iterator[Named]:
-    for source, links in choices.links.items():
+def _named(context: PlanContext) -> Iterator[Named]:
+    for source, links in context.links.items():
         for link in links:
             target = link.target.key
-            if target in choices.decisions:
+            if target in context.decisions:
                 label = label_of(link.reference.path)
-                yield source, target, label, link.stays and target in choices.names
-    for workload, mounts in choices.mounts.items():
+                yield source, target, label, link.keeps_base_name and target in context.names
+    for workload, mounts in context.mounts.items():
         for mount in mounts:
             yield workload, mount.item.key, AUTO_MOUNT, False
 
 
-def _rollouts(choices: Choices, naming: Collection[ItemKey]) -> Iterator[Named]:
-    for workload, rollouts in choices.rollouts.items():
+def _rollouts(context: PlanContext, naming: Collection[ItemKey]) -> Iterator[Named]:
+    for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in naming else ():
             yield rollout.key, workload, WORKLOAD_REF, False
 
 
-def _node(choices: Choices, item: Item, hidden: Collection[str]) -> Node:
+def _node(context: PlanContext, item: Item, redacted: Collection[str]) -> GraphNode:
     kind = item.identity.group_kind
     identity = item.identity
     if kind in (CONFIG_MAP, SECRET):
         name = base_name_of(item, is_revision=is_known_revision(item))
         identity = identity._replace(name=name)
-        return Node(identity, "config", UNCHANGED, note=_note(choices, item, hidden))
-    return Node(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
+        return GraphNode(identity, "config", UNCHANGED, note=_note(context, item, redacted))
+    return GraphNode(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
 
 
-def _note(choices: Choices, item: Item, hidden: Collection[str]) -> str:
+def _note(context: PlanContext, item: Item, redacted: Collection[str]) -> str:
     """Return what becomes of a ConfigMap or Secret, in words."""
-    decision = choices.decisions.get(item.key)
+    decision = context.decisions.get(item.key)
     if decision is None:
         return ""
-    name = choices.revision_of(item)
-    if name in hidden:
+    name = context.revision_of(item)
+    if name in redacted:
         name = ""
     if decision.is_revision:
         return f"is {name or 'a revision'} already"
-    if item.key in choices.names:
+    if item.key in context.names:
         original = ", and the original stays" if decision.keep_reason else ""
         return f"becomes {name or 'a revision'}{original}"
     named = "keeps its name" if decision.strategy == IGNORE else decision.strategy

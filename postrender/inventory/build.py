@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import Settings
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.inventory.examine import Examined, examine
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import may_be_cut, may_hold, may_matter, root_kind
+from postrender.inventory.prefilter import is_relevant, may_be_cut, may_hold, root_kind
 from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar
-from postrender.yaml.paths import Data, Path, format_path
+from postrender.yaml.paths import Json, Path, format_path
 from postrender.yaml.sites import Site, SiteKey
 from postrender.yaml.stream import Stream
 
@@ -36,12 +36,12 @@ class Inventory(NamedTuple):
     last_items: Mapping[int, Path]
     open_ends: Mapping[int, SetScalar]
 
-    def place(self, item: Item, path: Path = (), line: int | None = None) -> Place:
+    def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """Return the place of an object, or of a path in it."""
         document = self.stream.documents[item.document]
-        place = self.stream.place(document, item.line if line is None else line)
+        location = self.stream.location_of(document, item.line if line is None else line)
         inside = path[len(item.path) :]
-        return place._replace(subject=str(item.identity), path=format_path(inside))
+        return location._replace(subject=str(item.identity), path=format_path(inside))
 
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
@@ -67,14 +67,14 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         index: _examine(stream, index, settings, names)
         for index, document in enumerate(stream.documents)
         if index not in holders
-        and may_matter(document.text, root_kinds[index], words, mounts=mounts)
+        and is_relevant(document.text, root_kinds[index], words, mounts=mounts)
     }
     return _inventory(stream, {**holders, **others})
 
 
 def take_whole(
     stream: Stream, indexes: Iterable[int], settings: Settings
-) -> tuple[Inventory, dict[int, Data]]:
+) -> tuple[Inventory, dict[int, Json]]:
     """Return what these documents of a stream hold, and all of their data by document.
 
     They are read to be compared, not to be edited: sites are not looked for, and references are
@@ -98,13 +98,13 @@ def _examine(
     is_edited: bool = True,
 ) -> Examined:
     document = stream.documents[index]
-    place = stream.place(document)
-    examined = examine(index, document.text, place, settings, names, is_edited=is_edited)
+    location = stream.location_of(document)
+    examined = examine(index, document.text, location, settings, names, is_edited=is_edited)
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the stream ends in the middle of an object",
             "check that the program that writes it ran to its end",
-            place,
+            location,
         )
     return examined
 

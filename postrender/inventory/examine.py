@@ -8,15 +8,15 @@ from __future__ import annotations
 from functools import cache
 
 from postrender.config.settings import Settings
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.inventory.model import Item, Reference, new_item
 from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import (
     WORKLOAD_KINDS,
     GroupKind,
     Identity,
+    api_group,
     group_kind_of,
-    group_of,
     items_of,
     roots_of,
     strings_at,
@@ -28,7 +28,7 @@ from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar
-from postrender.yaml.paths import Data, Path, PatternTree, mapping_at, value_at
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 from postrender.yaml.sites import Site, SiteKey, locate
 
 TYPE_CHECKING = False
@@ -50,13 +50,13 @@ class Examined(NamedTuple):
     last_item: Path = ()
     open_end: SetScalar | None = None
     is_fragment: bool = False
-    data: Data = None
+    data: Json = None
 
 
 def examine(
     index: int,
     text: str,
-    place: Place,
+    location: Location,
     settings: Settings,
     names: set[str] | None,
     *,
@@ -68,7 +68,7 @@ def examine(
     is_edited: whether its text will be, so that it is worth to look for the sites of edits.
     Raises UserError for text that is no YAML and for shapes that an API server would refuse.
     """
-    document = parse_document(text, place)
+    document = parse_document(text, location)
     data = document.data
     if data is None:
         return Examined((), {})
@@ -92,7 +92,7 @@ def _open_end(document: ParsedDocument) -> SetScalar | None:
     return SetScalar(*last) if last else None
 
 
-def _is_fragment(data: Data) -> bool:
+def _is_fragment(data: Json) -> bool:
     if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
         return False
     has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
@@ -109,7 +109,7 @@ class _Examiner(NamedTuple):
     is_edited: bool
     sites: dict[SiteKey, Site | None]
 
-    def item(self, path: Path, data: dict[str, Data]) -> Item | None:
+    def item(self, path: Path, data: dict[str, Json]) -> Item | None:
         group_kind = group_kind_of(data)
         if group_kind is None:
             return None
@@ -123,7 +123,7 @@ class _Examiner(NamedTuple):
             item = self.revisable_item(item, data)
         return self.with_references(item, data)
 
-    def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Data]) -> Item:
+    def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
         metadata = mapping_at(data, ("metadata",))
         name, namespace = metadata.get("name"), metadata.get("namespace")
         identity = Identity(
@@ -139,7 +139,7 @@ class _Examiner(NamedTuple):
             strings_at(data, "annotations"),
         )
 
-    def check_metadata(self, path: Path, group_kind: GroupKind, data: dict[str, Data]) -> None:
+    def check_metadata(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> None:
         """Refuse what an API server would in the metadata that a revision is made of."""
         metadata = mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
@@ -149,13 +149,13 @@ class _Examiner(NamedTuple):
         for key in ("labels", "annotations"):
             self.check_strings((*path, "metadata", key), mapping_at(metadata, (key,)))
 
-    def check_strings(self, path: Path, values: dict[str, Data]) -> None:
+    def check_strings(self, path: Path, values: dict[str, Json]) -> None:
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
                 what = f"the value of {name!r} is no string"
                 self.refuse((*path, name), what, "put it in quotes")
 
-    def revisable_item(self, item: Item, data: dict[str, Data]) -> Item:
+    def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
         self.check_content(item.path, data)
         metadata = (*item.path, "metadata")
         self.locate(SetScalar((*metadata, "name"), ""))
@@ -168,7 +168,7 @@ class _Examiner(NamedTuple):
             self.locate(SetScalar(path, ""))
         return item._replace(content=data, folded=folded)
 
-    def check_content(self, path: Path, data: dict[str, Data]) -> None:
+    def check_content(self, path: Path, data: dict[str, Json]) -> None:
         """Refuse data that an API server would: values must be strings."""
         for key in ("data", "binaryData", "stringData"):
             values = data.get(key)
@@ -178,7 +178,7 @@ class _Examiner(NamedTuple):
                 self.refuse((*path, key), f"{key} is no mapping", "write it as `key: value` pairs")
             self.check_strings((*path, key), values)
 
-    def with_references(self, item: Item, data: dict[str, Data]) -> Item:
+    def with_references(self, item: Item, data: dict[str, Json]) -> Item:
         templates = _templates(item, data)
         references = self.references(item, data, templates)
         if not item.is_rewritable:
@@ -202,7 +202,7 @@ class _Examiner(NamedTuple):
         )
 
     def references(
-        self, item: Item, data: dict[str, Data], templates: list[tuple[Path, Data]]
+        self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
         settings = self.settings
         found = find_built_in(item.identity.group_kind, settings.revisable, data)
@@ -221,7 +221,7 @@ class _Examiner(NamedTuple):
         return tuple(first.values())
 
     def reference(
-        self, path: Path, value: Data, rule: Rule, templates: list[tuple[Path, Data]]
+        self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
         """Return the reference at a path, unless it is known to name nothing in the stream."""
         if not isinstance(value, str):
@@ -239,7 +239,7 @@ class _Examiner(NamedTuple):
         template = inside[0] if inside else None
         return Reference(path, name, namespace or None, rule, template, line)
 
-    def refuse_reference(self, path: Path, value: Data, rule: Rule) -> NoReturn:
+    def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
         names = {"dict": "a mapping", "list": "a list"}
         what = names.get(type(value).__name__, "no string")
         if rule.origin:
@@ -247,7 +247,7 @@ class _Examiner(NamedTuple):
             self.refuse(path, what, "let its path end at a string")
         self.refuse(path, f"the name of a {rule.target[1]} is {what}", "put it in quotes")
 
-    def locate_annotations(self, path: Path, template: Data) -> None:
+    def locate_annotations(self, path: Path, template: Json) -> None:
         annotations = mapping_at(template, ("metadata", "annotations"))
         target = (*path, "metadata", "annotations")
         self.locate(AddKeys(target, {}))
@@ -263,11 +263,11 @@ class _Examiner(NamedTuple):
             self.sites[key] = locate(self.document, edit)
         return self.sites[key]
 
-    def refuse(self, path: Path, what: str, remedy: str) -> NoReturn:
-        raise UserError(what, remedy, self.document.place_of(path))
+    def refuse(self, path: Path, what: str, fix: str) -> NoReturn:
+        raise UserError(what, fix, self.document.location_of(path))
 
 
-def _templates(item: Item, data: dict[str, Data]) -> list[tuple[Path, Data]]:
+def _templates(item: Item, data: dict[str, Json]) -> list[tuple[Path, Json]]:
     tree = template_tree(item.identity.group_kind)
     return [((*item.path, *path), value) for path, value, _ in tree.find(data)] if tree else []
 
@@ -283,7 +283,7 @@ def template_tree(group_kind: GroupKind) -> PatternTree | None:
     return tree
 
 
-def _workload_ref(identity: Identity, data: dict[str, Data]) -> tuple[GroupKind, str] | None:
+def _workload_ref(identity: Identity, data: dict[str, Json]) -> tuple[GroupKind, str] | None:
     """Return what a Rollout without a template of its own takes it from."""
     if identity.group_kind != ("argoproj.io", "Rollout"):
         return None
@@ -291,9 +291,9 @@ def _workload_ref(identity: Identity, data: dict[str, Data]) -> tuple[GroupKind,
     kind, name = ref.get("kind"), ref.get("name")
     if not isinstance(kind, str) or not isinstance(name, str):
         return None
-    return (group_of(str(ref.get("apiVersion") or "apps/v1")), kind), name
+    return (api_group(str(ref.get("apiVersion") or "apps/v1")), kind), name
 
 
-def _history_limit(data: dict[str, Data]) -> int | None:
+def _history_limit(data: dict[str, Json]) -> int | None:
     limit = value_at(data, ("spec", "revisionHistoryLimit"))
     return limit if isinstance(limit, int) and not isinstance(limit, bool) else None

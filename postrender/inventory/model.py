@@ -13,7 +13,7 @@ from postrender.kubernetes.pod_template import PodTemplate
 from postrender.references import Rule
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data, Path
+from postrender.yaml.paths import Json, Path
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 # A number of the history, of no absurd length.
@@ -57,7 +57,7 @@ class Item(NamedTuple):
     is_rewritable: bool
     references: tuple[Reference, ...] = ()
     templates: tuple[PodTemplate, ...] = ()
-    content: dict[str, Data] | None = None
+    content: dict[str, Json] | None = None
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
     history_limit: int | None = None

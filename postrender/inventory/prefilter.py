@@ -51,7 +51,7 @@ def may_be_cut(stream: Stream, index: int) -> bool:
     return stream.may_be_cut(index)
 
 
-def may_matter(text: str, kind: str, names: WordSet, *, mounts: bool) -> bool:
+def is_relevant(text: str, kind: str, names: WordSet, *, mounts: bool) -> bool:
     """Tell whether a document without ConfigMaps may concern those of the stream.
 
     kind: its root_kind(). names: of the ConfigMaps; mounts: whether one of them is mounted where it

@@ -25,7 +25,7 @@ from postrender.config.load import (
 from postrender.errors import UserError
 from postrender.krm.results import sole_document
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Data, Path, value_at
+from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.stream import Stream
 
@@ -41,7 +41,7 @@ def function_values(stream: Stream) -> Values:
     source = sole_document(stream)
     if _FIELD not in source.text:
         return {}
-    document = parse_document(source.text, stream.place(source))
+    document = parse_document(source.text, stream.location_of(source))
     config = value_at(document.data, (_FIELD,))
     if config is None:
         return {}
@@ -58,7 +58,7 @@ def function_values(stream: Stream) -> Values:
     )
 
 
-def _from_config_map(data: Data, document: ParsedDocument) -> Values:
+def _from_config_map(data: Json, document: ParsedDocument) -> Values:
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
@@ -84,13 +84,13 @@ def _part(
         known = schema.get("properties", {})
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, 0.3)
-            remedy = f"did you mean {near[0]!r}?" if near else "see `postrender config schema`"
-            raise _error(f"unknown key {name!r}", remedy, document, path)
+            fix = f"did you mean {near[0]!r}?" if near else "see `postrender config schema`"
+            raise _error(f"unknown key {name!r}", fix, document, path)
         schema = known[name]
     return schema
 
 
-def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Data:
+def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
     """Return the text of a ConfigMap's value as the type that its key takes."""
     if schema.get("type") in ("object", "array"):
         raise _error(
@@ -102,5 +102,5 @@ def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path:
     return text if schema.get("type") == "string" else resolve_plain(text)
 
 
-def _error(what: str, remedy: str, document: ParsedDocument, path: Path) -> UserError:
-    return UserError(what, remedy, document.place_of(path, instead=path[:1]))
+def _error(what: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
+    return UserError(what, fix, document.location_of(path, instead=path[:1]))

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.errors import Finding, Place, UserError
+from postrender.errors import Finding, Location, UserError, sentences
 from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.yaml.document import parse_document
 from postrender.yaml.edits import AddKeys, SetScalar
-from postrender.yaml.paths import Data, value_at
+from postrender.yaml.paths import Json, value_at
 from postrender.yaml.rewrite import rewrite_object
 from postrender.yaml.sites import Site, SiteKey, locate
 from postrender.yaml.splice import Splice, apply_splices, splice
 from postrender.yaml.stream import Document, Stream, has_content, read_stream, stream_texts
 
-Result = dict[str, Data]
+Result = dict[str, Json]
 
 
 def is_resource_list(stream: Stream) -> bool:
@@ -28,7 +28,7 @@ def is_resource_list(stream: Stream) -> bool:
     if len(full) != 1:
         return False
     try:
-        data = parse_document(full[0].text, Place("")).data
+        data = parse_document(full[0].text, Location("")).data
     except UserError:
         return False
     return value_at(data, ("kind",)) == "ResourceList"
@@ -44,10 +44,10 @@ def failed(
     texts = stream_texts(stream, [document.text for document in stream.documents])
     where = _Objects(stream)
     results = [where.result_of(finding, is_strict=is_strict) for finding in findings]
-    place = error.place or Place(stream.source)
+    location = error.location or Location(stream.source)
     # What is wrong elsewhere, as in a configuration, needs to say where.
-    text = f"{error.what}: {error.remedy}" if place.source == stream.source else str(error)
-    return _with_results(texts, [*results, where.result("error", text, place)])
+    text = sentences(error.problem, error.fix) if location.source == stream.source else str(error)
+    return _with_results(texts, [*results, where.result("error", text, location)])
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
@@ -60,7 +60,7 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
-    parsed = parse_document(document.text, Place(""))
+    parsed = parse_document(document.text, Location(""))
     there = value_at(parsed.data, ("results",))
     earlier = there if isinstance(there, list) else []
     more = [result for result in results if result not in earlier]
@@ -69,7 +69,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     elif there is None:
         edit = AddKeys((), {"results": more})
         sites: dict[SiteKey, Site | None] = {(AddKeys, ()): locate(parsed, edit)}
-        made = splice([edit], [edit], sites, stream.newline, lambda _path: parsed.place)
+        made = splice([edit], [edit], sites, stream.newline, lambda _path: parsed.location)
         splices = made or [rewrite_object(parsed.nodes, (), [edit], stream.newline)]
     else:
         edit_all = SetScalar(("results",), [*earlier, *more])  # type: ignore[arg-type]
@@ -89,23 +89,23 @@ class _Objects:
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
-        parsed = parse_document(document.text, stream.place(document))
-        self.found: list[tuple[Place, dict[str, Data]]] = []
+        parsed = parse_document(document.text, stream.location_of(document))
+        self.found: list[tuple[Location, dict[str, Json]]] = []
         for path, data in roots_of(parsed.data):
             if isinstance(data, dict):
                 # The place of a key inside it names the object.
-                place = parsed.place_of((*path, ""), instead=path)
-                self.found.append((place, data))
+                location = parsed.location_of((*path, ""), instead=path)
+                self.found.append((location, data))
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
         severity = "error" if finding.strict and is_strict else "warning"
-        text = f"{finding.what}: {finding.remedy} [{finding.code}]"
-        return self.result(severity, text, finding.place)
+        text = f"{sentences(finding.problem, finding.fix)} [{finding.code}]"
+        return self.result(severity, text, finding.location)
 
-    def result(self, severity: str, message: str, place: Place) -> Result:
-        data = self.at(place)
-        if data is None and place.path:
-            message = f"{place.path}: {message}"
+    def result(self, severity: str, message: str, location: Location) -> Result:
+        data = self.at(location)
+        if data is None and location.path:
+            message = f"{location.path}: {message}"
         result: Result = {"message": " ".join(message.split()), "severity": severity}
         if data is None:
             return result
@@ -120,23 +120,23 @@ class _Objects:
         file = _file_of(data)
         return {
             **result,
-            **({"field": {"path": place.path}} if place.path else {}),
+            **({"field": {"path": location.path}} if location.path else {}),
             **({"file": file} if file else {}),
         }
 
-    def at(self, place: Place) -> dict[str, Data] | None:
+    def at(self, location: Location) -> dict[str, Json] | None:
         """Return the object of a place: the last of its kind and name that begins before it."""
         return next(
             (
                 data
                 for there, data in reversed(self.found)
-                if there.subject == place.subject != "" and there.line <= place.line
+                if there.subject == location.subject != "" and there.line <= location.line
             ),
             None,
         )
 
 
-def _file_of(data: dict[str, Data]) -> Result:
+def _file_of(data: dict[str, Json]) -> Result:
     """Return the file of an object, and its number there, as its annotations tell."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]

@@ -15,7 +15,7 @@ from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_I
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
-from postrender.yaml.paths import Data, mapping_at
+from postrender.yaml.paths import Json, mapping_at
 
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
@@ -31,7 +31,7 @@ HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
 _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 
 
-def _make_encode() -> Callable[[Data], str]:
+def _make_encode() -> Callable[[Json], str]:
     """Return the encoder's function. JSONEncoder.encode prepares itself again for every text."""
     if c_make_encoder is None:  # only CPython has it
         return _encoder.encode
@@ -45,7 +45,7 @@ def _make_encode() -> Callable[[Data], str]:
 _encode = _make_encode()
 
 
-def canonical_json(data: Data) -> str:
+def canonical_json(data: Json) -> str:
     """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
     text = _encode(data)
     for character, escape in _GO_ESCAPES:
@@ -60,12 +60,12 @@ def encode_hash(text: str) -> str:
     return digest[:HASH_LENGTH].translate(_ALPHABET)
 
 
-def hashed_content(group_kind: GroupKind, data: Mapping[str, Data], is_immutable: bool) -> Data:
+def hashed_content(group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool) -> Json:
     """Return what of a ConfigMap or Secret its hash covers.
 
     A mutable one says so: to make it immutable under the same name would change the live object.
     """
-    content: dict[str, Data] = {
+    content: dict[str, Json] = {
         "kind": group_kind[1],
         "name": "",
         "data": _without_nulls(data.get("data")),
@@ -82,14 +82,14 @@ def hashed_content(group_kind: GroupKind, data: Mapping[str, Data], is_immutable
     return content
 
 
-def _without_nulls(values: Data) -> Data:
+def _without_nulls(values: Json) -> Json:
     """Return a mapping of strings as the API server keeps it: null is "", no keys is nothing."""
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
 
 
-def revision_name(base_name: str, content: Data, order: int = 0) -> str:
+def revision_name(base_name: str, content: Json, order: int = 0) -> str:
     """Return base name, `-` and the hash of the content, in at most 253 characters.
 
     order: a number that is written between the two, as `-v7`, unless it is 0. A base name that is
@@ -107,7 +107,7 @@ def revision_name(base_name: str, content: Data, order: int = 0) -> str:
 
 
 def fits_content(
-    name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Data]
+    name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Json]
 ) -> bool:
     """Tell whether a revision's name is that of its content: nobody has edited it since."""
     numbered = _NUMBERED.search(name)
@@ -134,12 +134,12 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
 
 
-def template_text(template: Data) -> str:
+def template_text(template: Json) -> str:
     """Return a pod template as canonical JSON, without what a later pass or Helm may add."""
     return canonical_json(_without_own_annotations(template))
 
 
-def _without_own_annotations(template: Data) -> Data:
+def _without_own_annotations(template: Json) -> Json:
     if not isinstance(template, dict):
         return template
     ignored = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data, Path, parse_pattern
+from postrender.yaml.paths import Json, Path, parse_pattern
 
 GroupKind = tuple[str, str]
 
@@ -14,8 +14,19 @@ SECRET: GroupKind = ("", "Secret")
 POD: GroupKind = ("", "Pod")
 
 
+class ObjectKey(NamedTuple):
+    """The key of an object: two objects with one key are one object in the cluster.
+
+    namespace: None where the release's is meant and not known.
+    """
+
+    group_kind: GroupKind
+    namespace: str | None
+    name: str
+
+
 class Identity(NamedTuple):
-    """What names an object: group and kind, namespace as written (None where absent), name."""
+    """The identity of an object: group and kind, namespace as written (None: absent), name."""
 
     group: str
     kind: str
@@ -26,6 +37,10 @@ class Identity(NamedTuple):
     def group_kind(self) -> GroupKind:
         """Group and kind, by which rules are found."""
         return self.group, self.kind
+
+    def key_in(self, namespace: str | None) -> ObjectKey:
+        """Return the key of the object, given the namespace that the object is in."""
+        return ObjectKey(self.group_kind, namespace, self.name)
 
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}" if self.name else self.kind
@@ -92,22 +107,22 @@ def is_built_in(group: str) -> bool:
     )
 
 
-def group_of(api_version: str) -> str:
+def api_group(api_version: str) -> str:
     """Return the group of an apiVersion: `apps` of `apps/v1`, nothing of `v1`."""
     return api_version.rpartition("/")[0]
 
 
-def group_kind_of(data: Data) -> GroupKind | None:
+def group_kind_of(data: Json) -> GroupKind | None:
     """Return the group and kind of an object, or None for what is no Kubernetes object."""
     if not isinstance(data, dict):
         return None
     kind, api_version = data.get("kind"), data.get("apiVersion")
     if isinstance(kind, str) and isinstance(api_version, str):
-        return group_of(api_version), kind
+        return api_group(api_version), kind
     return None
 
 
-def items_of(data: Data) -> list[Data] | None:
+def items_of(data: Json) -> list[Json] | None:
     """Return the items of a List, a list of one kind or a KRM ResourceList; None for others."""
     if not isinstance(data, dict):
         return None
@@ -116,7 +131,7 @@ def items_of(data: Data) -> list[Data] | None:
     return items if is_list else None
 
 
-def roots_of(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:
+def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Yield with its path what should be an object: the root of a document, or what its Lists hold.
 
     The items of a ConfigMapList need not say what they are, and are yielded as if they did.
@@ -138,7 +153,7 @@ def roots_of(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:
 _NO_STRINGS: dict[str, str] = {}
 
 
-def strings_at(data: dict[str, Data], key: str) -> dict[str, str]:
+def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
     """Return metadata.labels or metadata.annotations without the values that are no strings."""
     metadata = data.get("metadata")
     values = metadata.get(key) if isinstance(metadata, dict) else None

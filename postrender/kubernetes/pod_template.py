@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from postrender.yaml.paths import Data, Path
+    from postrender.yaml.paths import Json, Path
 
 _ANNOTATIONS = ("metadata", "annotations")
 # Shared by all templates without annotations.
-_NO_ANNOTATIONS: dict[str, Data] = {}
+_NO_ANNOTATIONS: dict[str, Json] = {}
 # The control character DEL: JSON writes it as it is, and hardly any template has it.
 _MARK = "\x7f"
 # What canonical JSON writes as it is, between quotes.
@@ -42,14 +42,14 @@ class PodTemplate(NamedTuple):
     path: Path
     parts: tuple[str, ...]
     references: tuple[tuple[Path, str], ...]
-    annotations: dict[str, Data]
+    annotations: dict[str, Json]
     has_render_id: bool
 
     @property
-    def data(self) -> Data:
+    def data(self) -> Json:
         """The template as plain data."""
-        data = json.loads(self.text({}))
-        if self.annotations and isinstance(data, dict):
+        data: dict[str, Any] = json.loads(self.text({}))
+        if self.annotations:
             data.setdefault("metadata", {})["annotations"] = dict(self.annotations)
         return data
 
@@ -62,7 +62,7 @@ class PodTemplate(NamedTuple):
         return "".join(texts)
 
 
-def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> PodTemplate:
+def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> PodTemplate:
     """Return the pod template at a path of a document.
 
     data: the template. references: paths, in the document, of strings inside it.
@@ -92,7 +92,7 @@ def read_pod_template(path: Path, data: Data, references: Iterable[Path]) -> Pod
     )
 
 
-def _replaced(data: Any, path: Path, value: Data) -> Any:
+def _replaced(data: Any, path: Path, value: Json) -> Any:
     """Return data with another value at a path; only the collections on the way are copied."""
     if not path:
         return value

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from postrender.errors import Place
+from postrender.errors import Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import outdated_on_original
@@ -131,11 +131,11 @@ class _Work(NamedTuple):
     def parsed(self) -> ParsedDocument:
         stream = self.plan.inventory.stream
         document = stream.documents[self.document]
-        return parse_document(document.text, stream.place(document))
+        return parse_document(document.text, stream.location_of(document))
 
-    def place(self, path: Path) -> Place:
+    def location_of(self, path: Path) -> Location:
         """Return where a path of the document stands in the input."""
-        return self.parsed().place_of(path)._replace(path="")
+        return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
         """Return the document's text with edits made, each object spliced or written anew."""
@@ -150,7 +150,7 @@ class _Work(NamedTuple):
             sites = {**sites, **located}
         splices: list[Splice] = []
         for path, own in _by_object(edits).items():
-            made = splice(own, edits, sites, newline, self.place)
+            made = splice(own, edits, sites, newline, self.location_of)
             if made is None:
                 from postrender.yaml.rewrite import rewrite_object
 

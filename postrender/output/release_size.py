@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 
-from postrender.errors import Finding, Place
+from postrender.errors import Finding, Location
 from postrender.plan.build import Plan
 
 _LIMIT = 1024 * 1024
@@ -33,15 +33,15 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
         f"these manifests take about {size // 1024} KiB in Helm's release Secret, which holds 1024 "
         f"with the chart; earlier revisions in it: {_costliest(plan)}",
         "lower history.keep, or take what is large out of the ConfigMaps",
-        Place(plan.inventory.stream.source),
+        Location(plan.inventory.stream.source),
     )
 
 
 def _costliest(plan: Plan) -> str:
     sizes: dict[str, int] = defaultdict(int)
-    for carried in plan.choices.carried if plan.choices else ():
-        if carried.is_emitted:
-            sizes[carried.past.base_name] += len(json.dumps(carried.past.content))
+    for retained in plan.context.retained if plan.context else ():
+        if retained.is_emitted:
+            sizes[retained.past.base_name] += len(json.dumps(retained.past.content))
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:3]
     listed = (f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
     return ", ".join(listed) or "none"

@@ -25,7 +25,7 @@ from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS, GroupKind, Ident
 from postrender.kubernetes.retention import keep_annotations
 from postrender.startup.digest import sha256
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content
 
 HOOK, JOB = "hook", "job"
@@ -60,7 +60,7 @@ class AttachedWorkload(NamedTuple):
     wave: int
 
 
-class AttachSet(NamedTuple):
+class AttachGroup(NamedTuple):
     """The workloads of one stream in one namespace that have revisions, and all those revisions.
 
     namespace: as written in the objects, None where absent; emitted: every revision of the set in
@@ -73,7 +73,7 @@ class AttachSet(NamedTuple):
     emitted: tuple[tuple[str, str], ...]
 
 
-def set_name_for(identity: Identity) -> str:
+def group_name_for(identity: Identity) -> str:
     """Return the name of the set whose first workload this is: at most 52 characters."""
     name = f"{identity.name.replace('.', '-')}-{identity.kind.lower()}-attach"
     longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
@@ -123,8 +123,8 @@ def _hooks(item: Item) -> list[str]:
 
 
 def attacher_objects(
-    attach_set: AttachSet, mode: str, settings: AttacherSettings, kinds: Sequence[GroupKind]
-) -> list[dict[str, Data]]:
+    attach_set: AttachGroup, mode: str, settings: AttacherSettings, kinds: Sequence[GroupKind]
+) -> list[dict[str, Json]]:
     """Return the objects to append for a set: ServiceAccount, Role, RoleBinding, a Job a wave."""
     waves = sorted({workload.wave for workload in attach_set.workloads})
     account = settings.service_account or attach_set.name
@@ -148,7 +148,7 @@ def attacher_objects(
     ]
 
 
-def _labels(attach_set: AttachSet) -> dict[str, Data]:
+def _labels(attach_set: AttachGroup) -> dict[str, Json]:
     return {
         "app.kubernetes.io/name": "postrender",
         "app.kubernetes.io/component": "attacher",
@@ -161,9 +161,9 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 
 
 def _object(
-    api_version: str, kind: str, attach_set: AttachSet, annotations: Mapping[str, str]
-) -> dict[str, Data]:
-    metadata: dict[str, Data] = {"name": attach_set.name}
+    api_version: str, kind: str, attach_set: AttachGroup, annotations: Mapping[str, str]
+) -> dict[str, Json]:
+    metadata: dict[str, Json] = {"name": attach_set.name}
     if attach_set.namespace:
         metadata["namespace"] = attach_set.namespace
     metadata["labels"] = _labels(attach_set)
@@ -172,7 +172,7 @@ def _object(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _rules(mode: str, with_secrets: bool) -> Data:
+def _rules(mode: str, with_secrets: bool) -> Json:
     """Return what the attacher may do: every verb here is one that `postrender attach` uses."""
     watch = ["list", "watch"]
     # A ConfigMap is read whole before it is deleted, to see that nobody has edited it; a Secret
@@ -200,12 +200,12 @@ _ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
 
 def _job(
-    attach_set: AttachSet, wave: int, mode: str, settings: AttacherSettings, account: str
-) -> dict[str, Data]:
+    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
+) -> dict[str, Json]:
     kept = {key: value for key, value in keep_annotations().items() if key.startswith("argocd.")}
     annotations = {**(_HOOK_ANNOTATIONS if mode == HOOK else kept), **_wave_annotation(wave)}
     job = _object("batch/v1", "Job", attach_set, annotations)
-    spec: dict[str, Data] = {
+    spec: dict[str, Json] = {
         "backoffLimit": settings.backoff_limit,
         "activeDeadlineSeconds": settings.active_deadline,
     }
@@ -222,10 +222,10 @@ def _job(
 
 
 def _pod_template(
-    attach_set: AttachSet, wave: int, mode: str, settings: AttacherSettings, account: str
-) -> dict[str, Data]:
+    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
+) -> dict[str, Json]:
     """Return a pod template that the *restricted* Pod Security Standard lets pass."""
-    container: dict[str, Data] = {
+    container: dict[str, Json] = {
         "name": "attach",
         "image": settings.image or default_image(),
         "args": _arguments(attach_set, wave, mode, settings),
@@ -261,31 +261,31 @@ def default_image() -> str:
 
 
 def _arguments(
-    attach_set: AttachSet, wave: int, mode: str, settings: AttacherSettings
+    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings
 ) -> list[str]:
     workloads = [workload for workload in attach_set.workloads if workload.wave == wave]
     named = {name for workload in workloads for name in workload.names}
     emitted = [f"{kind}/{name}" for kind, name in attach_set.emitted if (kind, name) not in named]
-    arguments = ["attach", "-set", attach_set.name]
+    arguments = ["attach", "--group", attach_set.name]
     if attach_set.namespace:
-        arguments += ["-namespace", attach_set.namespace]
+        arguments += ["--namespace", attach_set.namespace]
     for workload in workloads:
         identity = f"{workload.identity.kind}/{workload.identity.name}@{workload.render_id}"
         names = [f"{kind}/{name}" for kind, name in workload.names]
         for part in _parts(names):
-            arguments += ["-workload", f"{identity}={','.join(part)}"]
+            arguments += ["--workload", f"{identity}={','.join(part)}"]
     for part in _parts(emitted):
-        arguments += ["-emitted", ",".join(part)]
-    arguments += ["-timeout", f"{settings.timeout}s"]
-    arguments += ["-on-failure", "fail" if settings.is_required else "report"]
-    return [*arguments, *(["-delete-finished-jobs"] if mode == JOB else [])]
+        arguments += ["--emitted", ",".join(part)]
+    arguments += ["--timeout", f"{settings.timeout}s"]
+    arguments += ["--on-failure", "fail" if settings.is_required else "report"]
+    return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
 
 
 def _parts(names: Sequence[str]) -> list[Sequence[str]]:
     return [names[at : at + NAMES_AN_ARGUMENT] for at in range(0, len(names), NAMES_AN_ARGUMENT)]
 
 
-def merge_patch(data: Data, patch: Data) -> Data:
+def merge_patch(data: Json, patch: Json) -> Json:
     """Return data with a patch merged: mappings by key, lists of named items by name.
 
     null takes a key away; any other value replaces what is there.
@@ -301,19 +301,19 @@ def merge_patch(data: Data, patch: Data) -> Data:
     return patch
 
 
-def _are_named(data: Data) -> bool:
+def _are_named(data: Json) -> bool:
     return isinstance(data, list) and all(
         isinstance(item, dict) and "name" in item for item in data
     )
 
 
-def _merge_named(data: Data, patch: Data) -> list[Data]:
+def _merge_named(data: Json, patch: Json) -> list[Json]:
     patches = {item["name"]: item for item in _dicts(patch)}
     merged = [merge_patch(item, patches.pop(item["name"], {})) for item in _dicts(data)]
     return [*merged, *patches.values()]
 
 
-def _dicts(data: Data) -> list[dict[str, Data]]:
+def _dicts(data: Json) -> list[dict[str, Json]]:
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 

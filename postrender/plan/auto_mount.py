@@ -26,7 +26,7 @@ from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import AddItems, Edit
-from postrender.yaml.paths import Data, Path, mapping_at, value_at
+from postrender.yaml.paths import Json, Path, mapping_at, value_at
 
 _NOT_LABEL = pattern(r"[^a-z0-9-]+")
 _MAX_LABEL = 63
@@ -78,7 +78,7 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
         raise UserError(
             f"{MOUNT_PATH_ANNOTATION}: {path!r} is no absolute path",
             "begin it with a slash",
-            inventory.place(item),
+            inventory.location_of(item),
         )
     containers = item.annotations.get(CONTAINERS_ANNOTATION, "").split(",")
     return Mount(
@@ -91,28 +91,28 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
 
 
 def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
-    here = resolver.home_of(item.identity.namespace)
+    here = resolver.effective_namespace(item.identity.namespace)
     candidates = [
         other
         for other in inventory.items
-        if _takes_mounts(other) and resolver.home_of(other.identity.namespace) == here
+        if _takes_mounts(other) and resolver.effective_namespace(other.identity.namespace) == here
     ]
     asked = item.annotations.get(MOUNT_IN_ANNOTATION)
     if asked is None:
-        chosen = [other for other in candidates if other.templates]
+        basis = [other for other in candidates if other.templates]
     else:
         named = [other for other in candidates if str(other.identity) == asked]
-        chosen = [target for other in named for target in _behind(other, candidates)]
-    if len(chosen) == 1:
-        return chosen[0]
+        basis = [target for other in named for target in _behind(other, candidates)]
+    if len(basis) == 1:
+        return basis[0]
     there = ", ".join(str(other.identity) for other in candidates) or "none"
     what = (
         f"no workload {asked} in its namespace (there: {there})"
         if asked
-        else f"to be mounted, but its namespace has {len(chosen)} workloads, not one: {there}"
+        else f"to be mounted, but its namespace has {len(basis)} workloads, not one: {there}"
     )
-    remedy = f"name one of them in {MOUNT_IN_ANNOTATION}"
-    raise UserError(what, remedy, inventory.place(item))
+    fix = f"name one of them in {MOUNT_IN_ANNOTATION}"
+    raise UserError(what, fix, inventory.location_of(item))
 
 
 def _takes_mounts(item: Item) -> bool:
@@ -144,7 +144,7 @@ def check_mounts(inventory: Inventory, mounts: Mapping[ItemKey, Sequence[Mount]]
                         f"to be mounted at {mount.path} in {mount.workload.identity}, where "
                         f"{other.item.identity} goes",
                         f"choose another {MOUNT_PATH_ANNOTATION}",
-                        inventory.place(mount.item),
+                        inventory.location_of(mount.item),
                     )
 
 
@@ -171,7 +171,7 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
 
 
 def _volume_edits(
-    inventory: Inventory, mount: Mount, name: str, spec: Data, path: Path
+    inventory: Inventory, mount: Mount, name: str, spec: Json, path: Path
 ) -> list[Edit]:
     volume = _volume_name(mount.item.identity.name, spec)
     added = _volume(mount.item, volume, name)
@@ -183,28 +183,28 @@ def _volume_edits(
     edits: list[Edit] = []
     for kind, number, container in _containers(inventory, mount, spec):
         if not _is_mounted(inventory, mount, container, ours):
-            entry: Data = {"name": volume, "mountPath": mount.path, "readOnly": True}
+            entry: Json = {"name": volume, "mountPath": mount.path, "readOnly": True}
             edits.append(AddItems((*path, kind, number, "volumeMounts"), (entry,)))
     return [AddItems((*path, "volumes"), (added,)), *edits] if edits else []
 
 
-def _source(volume: Data) -> Data:
+def _source(volume: Json) -> Json:
     """Return what a volume holds, without its name."""
     return {key: value for key, value in mapping_at(volume, ()).items() if key != "name"}
 
 
-def _volume(item: Item, volume: str, name: str) -> Data:
+def _volume(item: Item, volume: str, name: str) -> Json:
     if item.identity.group_kind == SECRET:
         return {"name": volume, "secret": {"secretName": name}}
     return {"name": volume, "configMap": {"name": name}}
 
 
-def _env_from(item: Item, name: str) -> Data:
+def _env_from(item: Item, name: str) -> Json:
     key = "secretRef" if item.identity.group_kind == SECRET else "configMapRef"
     return {key: {"name": name}}
 
 
-def _volume_name(base_name: str, spec: Data) -> str:
+def _volume_name(base_name: str, spec: Json) -> str:
     """Return a volume name made of the base name, which no volume of the pod has yet."""
     label = _NOT_LABEL.sub("-", base_name.lower()).strip("-")
     taken = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
@@ -214,7 +214,7 @@ def _volume_name(base_name: str, spec: Data) -> str:
     return f"{label[: _MAX_LABEL - 9].rstrip('-')}-{digest}"
 
 
-def _containers(inventory: Inventory, mount: Mount, spec: Data) -> list[tuple[str, int, Data]]:
+def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
     """Return (list, number, container) of the containers that the object goes into."""
     every = [
         (kind, number, container)
@@ -230,12 +230,12 @@ def _containers(inventory: Inventory, mount: Mount, spec: Data) -> list[tuple[st
                 f"{mount.workload.identity} has no container {name!r}, only "
                 + ", ".join(map(str, names)),
                 f"mend {CONTAINERS_ANNOTATION}",
-                inventory.place(mount.item),
+                inventory.location_of(mount.item),
             )
     return [entry for entry, name in zip(every, names, strict=True) if name in mount.containers]
 
 
-def _is_mounted(inventory: Inventory, mount: Mount, container: Data, ours: list[Data]) -> bool:
+def _is_mounted(inventory: Inventory, mount: Mount, container: Json, ours: list[Json]) -> bool:
     """Tell whether one of our volumes is mounted at the path; refuse any other there."""
     for there in _list(value_at(container, ("volumeMounts",))):
         if value_at(there, ("mountPath",)) == mount.path:
@@ -245,10 +245,10 @@ def _is_mounted(inventory: Inventory, mount: Mount, container: Data, ours: list[
                 f"{mount.workload.identity}, container {value_at(container, ('name',))}, mounts "
                 f"something at {mount.path} already",
                 f"choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
-                inventory.place(mount.item),
+                inventory.location_of(mount.item),
             )
     return False
 
 
-def _list(data: Data) -> Sequence[Data]:
+def _list(data: Json) -> Sequence[Json]:
     return data if isinstance(data, list) else ()

@@ -10,44 +10,44 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from postrender.config.settings import NOTHING, RENAME, Settings
-from postrender.errors import Finding, Place, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
 from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION
 from postrender.kubernetes.kinds import GroupKind
-from postrender.plan.appended import carried_objects, new_attachers
-from postrender.plan.attach_groups import Sets, find_sets
-from postrender.plan.attacher_job import HOOK, AttachSet, decide_mode, default_image
+from postrender.plan.appended import new_attachers, retained_objects
+from postrender.plan.attach_groups import AttachGroups, find_groups
+from postrender.plan.attacher_job import HOOK, AttachGroup, decide_mode, default_image
 from postrender.plan.auto_mount import Mount, check_mounts, find_mounts
 from postrender.plan.configmap_edits import revision_edits
 from postrender.plan.duplicates import find_duplicates
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.leftovers import Renamed, find_leftovers
 from postrender.plan.links import Link, by_source, by_target, find_links
-from postrender.plan.model import Choices, find_named
+from postrender.plan.model import PlanContext, targets_by_workload
 from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import CLUSTER_SCOPED, new_resolver
-from postrender.plan.numbering import find_lineages
-from postrender.plan.strategy import decide
+from postrender.plan.numbering import number_revisions
+from postrender.plan.strategy import decide_strategies
 from postrender.plan.workload_edits import source_edits
 from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit, SetScalar
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 # Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
 _SHORT_TTL = 300
 
 
-class Chosen(NamedTuple):
+class PlanBasis(NamedTuple):
     """What is decided before anything is edited.
 
     choices: None where the stream has nothing to revise; repeated: objects that repeat an earlier
     one.
     """
 
-    choices: Choices | None = None
+    context: PlanContext | None = None
     repeated: frozenset[ItemKey] = frozenset()
     findings: tuple[Finding, ...] = ()
 
@@ -62,13 +62,13 @@ class Plan(NamedTuple):
     """
 
     inventory: Inventory
-    choices: Choices | None = None
+    context: PlanContext | None = None
     edits: Mapping[ItemKey, Sequence[Edit]] = NOTHING
     copies: frozenset[ItemKey] = frozenset()
     removed: frozenset[ItemKey] = frozenset()
-    appended: tuple[dict[str, Data], ...] = ()
+    appended: tuple[dict[str, Json], ...] = ()
     mode: tuple[str, str] = ("", "")
-    sets: tuple[AttachSet, ...] = ()
+    sets: tuple[AttachGroup, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -77,38 +77,40 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 
     Raises UserError where the stream contradicts itself; see the modules of the steps.
     """
-    chosen = choose(inventory, settings, history)
-    choices, findings = chosen.choices, chosen.findings
-    if choices is None:
+    basis = build_basis(inventory, settings, history)
+    context, findings = basis.context, basis.findings
+    if context is None:
         return Plan(inventory)
-    edits, render_ids = source_edits(choices)
-    sets = find_sets(choices, render_ids)
-    _add_revision_edits(choices, sets, edits)
-    copies, replaced = _originals(choices)
+    edits, render_ids = source_edits(context)
+    sets = find_groups(context, render_ids)
+    _add_revision_edits(context, sets, edits)
+    copies, replaced = _originals(context)
     for key in copies & replaced:
         del edits[key]  # the original stays, and its revision is in the stream already
-    mode = decide_mode(choices.inventory, settings.attacher)
-    attachers, stale = new_attachers(choices, sets, mode[0])
+    mode = decide_mode(context.inventory, settings.attacher)
+    attachers, stale = new_attachers(context, sets, mode[0])
     return Plan(
-        choices.inventory,
-        choices,
+        context.inventory,
+        context,
         {key: value for key, value in edits.items() if value},
         copies - replaced,
-        chosen.repeated | (replaced - copies) | stale,
-        (*carried_objects(choices, sets), *attachers),
+        basis.repeated | (replaced - copies) | stale,
+        (*retained_objects(context, sets), *attachers),
         mode,
         sets.sets,
-        (*findings, *_attacher_findings(choices, sets, mode[0]), *_leftovers(choices, edits)),
+        (*findings, *_attacher_findings(context, sets, mode[0]), *_leftovers(context, edits)),
     )
 
 
-def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Chosen:
+def build_basis(
+    inventory: Inventory, settings: Settings, history: History = NO_HISTORY
+) -> PlanBasis:
     """Return the decisions, names and links of a stream.
 
     Raises UserError as make_plan does.
     """
-    if not history.pasts and not any(item.content is not None for item in inventory.items):
-        return Chosen()
+    if not history.earlier and not any(item.content is not None for item in inventory.items):
+        return PlanBasis()
     repeated, inventory = find_duplicates(with_current_names(inventory), settings)
     resolver = new_resolver(inventory, settings)
     every, findings = find_links(inventory, resolver)
@@ -120,24 +122,24 @@ def choose(inventory: Inventory, settings: Settings, history: History = NO_HISTO
         mounts[mount.workload.key].append(mount)
         mounted[mount.item.key].append(mount.workload)
     check_mounts(inventory, mounts)
-    hidden = {}
+    hook_users = {}
     if history.is_known:
-        from postrender.plan.retained import find_carried, find_hidden
+        from postrender.plan.retained import find_hook_users, find_retained
 
-        hidden = find_hidden(inventory.items, history, resolver)
-    decisions, more = decide(inventory, by_target(every), mounted, settings, hidden)
+        hook_users = find_hook_users(inventory.items, history, resolver)
+    decisions, more = decide_strategies(inventory, by_target(every), mounted, settings, hook_users)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     sources = by_source(links)
-    lineages = find_lineages(history, resolver, settings.naming)
-    names = name_revisions(inventory, renamed, sources, lineages)
+    numbers = number_revisions(history, resolver, settings.naming)
+    names = name_revisions(inventory, renamed, sources, numbers)
     by_item = {decision.item.key: decision for decision in decisions}
-    named = find_named(sources, mounts)
-    choices = Choices(inventory, settings, resolver, by_item, names, sources, mounts, named)
+    named = targets_by_workload(sources, mounts)
+    context = PlanContext(inventory, settings, resolver, by_item, names, sources, mounts, named)
     if history.is_known:
-        orders = {key: lineages.order(by_item[key].item, name) for key, name in names.items()}
-        carried = find_carried(choices, lineages, history)
-        choices = choices._replace(orders=orders, carried=carried)
-    return Chosen(choices, repeated, (*findings, *more))
+        orders = {key: numbers.order(by_item[key].item, name) for key, name in names.items()}
+        retained = find_retained(context, numbers, history)
+        context = context._replace(orders=orders, retained=retained)
+    return PlanBasis(context, repeated, (*findings, *more))
 
 
 def _joins(link: Link) -> bool:
@@ -153,65 +155,67 @@ def _joins(link: Link) -> bool:
     return source.kind not in CLUSTER_SCOPED and (written is None) != (target.namespace is None)
 
 
-def _add_revision_edits(choices: Choices, sets: Sets, edits: dict[ItemKey, list[Edit]]) -> None:
+def _add_revision_edits(
+    context: PlanContext, sets: AttachGroups, edits: dict[ItemKey, list[Edit]]
+) -> None:
     """Add the edits of the objects that are renamed to those that they have as sources."""
     out_of_sight = {
         link.target.key
-        for links in choices.links.values()
+        for links in context.links.values()
         for link in links
-        if link.is_out_of_sight
+        if link.is_outside_attach
     }
-    for key, name in choices.names.items():
+    for key, name in context.names.items():
         own = revision_edits(
-            choices.decisions[key],
+            context.decisions[key],
             name,
-            sets.set_names[key],
-            is_attached=choices.settings.attacher.is_enabled,
+            sets.group_names[key],
+            is_attached=context.settings.attacher.is_enabled,
             is_swept=key not in out_of_sight,
-            order=choices.orders.get(key),
+            order=context.orders.get(key),
         )
         taken = {edit.path for edit in edits.get(key, ())}
         edits[key] = [*edits.get(key, ()), *(edit for edit in own if edit.path not in taken)]
 
 
-def _originals(choices: Choices) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
+def _originals(context: PlanContext) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
     """Return the objects that stay beside a copy, and those whose revision is there already."""
     others = [
-        decision.item for key, decision in choices.decisions.items() if key not in choices.names
+        decision.item for key, decision in context.decisions.items() if key not in context.names
     ]
     there = {
-        _identity(choices, item, name) for item in others if (name := choices.revision_of(item))
+        _identity(context, item, name) for item in others if (name := context.revision_of(item))
     }
-    taken = {_identity(choices, item, item.identity.name): item for item in others}
+    taken = {_identity(context, item, item.identity.name): item for item in others}
     copies, replaced = set(), set()
-    for key, name in choices.names.items():
-        item = choices.decisions[key].item
-        identity = _identity(choices, item, name)
-        if choices.decisions[key].keep_reason:
+    for key, name in context.names.items():
+        item = context.decisions[key].item
+        identity = _identity(context, item, name)
+        if context.decisions[key].keep_reason:
             copies.add(key)
         if identity in there:
             replaced.add(key)
         elif identity in taken:
-            other = choices.inventory.place(taken[identity])
+            other = context.inventory.location_of(taken[identity])
             raise UserError(
                 f"it is to become {name}, a name that another {item.identity.kind} bears: {other}",
                 "take one of the two out, or give one the annotation postrender/strategy: ignore",
-                choices.inventory.place(item),
+                context.inventory.location_of(item),
             )
     return frozenset(copies), frozenset(replaced)
 
 
-def _identity(choices: Choices, item: Item, name: str) -> tuple[GroupKind, str | None, str]:
+def _identity(context: PlanContext, item: Item, name: str) -> tuple[GroupKind, str | None, str]:
     """Return what an object is known by if it bears a name."""
-    namespace = choices.resolver.group_of(item.identity.namespace)
+    namespace = context.resolver.group_namespace(item.identity.namespace)
     return item.identity.group_kind, namespace, name
 
 
-def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]:
-    settings = choices.settings.attacher
+def _attacher_findings(context: PlanContext, sets: AttachGroups, mode: str) -> list[Finding]:
+    settings = context.settings.attacher
     if not settings.is_enabled or not sets.sets:
         return []
-    place = Place(choices.inventory.stream.source)
+    location = Location(context.inventory.stream.source)
     findings = []
     if not settings.image:
         findings.append(
@@ -219,7 +223,7 @@ def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]
                 "attacher-image",
                 f"the attacher Job runs the image {default_image()}, which no public registry has",
                 "build it and load it into the cluster, or push it and set attacher.image",
-                place,
+                location,
             )
         )
     if mode == HOOK and settings.ttl < _SHORT_TTL:
@@ -229,25 +233,25 @@ def _attacher_findings(choices: Choices, sets: Sets, mode: str) -> list[Finding]
                 f"attacher.ttlSecondsAfterFinished is {settings.ttl}: the Job may be gone before "
                 "Helm's --wait-for-jobs has seen it end",
                 f"set {_SHORT_TTL} or more",
-                place,
+                location,
             )
         )
     return findings
 
 
-def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
+def _leftovers(context: PlanContext, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
     kept = {
-        _identity(choices, decision.item, decision.item.identity.name)
-        for key, decision in choices.decisions.items()
-        if key not in choices.names or decision.keep_reason
+        _identity(context, decision.item, decision.item.identity.name)
+        for key, decision in context.decisions.items()
+        if key not in context.names or decision.keep_reason
     }
     renamed = [
         Renamed(item, base_name)
-        for decision in choices.decisions.values()
-        if (item := decision.item) and (base_name := _base_name(choices, item))
-        if _identity(choices, item, base_name) not in kept
+        for decision in context.decisions.values()
+        if (item := decision.item) and (base_name := _base_name(context, item))
+        if _identity(context, item, base_name) not in kept
     ]
-    linked = {(key, link.reference.path) for key, links in choices.links.items() for link in links}
+    linked = {(key, link.reference.path) for key, links in context.links.items() for link in links}
     accounted = Counter(
         key[0]
         for key, own in edits.items()
@@ -255,10 +259,10 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
         if isinstance(edit, SetScalar)
         and ((key, edit.path) in linked or edit.path == (*key[1], "metadata", "name"))
     )
-    settings = choices.settings
+    settings = context.settings
     return find_leftovers(
-        choices.inventory,
-        choices.resolver,
+        context.inventory,
+        context.resolver,
         renamed,
         accounted,
         settings.ignored_leftovers,
@@ -266,8 +270,8 @@ def _leftovers(choices: Choices, edits: Mapping[ItemKey, Sequence[Edit]]) -> lis
     )
 
 
-def _base_name(choices: Choices, item: Item) -> str:
+def _base_name(context: PlanContext, item: Item) -> str:
     """Return the base name of an object that is a revision in the output."""
-    if item.key in choices.names:
+    if item.key in context.names:
         return item.identity.name
-    return item.annotations.get(BASE_NAME_ANNOTATION, "") if choices.revision_of(item) else ""
+    return item.annotations.get(BASE_NAME_ANNOTATION, "") if context.revision_of(item) else ""

@@ -20,16 +20,16 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
-from postrender.plan.history import Live, Past
-from postrender.plan.strategy import Decision
+from postrender.plan.history import EarlierRevision, Remains
+from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar
-from postrender.yaml.paths import Data, Path, mapping_at
+from postrender.yaml.paths import Json, Path, mapping_at
 
 
 def revision_edits(
-    decision: Decision,
+    decision: StrategyDecision,
     name: str,
-    set_name: str,
+    group_name: str,
     *,
     is_attached: bool,
     is_swept: bool,
@@ -58,7 +58,7 @@ def revision_edits(
     return [
         *(SetScalar(path, text) for path, text in item.folded),
         SetScalar((*metadata, "name"), name),
-        *_merge((*metadata, "labels"), item.labels, {GROUP_LABEL: set_name}),
+        *_merge((*metadata, "labels"), item.labels, {GROUP_LABEL: group_name}),
         *_merge((*metadata, "annotations"), item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *_immutable(item, decision.is_immutable),
@@ -76,8 +76,8 @@ def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterato
 
 
 def carried_object(
-    past: Past, set_name: str, *, is_attached: bool, is_last_time: bool
-) -> dict[str, Data]:
+    past: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
+) -> dict[str, Json]:
     """Return a revision of an earlier output as it is carried: content and name as they were.
 
     is_last_time: whether the next output is to drop it, and Helm to delete it. An original is as
@@ -93,10 +93,10 @@ def carried_object(
             annotations = without_keep(annotations)
         kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
         annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(past.order)})
-        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: set_name}
+        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: group_name}
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
-        if past.live == Live.KEPT and not past.is_tracked:
+        if past.live == Remains.KEPT and not past.is_tracked:
             # It is adopted, and keeps what nothing overwrites.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations

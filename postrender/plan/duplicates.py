@@ -7,7 +7,7 @@ from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 
 def find_duplicates(
@@ -29,16 +29,17 @@ def find_duplicates(
             continue
         if _comparable(other, namespace) != _comparable(item, namespace):
             raise UserError(
-                f"a second {identity} with other content; the first is at {inventory.place(other)}",
-                "rename one of them",
-                inventory.place(item),
+                f"{identity} is defined twice, with different content. The first definition is at "
+                f"{inventory.location_of(other)}",
+                "Rename one of the two",
+                inventory.location_of(item),
             )
         repeated.add(item.key)
     kept = tuple(item for item in inventory.items if item.key not in repeated)
     return frozenset(repeated), inventory._replace(items=kept)
 
 
-def _comparable(item: Item, namespace: str | None) -> dict[str, Data]:
+def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
     """Return an object without what says only where it came from."""
     content = dict(item.content or {})
     metadata = content.get("metadata")

@@ -19,15 +19,13 @@ from postrender.kubernetes.annotations import (
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
-from postrender.kubernetes.kinds import GroupKind, Identity
+from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 
-Name = tuple[GroupKind, str | None, str]
 
-
-class Live(IntEnum):
+class Remains(IntEnum):
     """What may be left of an object in the cluster; the worst case counts."""
 
     GONE = 0
@@ -54,7 +52,7 @@ class Previous(NamedTuple):
     stored: int = 0
 
 
-class Past(NamedTuple):
+class EarlierRevision(NamedTuple):
     """One ConfigMap or Secret of earlier outputs: a revision, or an original.
 
     identity: with its namespace as written; order: by which revisions of a base name count up, 0
@@ -67,9 +65,9 @@ class Past(NamedTuple):
     identity: Identity
     base_name: str
     order: int
-    content: Mapping[str, Data]
+    content: Mapping[str, Json]
     is_original: bool
-    live: Live
+    live: Remains
     is_tracked: bool
     last: int
 
@@ -82,8 +80,8 @@ class History(NamedTuple):
     """
 
     is_known: bool = False
-    pasts: tuple[Past, ...] = ()
-    hooks: Mapping[Name, str] = NOTHING
+    earlier: tuple[EarlierRevision, ...] = ()
+    hooks: Mapping[ObjectKey, str] = NOTHING
     stored: int = 0
     namespaces: frozenset[str] = frozenset()
 
@@ -98,38 +96,41 @@ class _Record:
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self.live = Live.GONE
+        self.live = Remains.GONE
         self.last = -1
 
 
 def read_history(
     previous: Previous,
     settings: Settings,
-    home_of: Callable[[str | None], str | None] = lambda written: written,
+    effective_namespace: Callable[[str | None], str | None] = lambda written: written,
 ) -> History:
     """Return what earlier outputs say.
 
-    home_of: the place that a namespace as written is: a chart may begin to write the release's.
+    effective_namespace: the namespace that one as written means: a chart may begin to write the
+    namespace of the release.
     Raises UserError for manifests that are no YAML.
     """
-    records: dict[Name, _Record] = {}
+    records: dict[ObjectKey, _Record] = {}
     namespaces: set[str] = set()
-    applied: set[Name] = set()
+    applied: set[ObjectKey] = set()
     known: dict[str, tuple[Item, ...]] = {}
     for index, manifest in enumerate(previous.manifests):
         items = list(_items(manifest, settings, known))
         namespaces |= {item.identity.namespace for item in items if item.identity.namespace}
         named = {
-            (item.identity.group_kind, home_of(item.identity.namespace), item.identity.name): item
+            item.identity.key_in(effective_namespace(item.identity.namespace)): item
             for item in items
             if item.identity.name
         }
         _follow(records, index, manifest.is_applied, named, applied)
         if manifest.is_applied:
             applied = set(named)
-    pasts = tuple(_past(record, name in applied) for name, record in records.items() if record.live)
+    earlier = tuple(
+        _past(record, name in applied) for name, record in records.items() if record.live
+    )
     hooks = dict(pair for hook in previous.hooks for pair in _hooked(hook, settings))
-    return History(True, pasts, hooks, previous.stored, frozenset(namespaces))
+    return History(True, earlier, hooks, previous.stored, frozenset(namespaces))
 
 
 def _items(
@@ -145,8 +146,8 @@ def _items(
     for index, document in enumerate(stream.documents):
         text = document.text
         if text not in known and has_content(text) and may_hold(text, root_kind(text), kinds):
-            place = stream.place(document)
-            items = examine(index, text, place, settings, set(), is_edited=False).items
+            location = stream.location_of(document)
+            items = examine(index, text, location, settings, set(), is_edited=False).items
             known[text] = tuple(
                 item
                 for item in items
@@ -156,11 +157,11 @@ def _items(
 
 
 def _follow(
-    records: dict[Name, _Record],
+    records: dict[ObjectKey, _Record],
     index: int,
     is_applied: bool,
-    items: Mapping[Name, Item],
-    applied: set[Name],
+    items: Mapping[ObjectKey, Item],
+    applied: set[ObjectKey],
 ) -> None:
     """Take the next manifest into the records; applied: what the last applied one has.
 
@@ -183,11 +184,11 @@ def _follow(
             record.last = index
     if is_applied:
         for name, record in records.items():
-            if name not in items and record.live == Live.UNKEPT:
-                record.live = Live.GONE
+            if name not in items and record.live == Remains.UNKEPT:
+                record.live = Remains.GONE
 
 
-def _live_after(item: Item, before: Live, *, is_tracked: bool) -> Live:
+def _live_after(item: Item, before: Remains, *, is_tracked: bool) -> Remains:
     """Return what an object is in the cluster when Helm has applied it.
 
     is_tracked: whether the manifests before had it; otherwise it is adopted, and Helm 3 takes no
@@ -195,13 +196,13 @@ def _live_after(item: Item, before: Live, *, is_tracked: bool) -> Live:
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
     if policy == "keep":
-        return Live.KEPT
-    return Live.UNKEPT if is_tracked or policy else max(before, Live.UNKEPT)
+        return Remains.KEPT
+    return Remains.UNKEPT if is_tracked or policy else max(before, Remains.UNKEPT)
 
 
-def _past(record: _Record, is_tracked: bool) -> Past:
+def _past(record: _Record, is_tracked: bool) -> EarlierRevision:
     item = record.item
-    return Past(
+    return EarlierRevision(
         item.identity,
         item.base_name,
         item.order,
@@ -213,17 +214,18 @@ def _past(record: _Record, is_tracked: bool) -> Past:
     )
 
 
-def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[Name, str]]:
+def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
     """Yield what hooks name, each with the hook."""
     stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):
             continue
-        place = stream.place(document)
-        examined = examine(index, document.text, place, settings, None, is_edited=False)
+        location = stream.location_of(document)
+        examined = examine(index, document.text, location, settings, None, is_edited=False)
         for item in examined.items:
             if item.is_attacher:
                 continue
             for reference in item.references:
                 namespace = reference.namespace or item.identity.namespace
-                yield (reference.rule.target, namespace, reference.name), str(item.identity)
+                key = ObjectKey(reference.rule.target, namespace, reference.name)
+                yield key, str(item.identity)

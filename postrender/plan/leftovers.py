@@ -25,7 +25,7 @@ from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet, is_whole_value, words_of
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Data, Path, value_at
+from postrender.yaml.paths import Json, Path, value_at
 
 _OWN_PREFIXES = (PREFIX, PAIRING_ANNOTATION, HELM_POSTRENDERER_PREFIX)
 _TEXT_LISTS = frozenset({"args", "command"})
@@ -76,7 +76,7 @@ def find_leftovers(
         text = inventory.stream.documents[index].text
         # More of the names than were replaced in it, or some that a search does not see.
         if names.count_in(text) > accounted.get(index, 0) or hides_names(text):
-            document = parse_document(text, inventory.place(inside[0], line=0))
+            document = parse_document(text, inventory.location_of(inside[0], line=0))
             for item in inside:
                 search = _Search(inventory, resolver, document, item, bases, borne, ignored, linked)
                 findings += search.run(value_at(document.data, item.path))
@@ -95,7 +95,7 @@ class _Search(NamedTuple):
     ignored: Sequence[IgnoredLeftover]
     linked: AbstractSet[tuple[ItemKey, Path]]
 
-    def run(self, data: Data) -> Iterator[Finding]:
+    def run(self, data: Json) -> Iterator[Finding]:
         if self.item.is_attacher:
             return
         linked = {
@@ -162,7 +162,7 @@ class _Search(NamedTuple):
             "leftover",
             f"{verb} {name!r}, the old name of {revised.kind}/{name}",
             "rewrite it by a rule under references, or silence it under leftovers.ignore",
-            self.inventory.place(self.item, (*self.item.path, *path), line),
+            self.inventory.location_of(self.item, (*self.item.path, *path), line),
             strict=whole,
         )
 
@@ -183,7 +183,7 @@ def _is_free_text(path: Path) -> bool:
     return keys[-2:] == ["env", "value"]
 
 
-def _strings(data: Data, path: Path) -> Iterator[tuple[Path, str]]:
+def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, dict):

@@ -27,13 +27,13 @@ class Link(NamedTuple):
     name: str
 
     @property
-    def can_follow(self) -> bool:
+    def is_rewritable(self) -> bool:
         """Tell whether the reference can be made to name a revision, and is a reason to."""
         rule = self.reference.rule
-        return self.source.is_rewritable and rule.family != RBAC and rule.is_reason
+        return self.source.is_rewritable and rule.family != RBAC and rule.triggers_rename
 
     @property
-    def stays(self) -> bool:
+    def keeps_base_name(self) -> bool:
         """Tell whether the reference will go on naming the base name: a Job, a Pod, a hook."""
         return not self.source.is_rewritable and self.reference.rule.family != RBAC
 
@@ -50,7 +50,7 @@ class Link(NamedTuple):
         return not (templates and templates[at].has_render_id)
 
     @property
-    def is_out_of_sight(self) -> bool:
+    def is_outside_attach(self) -> bool:
         """Tell whether it will name the revision where the attacher does not look."""
         workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
         is_seen = workload is not None and workload.is_namespaced
@@ -70,7 +70,7 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
             for name in names:
                 targets = resolver.find(item, reference, name)
                 links += [Link(item, reference, target, name) for target in targets]
-                if not targets and resolver.is_unsettled(item, reference, name):
+                if not targets and resolver.is_ambiguous(item, reference, name):
                     findings.append(_unsettled(inventory, item, reference, name))
     return links, findings
 
@@ -81,7 +81,7 @@ def _unsettled(inventory: Inventory, item: Item, reference: Reference, name: str
         f"names {reference.rule.target[1]}/{name}, which the stream has, but one of the two has a "
         "namespace and the other none: left alone",
         "say which is the release's with --namespace",
-        inventory.place(item, reference.path, reference.line),
+        inventory.location_of(item, reference.path, reference.line),
     )
 
 

@@ -9,25 +9,25 @@ from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.plan.auto_mount import Mount
-from postrender.plan.history import Past
+from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
-from postrender.plan.strategy import Decision
+from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
 # What becomes of an object of earlier outputs.
-CARRY, LAST_TIME, DROP, REPLACED = "carry", "carry for the last time", "drop", "replaced"
+RETAIN, LAST_TIME, DROP, REPLACED = "carry", "carry for the last time", "drop", "replaced"
 
 
-class Carried(NamedTuple):
+class Retained(NamedTuple):
     """What becomes of one object of earlier outputs, and why.
 
     what: CARRY; LAST_TIME, which is without Helm's `keep`; DROP; or REPLACED, an original whose
     name the stream has an object for; current: the object of the stream that took its place.
     """
 
-    past: Past
+    past: EarlierRevision
     what: str
     reason: str
     current: ItemKey | None
@@ -35,10 +35,10 @@ class Carried(NamedTuple):
     @property
     def is_emitted(self) -> bool:
         """Whether it is in the output."""
-        return self.what in (CARRY, LAST_TIME)
+        return self.what in (RETAIN, LAST_TIME)
 
 
-class Choices(NamedTuple):
+class PlanContext(NamedTuple):
     """Decisions and names, with what names what.
 
     decisions and names: by object (names only for those that are renamed); links: by the object
@@ -51,19 +51,19 @@ class Choices(NamedTuple):
     inventory: Inventory
     settings: Settings
     resolver: Resolver
-    decisions: Mapping[ItemKey, Decision]
+    decisions: Mapping[ItemKey, StrategyDecision]
     names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
     named: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
     orders: Mapping[ItemKey, int] = NOTHING
-    carried: Sequence[Carried] = ()
+    retained: Sequence[Retained] = ()
 
     @property
-    def carried_names(self) -> dict[ItemKey, list[str]]:
+    def retained_names(self) -> dict[ItemKey, list[str]]:
         """The carried revisions of each object that is renamed, newest first."""
         names: dict[ItemKey, list[str]] = defaultdict(list)
-        for each in self.carried:
+        for each in self.retained:
             if each.current and each.is_emitted and not each.past.is_original:
                 names[each.current].append(each.past.identity.name)
         return names
@@ -89,7 +89,7 @@ class Choices(NamedTuple):
         return item.identity.name if item.is_revision and not item.is_hook else ""
 
 
-def find_named(
+def targets_by_workload(
     links: Mapping[ItemKey, Sequence[Link]], mounts: Mapping[ItemKey, Sequence[Mount]]
 ) -> dict[ItemKey, list[tuple[int | None, Item]]]:
     """Return, by workload, the objects that its pod templates name or mount."""

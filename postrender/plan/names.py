@@ -13,10 +13,10 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.hashing import hashed_content
 from postrender.plan.links import Link, follow_edits
-from postrender.plan.numbering import Lineages
-from postrender.plan.strategy import Decision
+from postrender.plan.numbering import RevisionNumbers
+from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import apply_edits
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 
 class _Names:
@@ -25,12 +25,12 @@ class _Names:
     def __init__(
         self,
         inventory: Inventory,
-        decisions: Mapping[ItemKey, Decision],
+        decisions: Mapping[ItemKey, StrategyDecision],
         links: Mapping[ItemKey, Sequence[Link]],
-        lineages: Lineages,
+        numbers: RevisionNumbers,
     ) -> None:
         self.inventory = inventory
-        self.lineages = lineages
+        self.numbers = numbers
         self.decisions = decisions
         self.links = links
         self.done: dict[ItemKey, str] = {}
@@ -45,10 +45,10 @@ class _Names:
             self.path.pop()
         return self.done[key]
 
-    def new_name(self, decision: Decision) -> str:
+    def new_name(self, decision: StrategyDecision) -> str:
         item = decision.item
         links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
-        content: Data = item.content
+        content: Json = item.content
         if links:
             names = {link.target.key: self.name(link.target.key) for link in links}
             edits = follow_edits(links, names)
@@ -57,7 +57,7 @@ class _Names:
             content = apply_edits(copy.deepcopy(content), edits, item.path)
         data = content if isinstance(content, dict) else {}
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
-        return self.lineages.name(item, hashed)
+        return self.numbers.name(item, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
         cycle = [*self.path[self.path.index(key) :], key]
@@ -65,15 +65,15 @@ class _Names:
         raise UserError(
             f"each one's data names the next, so that none can be hashed first: {names}",
             "take one of the reference rules on their data away",
-            self.inventory.place(self.decisions[key].item),
+            self.inventory.location_of(self.decisions[key].item),
         )
 
 
 def name_revisions(
     inventory: Inventory,
-    decisions: Sequence[Decision],
+    decisions: Sequence[StrategyDecision],
     links: Mapping[ItemKey, Sequence[Link]],
-    lineages: Lineages,
+    numbers: RevisionNumbers,
 ) -> dict[ItemKey, str]:
     """Return the revision names of the objects that are to be renamed.
 
@@ -82,5 +82,5 @@ def name_revisions(
     Raises UserError where objects name one another in a circle.
     """
     by_item = {decision.item.key: decision for decision in decisions}
-    names = _Names(inventory, by_item, links, lineages)
+    names = _Names(inventory, by_item, links, numbers)
     return {decision.item.key: names.name(decision.item.key) for decision in decisions}

@@ -52,7 +52,7 @@ class Resolver(NamedTuple):
             return candidates
         return ()
 
-    def is_unsettled(self, item: Item, reference: Reference, name: str) -> bool:
+    def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
         """Tell whether a reference that names no object might name one all the same."""
         if self.release_namespace or item.identity.kind in CLUSTER_SCOPED:
             return False
@@ -68,11 +68,13 @@ class Resolver(NamedTuple):
         """Return a namespace as written, or the release's where there is none."""
         return written or self.release_namespace or None
 
-    def group_of(self, written: str | None) -> str | None:
+    def group_namespace(self, written: str | None) -> str | None:
         """Return what groups objects into sets: the namespace, as far as it is certain."""
-        return self.home_of(written) if self.is_one_place else self.namespace_of(written)
+        return (
+            self.effective_namespace(written) if self.is_one_place else self.namespace_of(written)
+        )
 
-    def home_of(self, written: str | None) -> str | None:
+    def effective_namespace(self, written: str | None) -> str | None:
         """Return what groups objects: absent and the only explicit namespace are one place."""
         return self.namespace_of(written) or self.only_namespace or None
 

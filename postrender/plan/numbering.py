@@ -1,7 +1,7 @@
 """The revisions of each base name in their order: what was, and the number of what comes.
 
-Revisions of a base name count up (annotation `postrender/revision-number`), because tools sort manifests
-anew, so that the order of the text tells nothing. A content that comes back is the newest again.
+The numbers of a base name count up (annotation `postrender/revision-number`). The order of the text
+would say nothing, because tools sort manifests. A content that returns is the newest again.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from collections.abc import Mapping, Sequence
 from postrender.config.settings import NOTHING, SEQUENCE
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import revision_name
-from postrender.kubernetes.kinds import GroupKind
-from postrender.plan.history import History, Past
+from postrender.kubernetes.kinds import ObjectKey
+from postrender.plan.history import EarlierRevision, History
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json
 
-Base = tuple[GroupKind, str | None, str]
 
-
-class Lineages(NamedTuple):
+class RevisionNumbers(NamedTuple):
     """What was, by base: newest first, with numbers; naming: `hash` or `sequence`."""
 
     resolver: Resolver
-    by_base: Mapping[Base, Sequence[Past]] = NOTHING
+    by_base: Mapping[ObjectKey, Sequence[EarlierRevision]] = NOTHING
     naming: str = ""
 
-    def base_of(self, item: Item) -> Base:
+    def base_of(self, item: Item) -> ObjectKey:
         """Return the base that an object of the stream is of: its own, or as a revision."""
-        home = self.resolver.home_of(item.identity.namespace)
-        return item.identity.group_kind, home, item.base_name
+        namespace = self.resolver.effective_namespace(item.identity.namespace)
+        return ObjectKey(item.identity.group_kind, namespace, item.base_name)
 
-    def name(self, item: Item, content: object) -> str:
+    def name(self, item: Item, content: Json) -> str:
         """Return the revision name of an object; content: what its hash covers."""
         base_name = item.identity.name
         if self.naming != SEQUENCE:
@@ -51,35 +50,35 @@ class Lineages(NamedTuple):
             return 1
         return newest.order if newest.identity.name == name else newest.order + 1
 
-    def _newest(self, item: Item) -> Past | None:
+    def _newest(self, item: Item) -> EarlierRevision | None:
         """Return the revision with the highest number."""
-        pasts = self.by_base.get(self.base_of(item), ())
-        revisions = [past for past in pasts if not past.is_original]
+        earlier = self.by_base.get(self.base_of(item), ())
+        revisions = [past for past in earlier if not past.is_original]
         return max(revisions, key=lambda past: past.order, default=None)
 
 
-def find_lineages(history: History, resolver: Resolver, naming: str) -> Lineages:
+def number_revisions(history: History, resolver: Resolver, naming: str) -> RevisionNumbers:
     """Return the revisions of a history by base, newest first, each with a number of its own.
 
     Originals have the number 0.
     """
-    groups: dict[Base, list[Past]] = defaultdict(list)
-    for past in history.pasts:
-        home = resolver.home_of(past.identity.namespace)
-        groups[past.identity.group_kind, home, past.base_name].append(past)
-    by_base = {base: tuple(_numbered(pasts)) for base, pasts in groups.items()}
-    return Lineages(resolver, by_base, naming)
+    groups: dict[ObjectKey, list[EarlierRevision]] = defaultdict(list)
+    for past in history.earlier:
+        namespace = resolver.effective_namespace(past.identity.namespace)
+        groups[ObjectKey(past.identity.group_kind, namespace, past.base_name)].append(past)
+    by_base = {base: tuple(_numbered(earlier)) for base, earlier in groups.items()}
+    return RevisionNumbers(resolver, by_base, naming)
 
 
-def _numbered(pasts: Sequence[Past]) -> list[Past]:
+def _numbered(earlier: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return what was of one base name, newest first, each revision with a number of its own.
 
     What was current later is newer, whatever its number: a rollback renders nothing anew. What a
     release without --previous left without a number comes after those that have one.
     """
-    numbered: list[Past] = []
+    numbered: list[EarlierRevision] = []
     order = 0
-    for past in sorted(pasts, key=_by_number):
+    for past in sorted(earlier, key=_by_number):
         if past.is_original:
             numbered.append(past)
         else:
@@ -88,6 +87,6 @@ def _numbered(pasts: Sequence[Past]) -> list[Past]:
     return sorted(numbered, key=lambda past: (past.last, past.order), reverse=True)
 
 
-def _by_number(past: Past) -> tuple[bool, int, int]:
+def _by_number(past: EarlierRevision) -> tuple[bool, int, int]:
     is_without = not past.order and past.last >= 0
     return is_without, past.order, past.last

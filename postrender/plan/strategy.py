@@ -21,7 +21,7 @@ _OWNED_SECRET_TYPES = (
 )
 
 
-class Decision(NamedTuple):
+class StrategyDecision(NamedTuple):
     """What is done with one ConfigMap or Secret.
 
     strategy: rename, checksum or ignore; reason: why, as a clause; is_revision: whether it has a
@@ -37,13 +37,13 @@ class Decision(NamedTuple):
     is_immutable: bool = True
 
 
-def decide(
+def decide_strategies(
     inventory: Inventory,
     links: Mapping[ItemKey, Sequence[Link]],
     mounted: Mapping[ItemKey, Sequence[Item]],
     settings: Settings,
-    hidden: Mapping[ItemKey, str] = NOTHING,
-) -> tuple[list[Decision], list[Finding]]:
+    hook_users: Mapping[ItemKey, str] = NOTHING,
+) -> tuple[list[StrategyDecision], list[Finding]]:
     """Return a decision for every ConfigMap (and Secret, where they are revised).
 
     links: by target; mounted: the workloads that an auto-mounted object goes into; hidden: the
@@ -56,8 +56,8 @@ def decide(
         to_item = links.get(item.key, ())
         _check_strategy(inventory, item)
         decision = _fixed(item) or _decide(item, to_item, mounted.get(item.key, ()), settings)
-        if decision.strategy == RENAME and not decision.keep_reason and item.key in hidden:
-            reason = f"the hook {hidden[item.key]} of the release before names it"
+        if decision.strategy == RENAME and not decision.keep_reason and item.key in hook_users:
+            reason = f"the hook {hook_users[item.key]} of the release before names it"
             decision = decision._replace(keep_reason=reason)
         decisions.append(decision)
         if decision.is_revision:
@@ -72,17 +72,19 @@ def decide(
 _NOT_REFERENCED = "it is to be renamed, but nothing that can be rewritten names it"
 
 
-def _fixed(item: Item) -> Decision | None:
+def _fixed(item: Item) -> StrategyDecision | None:
     """Decide what no rule can change."""
     if item.is_hook:
-        return Decision(item, IGNORE, "it is a hook itself")
+        return StrategyDecision(item, IGNORE, "it is a hook itself")
     if item.has_generated_name:
-        return Decision(item, IGNORE, "it has no name of its own (generateName)")
+        return StrategyDecision(item, IGNORE, "it has no name of its own (generateName)")
     content = item.content or {}
     if content.get("type") in _OWNED_SECRET_TYPES:
-        return Decision(item, IGNORE, f"a Secret of type {content['type']} is found by its name")
+        return StrategyDecision(
+            item, IGNORE, f"a Secret of type {content['type']} is found by its name"
+        )
     if is_known_revision(item):
-        return Decision(item, IGNORE, "it is a revision already", is_revision=True)
+        return StrategyDecision(item, IGNORE, "it is a revision already", is_revision=True)
     return None
 
 
@@ -97,10 +99,12 @@ def _fits(item: Item, base_name: str) -> bool:
     return fits_content(name, base_name, kind, item.content or {})
 
 
-def _stale(inventory: Inventory, decision: Decision, links: Sequence[Link]) -> list[Finding]:
+def _stale(
+    inventory: Inventory, decision: StrategyDecision, links: Sequence[Link]
+) -> list[Finding]:
     item = decision.item
     base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
-    users = [link for link in links if link.can_follow or link.stays]
+    users = [link for link in links if link.is_rewritable or link.keeps_base_name]
     if not users or _fits(item, base_name):
         return []
     return [
@@ -108,7 +112,7 @@ def _stale(inventory: Inventory, decision: Decision, links: Sequence[Link]) -> l
             "stale-revision",
             f"its content no longer fits its name, and {users[0].source.identity} names it",
             "render it again from the chart instead of editing the output",
-            inventory.place(item),
+            inventory.location_of(item),
             strict=True,
         )
     ]
@@ -116,20 +120,22 @@ def _stale(inventory: Inventory, decision: Decision, links: Sequence[Link]) -> l
 
 def _decide(
     item: Item, links: Sequence[Link], mounted: Sequence[Item], settings: Settings
-) -> Decision:
-    followers = [link.source for link in links if link.can_follow] + list(mounted)
-    stuck = [link.source for link in links if link.stays]
+) -> StrategyDecision:
+    followers = [link.source for link in links if link.is_rewritable] + list(mounted)
+    stuck = [link.source for link in links if link.keeps_base_name]
     rule = _rule_for(item, bool(followers), settings)
     is_immutable = _is_immutable(item, rule, settings)
     asked = item.annotations.get(STRATEGY_ANNOTATION, "")
     strategy = asked or (rule.strategy if rule else RENAME)
     if strategy != RENAME or (not followers and not (asked or rule)):
-        return Decision(item, *_left_alone(strategy, asked, rule, stuck), is_immutable=is_immutable)
+        return StrategyDecision(
+            item, *_left_alone(strategy, asked, rule, stuck), is_immutable=is_immutable
+        )
     if not followers:
         reason = _only_stuck(stuck) if stuck else _NOT_REFERENCED
-        return Decision(item, IGNORE, reason, is_immutable=is_immutable)
+        return StrategyDecision(item, IGNORE, reason, is_immutable=is_immutable)
     keep = _keep_reason(item, stuck, rule, settings)
-    return Decision(item, RENAME, _named_by(followers), False, keep, is_immutable)
+    return StrategyDecision(item, RENAME, _named_by(followers), False, keep, is_immutable)
 
 
 def _left_alone(
@@ -159,7 +165,7 @@ def _check_strategy(inventory: Inventory, item: Item) -> None:
         raise UserError(
             f"{STRATEGY_ANNOTATION}: {asked!r} is no strategy",
             f"use one of {', '.join(STRATEGIES)}",
-            inventory.place(item),
+            inventory.location_of(item),
         )
 
 
@@ -204,7 +210,7 @@ def _empty(inventory: Inventory, item: Item) -> Finding:
         "empty",
         "it has no data, and what a program writes to it at run time would be lost with its name",
         f"if one does, give it the annotation {STRATEGY_ANNOTATION}: ignore",
-        inventory.place(item),
+        inventory.location_of(item),
     )
 
 
@@ -213,5 +219,5 @@ def _unreferenced(inventory: Inventory, item: Item) -> Finding:
         "unreferenced",
         "it is to be renamed, but nothing that can be rewritten names it: it keeps its name",
         "name it in a workload, write a reference rule for the kind that does, or ask for `ignore`",
-        inventory.place(item),
+        inventory.location_of(item),
     )

@@ -18,33 +18,33 @@ from postrender.kubernetes.hashing import (
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
 from postrender.plan.auto_mount import mount_edits
 from postrender.plan.links import follow_edits
-from postrender.plan.model import Choices
+from postrender.plan.model import PlanContext
 from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
-from postrender.yaml.paths import Data, Path, mapping_at
+from postrender.yaml.paths import Json, Path, mapping_at
 
 _ANNOTATIONS = ("metadata", "annotations")
 
 
-def source_edits(choices: Choices) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
+def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
     """Return the edits of every object that names another, and the render ids of the workloads.
 
     Only a workload that names (or mounts) a revision has a render id.
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
-    earlier = choices.carried_names
-    for item in choices.inventory.items:
-        links = choices.links.get(item.key, ())
-        mounts = choices.mounts.get(item.key, ())
+    earlier = context.retained_names
+    for item in context.inventory.items:
+        links = context.links.get(item.key, ())
+        mounts = context.mounts.get(item.key, ())
         if not (links or mounts) or not item.is_rewritable:
             continue
-        own = follow_edits(links, choices.names, earlier)
+        own = follow_edits(links, context.names, earlier)
         for mount in mounts:
-            name = choices.names.get(mount.item.key, mount.item.identity.name)
-            own += mount_edits(choices.inventory, mount, name)
+            name = context.names.get(mount.item.key, mount.item.identity.name)
+            own += mount_edits(context.inventory, mount, name)
         edits[item.key] = own = _merge_items(own)
         if item.templates:
-            render_id_ = _annotate(choices, item, own)
+            render_id_ = _annotate(context, item, own)
             if render_id_:
                 render_ids[item.key] = render_id_
     return edits, render_ids
@@ -67,11 +67,11 @@ def _merge_items(edits: Iterable[Edit]) -> list[Edit]:
     return merged
 
 
-def _annotate(choices: Choices, item: Item, edits: list[Edit]) -> str:
+def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     """Add the annotations of an object's pod templates to its edits; return its render id."""
-    checksums = [_checksum(choices, item, number) for number in range(len(item.templates))]
+    checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
     has_revision = [
-        any(choices.revision_of(target) for target in choices.targets(item, number))
+        any(context.revision_of(target) for target in context.targets(item, number))
         for number in range(len(item.templates))
     ]
     if not any(has_revision) and not any(checksums):
@@ -113,11 +113,11 @@ def _is_in_template(path: Path, item: Item) -> bool:
     return any(path[: len(template.path)] == template.path for template in item.templates)
 
 
-def _checksum(choices: Choices, item: Item, number: int) -> dict[str, str]:
+def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, if it names anything by that strategy."""
     hashes = {}
-    for target in choices.targets(item, number):
-        decision = choices.decisions[target.key]
+    for target in context.targets(item, number):
+        decision = context.decisions[target.key]
         if decision.strategy == CHECKSUM:
             kind, name = target.identity.group_kind, target.identity.name
             revision = revision_name(name, hashed_content(kind, target.content or {}, True))
@@ -126,7 +126,7 @@ def _checksum(choices: Choices, item: Item, number: int) -> dict[str, str]:
     return {CHECKSUM_ANNOTATION: checksum(hashes)} if hashes else {}
 
 
-def _set(template: Data, annotations: dict[str, str]) -> None:
+def _set(template: Json, annotations: dict[str, str]) -> None:
     """Set annotations in a pod template's data."""
     if annotations and isinstance(template, dict):
         metadata = dict(mapping_at(template, ("metadata",)))
@@ -134,7 +134,7 @@ def _set(template: Data, annotations: dict[str, str]) -> None:
         template["metadata"] = metadata
 
 
-def _annotation_edits(path: Path, there: dict[str, Data], wanted: dict[str, str]) -> list[Edit]:
+def _annotation_edits(path: Path, there: dict[str, Json], wanted: dict[str, str]) -> list[Edit]:
     missing = {key: value for key, value in wanted.items() if key not in there}
     changed: list[Edit] = [
         SetScalar((*path, key), value)

@@ -11,7 +11,7 @@ from postrender.kubernetes.kinds import GroupKind
 from postrender.references import analysis as rollouts
 from postrender.references import ingress, pods, rbac, service_accounts
 from postrender.references.rule import Rule
-from postrender.yaml.paths import Data, Path, PatternTree
+from postrender.yaml.paths import Json, Path, PatternTree
 
 # The rules of kinds without pod templates; where two rules match one place, the first counts. A
 # new family is one new module and one entry here.
@@ -41,8 +41,8 @@ def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Pat
 
 
 def find_built_in(
-    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Data
-) -> list[tuple[Path, Data, Rule]]:
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Json
+) -> list[tuple[Path, Json, Rule]]:
     """Return (path, value there, rule) for every place of an object that may name a target."""
     return _built_in_tree(group_kind, targets).find(data)
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.references.rule import OUTSIDE, Rule
-from postrender.yaml.paths import Data, Path, PatternTree
+from postrender.yaml.paths import Json, Path, PatternTree
 
 
 def find_custom(
-    rules: tuple[Rule, ...], identity: Identity, data: Data
-) -> list[tuple[Path, Data, Rule]]:
+    rules: tuple[Rule, ...], identity: Identity, data: Json
+) -> list[tuple[Path, Json, Rule]]:
     """Return what the user's rules match in an object."""
     tree: PatternTree = PatternTree()
     for rule in rules:
@@ -26,8 +26,8 @@ def find_custom(
 
 
 def embedded_pod_specs(
-    identity: Identity, targets: tuple[GroupKind, ...], data: Data
-) -> list[tuple[Path, Data, Rule]]:
+    identity: Identity, targets: tuple[GroupKind, ...], data: Json
+) -> list[tuple[Path, Json, Rule]]:
     """Return what pod specs inside a custom kind name, wherever they stand."""
     if identity.group_kind in WORKLOAD_KINDS:
         return []
@@ -42,7 +42,7 @@ def embedded_pod_specs(
     ]
 
 
-def _pod_specs(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
+def _pod_specs(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
     if isinstance(data, list):
         for number, item in enumerate(data):
             yield from _pod_specs(item, (*path, number))
@@ -54,5 +54,5 @@ def _pod_specs(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
             yield from _pod_specs(value, (*path, key))
 
 
-def _is_container(data: Data) -> bool:
+def _is_container(data: Json) -> bool:
     return isinstance(data, dict) and isinstance(data.get("name"), str)

@@ -30,7 +30,7 @@ RULES = (
             ("metadata", "annotations", _NGINX + annotation),
             target,
             is_qualified=True,
-            is_reason=target == SECRET,
+            triggers_rename=target == SECRET,
         )
         for annotation, target in _ANNOTATIONS.items()
     ),

@@ -6,15 +6,15 @@ and Jobs still ask for theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import RBAC, Rule
-from postrender.yaml.paths import parse_pattern
+from postrender.yaml.paths import Json, parse_pattern
 
 
-def _has_resource(name: str) -> Callable[[dict[str, object]], bool]:
-    def condition(rule: dict[str, object]) -> bool:
+def _has_resource(name: str) -> Callable[[Mapping[str, Json]], bool]:
+    def condition(rule: Mapping[str, Json]) -> bool:
         resources = rule.get("resources")
         return isinstance(resources, list) and (name in resources or "*" in resources)
 

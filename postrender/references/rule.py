@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
 from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json
 
 POD_TEMPLATE = "pod template"
 RBAC = "rbac"
@@ -31,9 +32,9 @@ class Rule(NamedTuple):
     family: str = OUTSIDE
     name: str = "*"
     is_word: bool = False
-    only_if: Callable[[dict[str, object]], bool] | None = None
+    only_if: Callable[[Mapping[str, Json]], bool] | None = None
     is_qualified: bool = False
-    is_reason: bool = True
+    triggers_rename: bool = True
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.yaml.stream import Source
 
 # What the name of an input in git begins with: `git:REV:PATH`.
@@ -29,7 +29,7 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
             raise UserError(
                 "a chart, whose templates are no manifests yet",
                 "render it with helm template, and name what that writes",
-                Place(f"{folder.rstrip('/')}/{path}"),
+                Location(f"{folder.rstrip('/')}/{path}"),
             )
     return found
 
@@ -45,7 +45,7 @@ def checked(name: str, data: bytes) -> Source:
         raise UserError(
             "a pointer of Git LFS, which keeps the content elsewhere",
             "check the file out with git lfs pull, and name it where it lies",
-            Place(name),
+            Location(name),
         )
     return Source(name, data)
 

@@ -10,7 +10,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.sources.files import GIT, checked, is_hidden, manifests_of, printable
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
@@ -53,7 +53,7 @@ def read_git_file(name: str) -> Source:
     found = _find(name)
     if found.kind == "tree":
         raise UserError(
-            "cannot read it: a folder, where one file is read", "name a file in it", Place(name)
+            "cannot read it: a folder, where one file is read", "name a file in it", Location(name)
         )
     if found.kind == "missing":
         raise _no_path(name, "")
@@ -147,38 +147,38 @@ def _file(name: str, found: _Object) -> Source:
 
 
 def _no_file(name: str, kind: str) -> UserError:
-    what, remedy = _NO_FILE.get(kind, (f"git has no file there: {kind}", "check the path"))
-    return UserError(what, remedy, Place(name))
+    what, fix = _NO_FILE.get(kind, (f"git has no file there: {kind}", "check the path"))
+    return UserError(what, fix, Location(name))
 
 
 def _no_path(name: str, more: str) -> UserError:
     """Return the error for a path that a revision does not have; more: a further remedy."""
     revision, path = _parse(name)
     [here] = _cat([f"{revision}:./{path}"], name)
-    remedy = (
+    fix = (
         f"say {GIT}{revision}:./{path}, since a path begins at the repository's root"
         if here.kind in ("blob", "tree")
         else "check the path, which begins at the repository's root"
     )
-    return UserError(f"the revision {revision} has no {path}", remedy + more, Place(name))
+    return UserError(f"the revision {revision} has no {path}", fix + more, Location(name))
 
 
 def _no_revision(name: str, revision: str) -> UserError:
     [remote] = _cat([f"origin/{revision}^{{tree}}"], name)
     if remote.kind == "tree":
-        remedy = f"say {GIT}origin/{name[len(GIT) :]}"
+        fix = f"say {GIT}origin/{name[len(GIT) :]}"
     elif _git(["rev-parse", "--is-shallow-repository"], b"", name).strip() == b"true":
-        remedy = "git fetch it: this clone is shallow (actions/checkout: fetch-depth: 0)"
+        fix = "git fetch it: this clone is shallow (actions/checkout: fetch-depth: 0)"
     else:
-        remedy = "check the name, or git fetch it"
-    return UserError(f"git knows no revision {revision}", remedy, Place(name))
+        fix = "check the name, or git fetch it"
+    return UserError(f"git knows no revision {revision}", fix, Location(name))
 
 
 def _cat(asked: Sequence[str], name: str) -> list[_Object]:
     """Return what git has under each name that is asked for."""
     broken = next((each for each in asked if "\n" in each), None)
     if broken:
-        raise UserError("a line break in a file's name", "rename it", Place(name))
+        raise UserError("a line break in a file's name", "rename it", Location(name))
     lines = b"".join(os.fsencode(each) + b"\n" for each in asked)
     output = _git(["cat-file", "--batch", "--follow-symlinks"], lines, name) if asked else b""
     objects, start = [], 0
@@ -214,7 +214,7 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
         raise UserError(
             "git is not on PATH" if is_absent else f"cannot run git: {error.strerror}",
             "install it, or name a file",
-            Place(name),
+            Location(name),
         ) from None
     if done.returncode:
         raise _failure(done.stderr.decode("utf-8", "replace"), done.returncode, name)
@@ -227,4 +227,4 @@ def _failure(errors: str, code: int, name: str) -> UserError:
     first, _, rest = said.strip().partition("\n")
     if first.startswith("not a git repository"):
         rest = "run it inside of the repository"
-    return UserError(f"git says: {first}", rest or "see what git status says there", Place(name))
+    return UserError(f"git says: {first}", rest or "see what git status says there", Location(name))

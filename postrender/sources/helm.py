@@ -116,7 +116,7 @@ def _history(release: Release) -> list[tuple[int, str]] | None:
     """Return number and status of each stored revision in order; None where there is none."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     try:
-        found = _entries(release, [*command, *_place(release)])
+        found = _entries(release, [*command, *_namespace_option(release)])
         return sorted((int(entry["revision"]), str(entry["status"])) for entry in found) or None
     except NotFoundError:
         return None
@@ -145,10 +145,10 @@ def _misunderstood(release: Release, command: Sequence[str]) -> HelmError:
 
 
 def _get(release: Release, what: str, number: int) -> list[str]:
-    return ["get", what, release.name, "--revision", str(number), *_place(release)]
+    return ["get", what, release.name, "--revision", str(number), *_namespace_option(release)]
 
 
-def _place(release: Release) -> list[str]:
+def _namespace_option(release: Release) -> list[str]:
     return ["--namespace", release.namespace]
 
 

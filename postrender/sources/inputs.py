@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.sources.files import ENDINGS, GIT, checked, manifests_of, printable
 from postrender.yaml.stream import Source
 
@@ -27,7 +27,7 @@ def read_input(name: str) -> tuple[bytes, str]:
         raise UserError(
             "cannot read it: a folder, where one file is read",
             "name a file in it, or pipe them together",
-            Place(name),
+            Location(name),
         )
     else:
         source = _read_file(name)
@@ -55,7 +55,7 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
         raise UserError(
             f"no file in it ends in {', '.join(ENDINGS)}",
             "check the path, or say --allow-empty",
-            Place(name),
+            Location(name),
         )
     return sources
 
@@ -66,15 +66,17 @@ def _files_below(folder: str) -> Iterator[str]:
     def fail(error: OSError) -> None:
         raise _unreadable(error, str(error.filename))
 
-    for place, folders, files in os.walk(folder, onerror=fail):
+    for location, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [each for each in folders if not each.startswith(".")]
         for file in files:
-            yield os.path.relpath(os.path.join(place, file), folder).replace(os.sep, "/")
+            yield os.path.relpath(os.path.join(location, file), folder).replace(os.sep, "/")
 
 
 def _read_listed(path: str) -> Source:
     if not os.path.isfile(path) and os.path.exists(path):
-        raise UserError("neither a file nor a link to one", "name a folder without it", Place(path))
+        raise UserError(
+            "neither a file nor a link to one", "name a folder without it", Location(path)
+        )
     source = _read_file(path)
     # A name may be no text, and somebody will print it.
     return source._replace(name=printable(source.name))
@@ -87,7 +89,7 @@ def _read_file(name: str) -> Source:
             with open(name, "rb") as file:
                 return checked(name, file.read())
         if sys.stdin is None:
-            raise UserError("stdin is closed", "pipe the rendered manifests in", Place(source))
+            raise UserError("stdin is closed", "pipe the rendered manifests in", Location(source))
         return Source(source, sys.stdin.buffer.read())
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
@@ -95,10 +97,10 @@ def _read_file(name: str) -> Source:
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    remedy = "check the file and its permissions"
+    fix = "check the file and its permissions"
     if isinstance(error, FileNotFoundError):
-        remedy = _where_else(source)
-    return UserError(f"cannot read it: {reason}", remedy, Place(source))
+        fix = _where_else(source)
+    return UserError(f"cannot read it: {reason}", fix, Location(source))
 
 
 def _where_else(name: str) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from postrender.config.settings import Settings
-from postrender.errors import Finding, Place, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.plan.history import History, Manifest, Previous, read_history
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
@@ -36,16 +36,20 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     Raises UserError where it cannot be read, and where it is that of another namespace.
     """
     release = _release(settings)
-    home_of = new_resolver(inventory, with_release_namespace(settings)).home_of
+    effective_namespace = new_resolver(
+        inventory, with_release_namespace(settings)
+    ).effective_namespace
     if release is None:
-        return read_history(_read_file(settings.history.previous), settings, home_of), []
+        return read_history(
+            _read_file(settings.history.previous), settings, effective_namespace
+        ), []
     previous, findings = _read_release(release, inventory, settings)
     try:
-        history = read_history(previous, settings, home_of)
+        history = read_history(previous, settings, effective_namespace)
     except UserError as error:
         # No mended template changes what is stored.
-        remedy = "Helm stores it so: mend the template, and upgrade once without --previous"
-        raise UserError(error.what, remedy, error.place) from None
+        fix = "Helm stores it so: mend the template, and upgrade once without --previous"
+        raise UserError(error.problem, fix, error.location) from None
     if not settings.namespace:
         _check_namespace(release, history, inventory)
     keep = settings.history.keep
@@ -87,7 +91,7 @@ def _check_output(name: str) -> None:
         raise UserError(
             "the output goes into the file that --previous names, which the shell has emptied",
             "restore it, write to another file, and move that one over it afterwards",
-            Place(name),
+            Location(name),
         )
 
 
@@ -132,7 +136,7 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
             f"{', '.join(sorted(written))}",
             "name the namespace that the release is in; if that is right, say "
             f"--namespace {release.namespace} as well",
-            Place(inventory.stream.source),
+            Location(inventory.stream.source),
         )
 
 
@@ -140,9 +144,9 @@ def _unchecked(release: Release, error: HelmError, inventory: Inventory) -> Find
     return Finding(
         "history-unchecked",
         f"Helm knows no release {release.name} in {release.namespace}, and whether another "
-        f"namespace has it could not be told ({error.what})",
+        f"namespace has it could not be told ({error.problem})",
         "check the namespace in --previous; it is right if this is the first install",
-        Place(inventory.stream.source),
+        Location(inventory.stream.source),
     )
 
 
@@ -152,5 +156,5 @@ def _keeps_few(keep: int, stored: int, inventory: Inventory) -> Finding:
         f"history.keep is {keep}, and Helm stores {stored} revisions of the release: what is older "
         "is deleted, whether pods still name it or not",
         "raise it, or store fewer with helm's --history-max",
-        Place(inventory.stream.source),
+        Location(inventory.stream.source),
     )

@@ -7,13 +7,13 @@ document that was read line by line is then parsed a second time.
 
 from __future__ import annotations
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.yaml.plain import PlainDocument, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.yaml.nodes import NodeDocument
-    from postrender.yaml.paths import Data, Path
+    from postrender.yaml.paths import Json, Path
 
 MAX_CHARACTERS = 32 * 1024 * 1024
 
@@ -25,17 +25,17 @@ class ParsedDocument:
     that is not possible.
     """
 
-    __slots__ = ("_data", "_nodes", "place", "plain", "text")
+    __slots__ = ("_data", "_nodes", "location", "plain", "text")
 
-    def __init__(self, text: str, place: Place, plain: PlainDocument | None) -> None:
+    def __init__(self, text: str, location: Location, plain: PlainDocument | None) -> None:
         self.text = text
-        self.place = place
+        self.location = location
         self.plain = plain
-        self._data: Data = plain.data if plain else None
+        self._data: Json = plain.data if plain else None
         self._nodes: NodeDocument | None = None
 
     @property
-    def data(self) -> Data:
+    def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
         Raises UserError for a key that occurs twice in one mapping or is not a scalar.
@@ -50,7 +50,7 @@ class ParsedDocument:
         if self._nodes is None:
             from postrender.yaml.nodes import compose
 
-            self._nodes = compose(self.text, self.place)
+            self._nodes = compose(self.text, self.location)
         return self._nodes
 
     def line_of(self, path: Path) -> int:
@@ -71,23 +71,23 @@ class ParsedDocument:
 
         return list(folded_scalars(node_at(self.nodes.root, path), path))
 
-    def place_of(self, path: Path, instead: Path = ()) -> Place:
+    def location_of(self, path: Path, instead: Path = ()) -> Location:
         """Return where in the input a path is; where it has no value, the line of another path."""
         from postrender.yaml.nodes import node_at
 
         root = self.nodes.root
         node = node_at(root, path) or node_at(root, instead)
-        return self.nodes.place_of(node, path)
+        return self.nodes.location_of(node, path)
 
-    def place_of_key(self, path: Path) -> Place:
+    def location_of_key(self, path: Path) -> Location:
         """Return where in the input the last key of a path is: its value may begin lines below."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)
-        return self.place_of(path) if key is None else self.nodes.place_of(key, path)
+        return self.location_of(path) if key is None else self.nodes.location_of(key, path)
 
 
-def parse_document(text: str, place: Place) -> ParsedDocument:
+def parse_document(text: str, location: Location) -> ParsedDocument:
     """Return one document, read; place is that of its first line.
 
     Raises UserError for text that is not YAML, nests too deep or expands too far.
@@ -97,9 +97,9 @@ def parse_document(text: str, place: Place) -> ParsedDocument:
             f"a document of {len(text) / 1024 / 1024:.0f} MiB that must be read, more than "
             f"{MAX_CHARACTERS // 1024 // 1024}",
             "split it: an API server takes objects of up to 3 MiB",
-            place,
+            location,
         )
-    document = ParsedDocument(text, place, read_plain(text))
+    document = ParsedDocument(text, location, read_plain(text))
     if document.plain is None:
         document.nodes  # noqa: B018 (parsed now: an error in the text is raised here)
     return document

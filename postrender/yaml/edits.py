@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Data, Path
+from postrender.yaml.paths import Json, Path
 
 
 class SetScalar(NamedTuple):
@@ -23,21 +23,21 @@ class AddKeys(NamedTuple):
     """Add keys that are not there yet to the mapping at a path; it is made if it is missing."""
 
     path: Path
-    entries: Mapping[str, Data]
+    entries: Mapping[str, Json]
 
 
 class AddItems(NamedTuple):
     """Put items before the others in the list at a path; it is made if it is missing."""
 
     path: Path
-    items: Sequence[Data]
+    items: Sequence[Json]
 
 
 class AddAfter(NamedTuple):
     """Put items after the one at a path, in its list."""
 
     path: Path
-    items: Sequence[Data]
+    items: Sequence[Json]
 
 
 class Remove(NamedTuple):
@@ -50,7 +50,7 @@ Addition = AddKeys | AddItems | AddAfter
 Edit = SetScalar | Addition | Remove
 
 
-def apply_edits(data: Data, edits: Iterable[Edit], prefix: Path = ()) -> Data:
+def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
     """Make the edits whose path begins with prefix in data, which stands there; return it."""
     inside = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
     if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in inside):
@@ -67,7 +67,7 @@ def _position(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
     return not isinstance(edit, AddItems), parts
 
 
-def _apply(data: Data, edit: Edit, path: Path) -> None:
+def _apply(data: Json, edit: Edit, path: Path) -> None:
     if isinstance(edit, AddKeys):
         target = _reach(data, path, {})
         if isinstance(target, dict):
@@ -89,14 +89,14 @@ def _apply(data: Data, edit: Edit, path: Path) -> None:
         _set(parent, last, edit.value)
 
 
-def _set(parent: Data, last: str | int, value: Data) -> None:
+def _set(parent: Json, last: str | int, value: Json) -> None:
     if isinstance(parent, list):
         parent[int(last)] = value
     elif isinstance(parent, dict):
         parent[last] = value
 
 
-def _reach(data: Data, path: Path, empty: Data) -> Data:
+def _reach(data: Json, path: Path, empty: Json) -> Json:
     """Return what is at a path, making the mappings (and at its end, `empty`) that are missing."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):

@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 
 from postrender.startup.patterns import pattern
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 from postrender.yaml.scalars import resolve_plain
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -42,12 +42,12 @@ class VerbatimKey(str):
     __slots__ = ()
 
 
-def scalar_text(value: Data) -> str:
+def scalar_text(value: Json) -> str:
     """Return a scalar as YAML on one line for a block context: plain where that is safe."""
     return _string_text(value) if isinstance(value, str) else flow_text(value)
 
 
-def flow_text(value: Data) -> str:
+def flow_text(value: Json) -> str:
     """Return data as one line of flow YAML, which is JSON unless it holds something verbatim."""
     if isinstance(value, Verbatim):
         return value.text
@@ -59,20 +59,20 @@ def flow_text(value: Data) -> str:
     return _json(value)
 
 
-def block_text(value: Data, indent: int = 0, newline: str = "\n") -> str:
+def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
     """Return data as block YAML; each line but the first is indented, the last one ends open."""
     lines = _lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 
 
-def _json(value: Data) -> str:
+def _json(value: Json) -> str:
     text = _encode(value)
     if text.isascii() and "\x7f" not in text:
         return text
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _lines(value: Data) -> list[str]:
+def _lines(value: Json) -> list[str]:
     if isinstance(value, dict) and value:
         lines: list[str] = []
         for key, item in value.items():
@@ -100,7 +100,7 @@ def _key(key: str) -> str:
     return key if plain else _json(key)
 
 
-def _pair(key: str, value: Data) -> list[str]:
+def _pair(key: str, value: Json) -> list[str]:
     if isinstance(value, (dict, list, tuple)) and value:
         indent = "  " if isinstance(value, dict) else ""
         return [f"{key}:", *(indent + line for line in _lines(value))]

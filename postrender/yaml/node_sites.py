@@ -8,7 +8,7 @@ from postrender.errors import UserError
 from postrender.startup.patterns import pattern
 from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar
 from postrender.yaml.nodes import NodeDocument, child, is_alias, key_node, node_at, read_scalar
-from postrender.yaml.parser import UNTAGGED, Node
+from postrender.yaml.parser import UNTAGGED, YamlNode
 from postrender.yaml.paths import Path
 from postrender.yaml.sites import Site
 
@@ -55,13 +55,13 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
     return Site(start, end, "scalar", quote=node.style or "", line=node.start_mark.line)
 
 
-def _after_colon(text: str, key: Node | None) -> int:
+def _after_colon(text: str, key: YamlNode | None) -> int:
     """Return the index behind the colon of a key, or 0 where it has none."""
     colon = _COLON.match(text, key.end_mark.index) if key is not None else None
     return colon.end() if colon else 0
 
 
-def _locate_collection(document: NodeDocument, path: Path, kind: type[Node]) -> Site | None:
+def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
     """Find where keys (or items) go, in what is at path or in the mapping above that is there."""
     node, depth = document.root, 0
     for part in path:
@@ -79,7 +79,7 @@ def _locate_collection(document: NodeDocument, path: Path, kind: type[Node]) -> 
     return site._replace(missing=missing) if site and missing else site
 
 
-def _before_first(text: str, node: Node) -> Site | None:
+def _before_first(text: str, node: YamlNode) -> Site | None:
     first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
     start = first.start_mark.index
     if not node.start_mark.index <= start < node.end_mark.index:
@@ -95,7 +95,7 @@ def _before_first(text: str, node: Node) -> Site | None:
     return None if dash is None else Site(dash, dash, "block", column_of(text, dash))
 
 
-def _dash_of(text: str, sequence: Node, number: int) -> int | None:
+def _dash_of(text: str, sequence: YamlNode, number: int) -> int | None:
     """Return the index of the `-` before an item of a block list, or None where it is not plain."""
     if number == 0:
         match = PROPERTIES.match(text, sequence.start_mark.index)
@@ -115,7 +115,7 @@ def column_of(text: str, index: int) -> int:
 
 
 def _in_place_of_empty(
-    document: NodeDocument, node: Node, path: Path, kind: type[Node]
+    document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]
 ) -> Site | None:
     """Find the `{}`, the null or the nothing that a collection can be written in place of."""
     start, end = node.start_mark.index, node.end_mark.index
@@ -135,10 +135,10 @@ def _in_place_of_empty(
     return Site(start, end, "whole")
 
 
-def _refuse(document: NodeDocument, node: Node, path: Path, kind: type[Node]) -> None:
+def _refuse(document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]) -> None:
     wanted = "mapping" if kind is MappingNode else "list"
     raise UserError(
-        f"not a {wanted}", "mend the template that wrote it", document.place_of(node, path)
+        f"not a {wanted}", "mend the template that wrote it", document.location_of(node, path)
     )
 
 
@@ -160,7 +160,7 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
     return Site(rest.end(), rest.end(), "block-after", indent, line=line) if rest else None
 
 
-def content_end(text: str, node: Node) -> int:
+def content_end(text: str, node: YamlNode) -> int:
     """Return where the text of a node ends, without the comments that follow it.
 
     A block scalar ends behind its last line break; everything else in the middle of a line.

@@ -12,10 +12,10 @@ import re
 
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
-from postrender.yaml.parser import STRING, SURROGATE, UNTAGGED, Node, check_depth, parse
-from postrender.yaml.paths import Data, Path, format_path, object_path
+from postrender.yaml.parser import STRING, SURROGATE, UNTAGGED, YamlNode, check_depth, parse
+from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.scalars import WORDS, Scalar, key_text, resolve_plain
 
 TYPE_CHECKING = False
@@ -36,16 +36,16 @@ class NodeDocument:
     place: of the text's first line. has_aliases: whether a node may be reached by several paths.
     """
 
-    __slots__ = ("_paths", "has_aliases", "place", "root", "text")
+    __slots__ = ("_paths", "has_aliases", "location", "root", "text")
 
-    def __init__(self, text: str, root: Node, place: Place, *, has_aliases: bool) -> None:
+    def __init__(self, text: str, root: YamlNode, location: Location, *, has_aliases: bool) -> None:
         self.text = text
         self.root = root
-        self.place = place
+        self.location = location
         self.has_aliases = has_aliases
         self._paths: dict[int, list[Path]] = {}
 
-    def read(self) -> Data:
+    def read(self) -> Json:
         """Return the document as plain data: dicts, lists, strings, numbers, booleans and None.
 
         Raises UserError for a key that occurs twice in one mapping or is not a scalar.
@@ -60,46 +60,46 @@ class NodeDocument:
         """Return whether the scalar at a path is a literal (`|`)."""
         return bool(node_at(self.root, path).style == "|")
 
-    def paths_to(self, node: Node) -> list[Path]:
+    def paths_to(self, node: YamlNode) -> list[Path]:
         """Return every path at which a node is read. The document is walked once."""
         if not self._paths:
             self._paths = _paths_by_node(self.root)
         return self._paths[id(node)]
 
-    def place_of(self, node: Node, path: Path = ()) -> Place:
+    def location_of(self, node: YamlNode, path: Path = ()) -> Location:
         """Return where a node is in the input: its line, its object and the path in that."""
         above = object_path(path)
-        return self.place._replace(
-            line=self.place.line + node.start_mark.line,
+        return self.location._replace(
+            line=self.location.line + node.start_mark.line,
             subject=_subject(node_at(self.root, above)),
             path=format_path(path[len(above) :]),
         )
 
 
-def compose(text: str, place: Place) -> NodeDocument:
+def compose(text: str, location: Location) -> NodeDocument:
     """Return a document as nodes; place is that of its first line.
 
     Raises UserError for text that is not YAML, nests too deep or expands too far.
     """
-    check_depth(text, place)
-    root = parse(text, place)
+    check_depth(text, location)
+    root = parse(text, location)
     has_aliases = root is not None and "&" in text and _ALIAS.search(text) is not None
     if has_aliases:
-        _check_expansion(root, place)
+        _check_expansion(root, location)
         has_aliases = _has_shared_nodes(root)
     if root is not None and "\\" in text and SURROGATE.search(text):
-        _join_surrogates(root, place)
-    return NodeDocument(text, root, place, has_aliases=has_aliases)
+        _join_surrogates(root, location)
+    return NodeDocument(text, root, location, has_aliases=has_aliases)
 
 
-def _subject(node: Node) -> str:
+def _subject(node: YamlNode) -> str:
     """Return the `Kind/name` of an object, as far as it has them."""
     parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
     texts = [part.value for part in parts if part.__class__ is ScalarNode]
     return "/".join(texts) if len(texts) == len(parts) else ""
 
 
-def _has_shared_nodes(root: Node) -> bool:
+def _has_shared_nodes(root: YamlNode) -> bool:
     """Return whether any node is in the document twice: text alone may only look like an alias."""
     seen: set[int] = set()
     pending = [root]
@@ -112,11 +112,11 @@ def _has_shared_nodes(root: Node) -> bool:
     return False
 
 
-def _check_expansion(root: Node, place: Place) -> None:
+def _check_expansion(root: YamlNode, location: Location) -> None:
     """Refuse aliases that nest in one another until a small text stands for a huge object."""
     sizes: dict[int, int] = {}
 
-    def size(node: Node) -> int:
+    def size(node: YamlNode) -> int:
         if node.__class__ is ScalarNode:
             return 1
         known = sizes.get(id(node))
@@ -124,7 +124,7 @@ def _check_expansion(root: Node, place: Place) -> None:
             raise UserError(
                 "an anchor that contains an alias of itself",
                 "no Kubernetes object can",
-                place._replace(line=place.line + node.start_mark.line),
+                location._replace(line=location.line + node.start_mark.line),
             )
         if known is None:
             sizes[id(node)] = 0
@@ -136,14 +136,14 @@ def _check_expansion(root: Node, place: Place) -> None:
         raise UserError(
             f"aliases that expand to more than {MAX_EXPANDED_NODES:,} nodes",
             "write the object out without them",
-            place,
+            location,
         )
 
 
-def _join_surrogates(node: Node, place: Place) -> None:
+def _join_surrogates(node: YamlNode, location: Location) -> None:
     """Read pairs of escapes, by which JSON writes one character, as that character."""
     for inner in children(node):
-        _join_surrogates(inner, place)
+        _join_surrogates(inner, location)
     if node.__class__ is ScalarNode and not node.value.isascii():
         try:
             node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -151,23 +151,23 @@ def _join_surrogates(node: Node, place: Place) -> None:
             raise UserError(
                 "an escape that is half of a character",
                 "write both halves of the surrogate pair, or the character itself",
-                place._replace(line=place.line + node.start_mark.line),
+                location._replace(line=location.line + node.start_mark.line),
             ) from None
 
 
-def children(node: Node) -> list[Node]:
+def children(node: YamlNode) -> list[YamlNode]:
     """Return the nodes directly inside a node: items, or keys and values."""
     if isinstance(node, MappingNode):
         return [child for pair in node.value for child in pair]
     return list(node.value) if isinstance(node, SequenceNode) else []
 
 
-def _read(node: Node, document: NodeDocument) -> Data:
+def _read(node: YamlNode, document: NodeDocument) -> Json:
     # The hot loop of the program: scalars inline, no call for them where it can be saved.
     kind = node.__class__
     if kind is MappingNode:
-        mapping: dict[str, Data] = {}
-        merges: list[Node] = []
+        mapping: dict[str, Json] = {}
+        merges: list[YamlNode] = []
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
                 _refuse_key(key, document, "a key that is a mapping or a list")
@@ -195,7 +195,7 @@ def _read(node: Node, document: NodeDocument) -> Data:
     return read_scalar(node)
 
 
-def read_scalar(node: Node) -> Scalar:
+def read_scalar(node: YamlNode) -> Scalar:
     """Return the value of a scalar node."""
     text: str = node.value
     if node.ctag is STRING:
@@ -219,8 +219,8 @@ def _from_base64(text: str) -> str:
 
 
 def _merged(
-    mapping: dict[str, Data], merges: list[Node], document: NodeDocument
-) -> dict[str, Data]:
+    mapping: dict[str, Json], merges: list[YamlNode], document: NodeDocument
+) -> dict[str, Json]:
     for merge in merges:
         for source in merge_sources(merge):
             if not isinstance(source, MappingNode):
@@ -230,21 +230,21 @@ def _merged(
     return mapping
 
 
-def is_merge_key(key: Node) -> bool:
+def is_merge_key(key: YamlNode) -> bool:
     """Tell whether a key is `<<`, which merges mappings into the one it stands in."""
     return bool(key.value == _MERGE and not key.style)
 
 
-def merge_sources(value: Node) -> list[Node]:
+def merge_sources(value: YamlNode) -> list[YamlNode]:
     """Return what a merge key merges: one mapping, or a list of them."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
-def _refuse_key(node: Node, document: NodeDocument, what: str) -> NoReturn:
-    raise UserError(what, "mend the template that wrote it", document.place_of(node))
+def _refuse_key(node: YamlNode, document: NodeDocument, what: str) -> NoReturn:
+    raise UserError(what, "mend the template that wrote it", document.location_of(node))
 
 
-def child(node: Node, part: str | int) -> Node:
+def child(node: YamlNode, part: str | int) -> YamlNode:
     """Return the node at one key or index of a node, through merge keys too, or None."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
@@ -256,7 +256,7 @@ def child(node: Node, part: str | int) -> Node:
     return _unusual_child(node, part)
 
 
-def _unusual_child(node: Node, part: str | int) -> Node:
+def _unusual_child(node: YamlNode, part: str | int) -> YamlNode:
     """Return the value of a key that is read otherwise than it is written, or merged in."""
     for key, value in node.value:
         if not key.style and key_text(key.value) == part:
@@ -270,7 +270,7 @@ def _unusual_child(node: Node, part: str | int) -> Node:
     return None
 
 
-def node_at(root: Node, path: Path) -> Node:
+def node_at(root: YamlNode, path: Path) -> YamlNode:
     """Return the node at a path, or None where there is none."""
     node = root
     for part in path:
@@ -280,7 +280,7 @@ def node_at(root: Node, path: Path) -> Node:
     return node
 
 
-def key_node(root: Node, path: Path) -> Node | None:
+def key_node(root: YamlNode, path: Path) -> YamlNode | None:
     """Return the node of the last key of a path, None where the key is not written there."""
     parent = node_at(root, path[:-1])
     if not isinstance(parent, MappingNode):
@@ -288,7 +288,7 @@ def key_node(root: Node, path: Path) -> Node | None:
     return next((key for key, _ in parent.value if key.value == path[-1]), None)
 
 
-def is_alias(parent: Node, index: int | str) -> bool:
+def is_alias(parent: YamlNode, index: int | str) -> bool:
     """Tell whether the item, or the value, with this number in parent is written as an alias.
 
     An alias is the node of its anchor, which stands before the place where it is read.
@@ -301,11 +301,11 @@ def is_alias(parent: Node, index: int | str) -> bool:
     return bool(items[number] <= max([parent.start_mark.index - 1, *items[:number]]))
 
 
-def _paths_by_node(root: Node) -> dict[int, list[Path]]:
+def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
     """Return, for each node by its id(), every path at which it is read."""
     paths: dict[int, list[Path]] = {}
 
-    def walk(node: Node, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
+    def walk(node: YamlNode, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
         paths.setdefault(id(node), []).append(path)
         if isinstance(node, SequenceNode):
             for index, item in enumerate(node.value):
@@ -313,7 +313,7 @@ def _paths_by_node(root: Node) -> dict[int, list[Path]]:
         elif isinstance(node, MappingNode):
             walk_mapping(node, path, skip)
 
-    def walk_mapping(node: Node, path: Path, skip: frozenset[str | int]) -> None:
+    def walk_mapping(node: YamlNode, path: Path, skip: frozenset[str | int]) -> None:
         own = {key.value for key, _ in node.value}
         for key, value in node.value:
             if is_merge_key(key):
@@ -326,7 +326,7 @@ def _paths_by_node(root: Node) -> dict[int, list[Path]]:
     return paths
 
 
-def last_block_scalar(node: Node) -> tuple[Path, str] | None:
+def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
     """Return path and text of the block scalar that a document's text ends with, if it does."""
     path: Path = ()
     while node.value and not isinstance(node, ScalarNode):
@@ -339,7 +339,7 @@ def last_block_scalar(node: Node) -> tuple[Path, str] | None:
     return (path, node.value) if is_block else None
 
 
-def folded_scalars(node: Node, path: Path) -> Iterator[tuple[Path, str]]:
+def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the folded scalars of an object: Helm 4 adds newlines to them at each pass."""
     kind = node.__class__
     if kind is ScalarNode:

@@ -14,14 +14,14 @@ from typing import Any, NoReturn
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.tag import Tag
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 
 try:
     from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
 except ImportError:  # no wheel of the C parser for this Python
     CParser = None
 
-Node = Any
+YamlNode = Any
 
 MAX_DEPTH = 200
 # The pure parser reads some 0.2 MB a second: a large broken document is reported at once.
@@ -47,12 +47,12 @@ class _Untyped:
     descend_resolver = staticmethod(operator.is_)
     ascend_resolver = staticmethod(gc.isenabled)
 
-    def resolve(self, _kind: Node, value: str | None, implicit: Node) -> Tag:
+    def resolve(self, _kind: YamlNode, value: str | None, implicit: YamlNode) -> Tag:
         # implicit: (plain and untagged, quoted or with the tag `!`) for a scalar
         return UNTAGGED if value is None or implicit[0] else STRING
 
 
-def parse(text: str, place: Place) -> Node:
+def parse(text: str, location: Location) -> YamlNode:
     """Return the root node of a document, None if it has no content.
 
     place: of its first line. Raises UserError for text that is no YAML.
@@ -65,12 +65,12 @@ def parse(text: str, place: Place) -> Node:
                 return _pure_class()(text).get_single_node()
             except (YAMLError, ValueError, RecursionError):
                 pass
-        _refuse(error, place)
+        _refuse(error, location)
     except RecursionError:
-        _refuse_depth(place)
+        _refuse_depth(location)
 
 
-def check_depth(text: str, place: Place) -> None:
+def check_depth(text: str, location: Location) -> None:
     """Raise UserError for nesting that would exhaust the stack, before the document is parsed.
 
     Both parsers recurse, the C parser until the process ends; reading events does not.
@@ -83,7 +83,7 @@ def check_depth(text: str, place: Place) -> None:
             name = type(parser.get_event()).__name__
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
             if depth > MAX_DEPTH:
-                _refuse_depth(place)
+                _refuse_depth(location)
     except YAMLError:
         return  # parsing reports it
 
@@ -97,7 +97,7 @@ def _may_be_pure(text: str) -> bool:
     return CParser is not None and is_odd and len(text) <= MAX_PURE_CHARACTERS
 
 
-def _refuse(error: YAMLError, place: Place) -> NoReturn:
+def _refuse(error: YAMLError, location: Location) -> NoReturn:
     line, what = 0, str(error).split("\n", 1)[0]
     if isinstance(error, MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
@@ -108,13 +108,13 @@ def _refuse(error: YAMLError, place: Place) -> NoReturn:
     raise UserError(
         f"not valid YAML: {what}",
         "mend the template that wrote it",
-        place._replace(line=place.line + line),
+        location._replace(line=location.line + line),
     ) from None
 
 
-def _refuse_depth(place: Place) -> NoReturn:
+def _refuse_depth(location: Location) -> NoReturn:
     raise UserError(
-        f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes object needs that", place
+        f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes object needs that", location
     ) from None
 
 

@@ -14,11 +14,17 @@ from postrender.startup.patterns import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Union
+
+    # A value of YAML or JSON: a parser makes lists and dicts, and code may not change them.
+    Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
+        None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
+    ]
+else:
+    Json = object  # evaluating the union takes longer than importing this module
 
 Path = tuple[str | int, ...]
-Data = object
 
 EVERY_ITEM = "[]"
 EVERY_KEY = "*"
@@ -89,13 +95,13 @@ class PatternTree:
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
-    def find(self, data: Data) -> list[tuple[Path, Data, Any]]:
+    def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
         """Return every (path, value there, payload) in data, in the order of the patterns."""
-        found: list[tuple[Path, Data, Any]] = []
+        found: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), found)
         return found
 
-    def _collect(self, data: Data, path: Path, found: list[tuple[Path, Data, Any]]) -> None:
+    def _collect(self, data: Json, path: Path, found: list[tuple[Path, Json, Any]]) -> None:
         if self.payloads:
             found += [(path, data, payload) for payload in self.payloads]
         if data.__class__ is dict:
@@ -111,7 +117,7 @@ class PatternTree:
                 tree._collect(value, (*path, number), found)
 
 
-def value_at(data: Data, path: Path) -> Data:
+def value_at(data: Json, path: Path) -> Json:
     """Return the value at a path, or None where there is none."""
     for part in path:
         if isinstance(data, dict):
@@ -123,7 +129,7 @@ def value_at(data: Data, path: Path) -> Data:
     return data
 
 
-def mapping_at(data: Data, path: Path) -> dict[str, Data]:
+def mapping_at(data: Json, path: Path) -> dict[str, Json]:
     """Return the mapping at a path, or an empty one where there is none."""
     value = value_at(data, path)
     return value if isinstance(value, dict) else {}

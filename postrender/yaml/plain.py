@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from postrender.yaml.paths import Data, Path
+    from postrender.yaml.paths import Json, Path
 
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
@@ -120,7 +120,7 @@ class PlainDocument:
 
     __slots__ = ("_starts", "data", "lines", "lines_of")
 
-    def __init__(self, data: dict[str, Data], lines: list[str], lines_of: dict[int, list[int]]):
+    def __init__(self, data: dict[str, Json], lines: list[str], lines_of: dict[int, list[int]]):
         self.data = data
         self.lines = lines
         self.lines_of = lines_of
@@ -202,7 +202,7 @@ def read_plain(text: str) -> PlainDocument | None:
     lines = text.split("\n")
     if len(_known_lines) > _MAX_KNOWN_LINES:
         _known_lines.clear()
-    root: dict[str, Data] = {}
+    root: dict[str, Json] = {}
     # The innermost open block collection, where its entries are, and what is around it.
     inner: Any = root
     numbers: list[int] = []
@@ -260,7 +260,7 @@ def read_plain(text: str) -> PlainDocument | None:
                 if len(outer) > _MAX_DEPTH:
                     return None
                 outer.append((inner, numbers, column, is_list))
-                mapping: dict[str, Data] = {}
+                mapping: dict[str, Json] = {}
                 inner.append(mapping)
                 inner, numbers, column, is_list = mapping, [number], at, False
                 lines_of[id(inner)] = numbers
@@ -365,7 +365,7 @@ def _line(
     return ITEM, column, None, None, None, (form, column + len(dash), key, value, span, None)
 
 
-def _read_scalar(text: str) -> Data:
+def _read_scalar(text: str) -> Json:
     if text[0] == '"':
         text = text[1:-1]
         if "\\" not in text:
@@ -376,7 +376,7 @@ def _read_scalar(text: str) -> Data:
     return resolve_plain(text)
 
 
-def _flow_maker(text: str) -> Callable[[], Data] | None:
+def _flow_maker(text: str) -> Callable[[], Json] | None:
     """Return a function that makes a flow collection, None where the grammar does not cover it."""
     parts = _flow_parts(text)
     if parts is None:

@@ -6,6 +6,7 @@ Data, order and the text of numbers stay; comments inside are lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ruamel.yaml.nodes import MappingNode, SequenceNode
 
@@ -13,8 +14,8 @@ from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.yaml.node_sites import PROPERTIES, column_of, content_end
 from postrender.yaml.nodes import NodeDocument, is_merge_key, merge_sources, node_at, read_scalar
-from postrender.yaml.parser import STRING, UNTAGGED, Node
-from postrender.yaml.paths import Data, Path
+from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
+from postrender.yaml.paths import Json, Path
 from postrender.yaml.scalars import key_text
 from postrender.yaml.splice import Splice
 
@@ -34,7 +35,7 @@ def rewrite_object(
 
 
 def _written(
-    document: NodeDocument, node: Node, data: Data, newline: str, *, is_flow: bool = False
+    document: NodeDocument, node: YamlNode, data: Json, newline: str, *, is_flow: bool = False
 ) -> Splice:
     """Return the splice that puts data in the place of a node."""
     end = content_end(document.text, node)
@@ -45,19 +46,20 @@ def _written(
     return Splice(start, end, written + (newline if document.text[end - 1] == "\n" else ""))
 
 
-def verbatim_at(document: NodeDocument, path: Path) -> Data:
+def verbatim_at(document: NodeDocument, path: Path) -> Json:
     """Return the object at a path as verbatim() does."""
     return verbatim(node_at(document.root, path), document)
 
 
-def verbatim(node: Node, document: NodeDocument) -> Data:
+def verbatim(node: YamlNode, document: NodeDocument) -> Json:
     """Return a node as plain data in which every scalar but a plain string keeps its own text."""
     if isinstance(node, SequenceNode):
         return [verbatim(item, document) for item in node.value]
     if not isinstance(node, MappingNode):
-        return _verbatim_scalar(node)
-    merged: dict[str, Data] = {}
-    mapping: dict[str, Data] = {}
+        scalar: Json = _verbatim_scalar(node)
+        return scalar
+    merged: dict[str, Json] = {}
+    mapping: dict[str, Json] = {}
     for key, value in node.value:
         if is_merge_key(key):
             for source in merge_sources(value):
@@ -68,12 +70,12 @@ def verbatim(node: Node, document: NodeDocument) -> Data:
     return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
 
 
-def _verbatim_key(node: Node) -> str:
+def _verbatim_key(node: YamlNode) -> str:
     text: str = node.value
     return text if node.style or key_text(text) == text else VerbatimKey(text)
 
 
-def _verbatim_scalar(node: Node) -> Data:
+def _verbatim_scalar(node: YamlNode) -> Any:
     value = read_scalar(node)
     if value is None or node.ctag is STRING:
         return value

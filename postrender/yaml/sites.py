@@ -5,7 +5,7 @@ from __future__ import annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
-from postrender.yaml.paths import Data, Path
+from postrender.yaml.paths import Json, Path
 from postrender.yaml.plain import SCALAR, PlainDocument, flow_spans, index_of
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | 
     return Site(start, start, "block", column, path[depth:])
 
 
-def _has(collection: Data, part: str | int) -> bool:
+def _has(collection: Json, part: str | int) -> bool:
     if isinstance(collection, dict):
         return part in collection
     return isinstance(collection, list) and isinstance(part, int) and part < len(collection)

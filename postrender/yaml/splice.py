@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar
 from postrender.yaml.emit import block_text, flow_text
-from postrender.yaml.paths import Data, Path, format_path
+from postrender.yaml.paths import Json, Path, format_path
 from postrender.yaml.sites import Site, SiteKey
 
 _PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
@@ -37,7 +37,7 @@ def splice(
     all_edits: Sequence[Edit],
     sites: Mapping[SiteKey, Site | None],
     newline: str,
-    place: Callable[[Path], Place],
+    location_of: Callable[[Path], Location],
 ) -> list[Splice] | None:
     """Return the splices that make edits, or None where one has no plain site.
 
@@ -56,7 +56,7 @@ def splice(
         for other in site.others:
             if _key_of(edit._replace(path=other)) not in wanted:
                 if isinstance(edit, SetScalar):
-                    _refuse_alias(edit, other, place(edit.path))
+                    _refuse_alias(edit, other, location_of(edit.path))
                 return None
         made = _splice(edit, site, newline)
         at = splices.setdefault((site.start, site.end), [])
@@ -72,12 +72,12 @@ def _key_of(edit: Edit) -> tuple[str, Path, str]:
     return type(edit).__name__, edit.path, repr(edit[1:])
 
 
-def _refuse_alias(edit: SetScalar, other: Path, place: Place) -> None:
+def _refuse_alias(edit: SetScalar, other: Path, location: Location) -> None:
     raise UserError(
         f"{format_path(edit.path)} is to become {edit.value!r}, but {format_path(other)} shares "
         "its text through an alias and is to stay as it is",
         "write the string out at one of the two places",
-        place,
+        location,
     )
 
 
@@ -85,16 +85,16 @@ def _splice(edit: SetScalar | Addition, site: Site, newline: str) -> Splice:
     return Splice(site.start, site.end, _FORMS[site.form](_content(edit, site), site, newline))
 
 
-def _content(edit: SetScalar | Addition, site: Site) -> Data:
+def _content(edit: SetScalar | Addition, site: Site) -> Json:
     if isinstance(edit, SetScalar):
         return edit.value
-    content: Data = dict(edit.entries) if isinstance(edit, AddKeys) else list(edit.items)
+    content: Json = dict(edit.entries) if isinstance(edit, AddKeys) else list(edit.items)
     for key in reversed(site.missing):
-        content = {key: content}
+        content = {str(key): content}
     return content
 
 
-def _scalar(value: Data, site: Site, newline: str) -> str:
+def _scalar(value: Json, site: Site, newline: str) -> str:
     if site.quote == "'" and isinstance(value, str) and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
     if site.quote in ("|", ">"):
@@ -104,35 +104,35 @@ def _scalar(value: Data, site: Site, newline: str) -> str:
     return flow_text(value)
 
 
-def _block(content: Data, site: Site, newline: str) -> str:
+def _block(content: Json, site: Site, newline: str) -> str:
     return block_text(content, site.indent, newline) + newline + " " * site.indent
 
 
-def _block_after(content: Data, site: Site, newline: str) -> str:
+def _block_after(content: Json, site: Site, newline: str) -> str:
     return newline + " " * site.indent + block_text(content, site.indent, newline)
 
 
-def _value(content: Data, _site: Site, _newline: str) -> str:
+def _value(content: Json, _site: Site, _newline: str) -> str:
     return " " + flow_text(content)
 
 
-def _whole(content: Data, _site: Site, _newline: str) -> str:
+def _whole(content: Json, _site: Site, _newline: str) -> str:
     return flow_text(content)
 
 
-def _flow(content: Data, _site: Site, _newline: str) -> str:
+def _flow(content: Json, _site: Site, _newline: str) -> str:
     return flow_text(content)[1:-1] + ", "
 
 
-def _flow_after(content: Data, _site: Site, _newline: str) -> str:
+def _flow_after(content: Json, _site: Site, _newline: str) -> str:
     return ", " + flow_text(content)[1:-1]
 
 
-def _lines_of(content: Data, site: Site, newline: str) -> str:
+def _lines_of(content: Json, site: Site, newline: str) -> str:
     return " " * site.indent + block_text(content, site.indent, newline) + newline
 
 
-_FORMS: dict[str, Callable[[Data, Site, str], str]] = {
+_FORMS: dict[str, Callable[[Json, Site, str], str]] = {
     "scalar": _scalar,
     "value": _value,
     "whole": _whole,

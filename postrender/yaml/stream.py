@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
@@ -68,11 +68,11 @@ class Stream(NamedTuple):
         is_last = not following or following[0].source != document.source
         return is_last and not document.text.endswith("\n")
 
-    def place(self, document: Document, line: int = 0) -> Place:
+    def location_of(self, document: Document, line: int = 0) -> Location:
         """Return the place of a line of a document; line counts from 0 in the document's text."""
         source = _SOURCE.search(document.text, 0, 4096)
         template = source[1] if source else ""
-        return Place(document.source, document.line + line, document.number, template)
+        return Location(document.source, document.line + line, document.number, template)
 
 
 def read_stream(data: bytes, source: str) -> Stream:
@@ -120,12 +120,12 @@ def has_content(text: str) -> bool:
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
 
-def _place_of_byte(data: bytes, index: int, source: str) -> Place:
+def _place_of_byte(data: bytes, index: int, source: str) -> Location:
     before = data[:index].decode("utf-8", "replace").encode()
     begin = len(_BOM) if before.startswith(_BOM) else 0
     documents = list(_documents(before, begin, source))
     number = documents[-1].number if documents else 1
-    return Place(source, before.count(b"\n") + 1, max(number, 1))
+    return Location(source, before.count(b"\n") + 1, max(number, 1))
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:

@@ -37,7 +37,7 @@ from postrender.attach.resources import (
 from postrender.cli import main, registry
 from postrender.config.settings import AttacherSettings
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
-from postrender.plan.attacher_job import AttachedWorkload, AttachSet, attacher_objects
+from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 
 Json = dict[str, Any]
 
@@ -98,7 +98,7 @@ USAGE = {
     "-workload Rollout/a=configmap/b -on-failure maybe": "maybe",
     "-workload Rollout/a=configmap/b -emitted b": "configmap/NAME",
     "-workload Rollout/a=configmap/b more": "more",
-    "-workload Rollout/a=configmap/b -set _": "is no value of a label",
+    "-workload Rollout/a=configmap/b -group _": "is no value of a label",
 }
 
 
@@ -243,7 +243,7 @@ def test_revision_tells_which_owners_are_ours() -> None:
         fields: Json = {"f:metadata": {"f:ownerReferences": {".": {}, f'k:{{"uid":"{uid}"}}': {}}}}
         return {"manager": manager, "fieldsV1": fields}
 
-    metadata = {
+    metadata: dict[str, Any] = {
         "name": "app-2k4",
         "labels": {"postrender/attach-group": "app-rollout-attach"},
         "annotations": {"postrender/base-name": "app", "postrender/sweep": "false"},
@@ -253,7 +253,7 @@ def test_revision_tells_which_owners_are_ours() -> None:
     found = read_revision(CONFIG_MAPS, {"metadata": metadata})
     assert found.owned_by_us == {"2-b"}
     assert [one.uid for one in found.owners] == ["1-a", "2-b"]
-    assert (found.set_name, found.base_name) == ("app-rollout-attach", "app")
+    assert (found.group_name, found.base_name) == ("app-rollout-attach", "app")
     assert not found.is_swept
 
 
@@ -291,7 +291,7 @@ def test_superseded_jobs() -> None:
 
 def test_the_role_holds_every_kind_that_is_read() -> None:
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "01", (), 0)
-    attach_set = AttachSet("app-deployment-attach", None, (workload,), ())
+    attach_set = AttachGroup("app-deployment-attach", None, (workload,), ())
     role = attacher_objects(attach_set, "hook", AttacherSettings(), ())[1]
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}

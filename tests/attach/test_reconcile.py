@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postrender.attach.live import Holder, Owner, Revision
-from postrender.attach.reconcile import GRACE, Live, Patch, Scope, pin, reconcile, unused
-from postrender.attach.request import Name
+from postrender.attach.live import Consumer, Owner, Revision
+from postrender.attach.reconcile import GRACE, ClusterState, Patch, Scope, pin, reconcile, unused
+from postrender.attach.request import RevisionRef
 from postrender.attach.resources import BY_KIND, CONFIG_MAPS, MADE_BY_OTHERS, PODS
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
@@ -24,11 +24,11 @@ def time(ago: timedelta) -> str:
     return (NOW - ago).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def holder(text: str, *names: str, controller: str = "", is_deleting: bool = False) -> Holder:
+def consumer(text: str, *names: str, controller: str = "", is_deleting: bool = False) -> Consumer:
     """Return a holder of `Kind/name` whose uid is that text."""
     kind, _, name = text.partition("/")
     resource = BY_KIND[kind]
-    return Holder(
+    return Consumer(
         resource,
         resource.api_version,
         name,
@@ -42,21 +42,21 @@ def holder(text: str, *names: str, controller: str = "", is_deleting: bool = Fal
 
 def revision(
     name: str,
-    owners: Iterable[Holder | Owner] = (),
+    owners: Iterable[Consumer | Owner] = (),
     *,
     ours: bool = True,
     unused_since: str | None = None,
     is_swept: bool = True,
-    set_name: str = SET,
+    group_name: str = SET,
 ) -> Revision:
-    entries = tuple(one.owner if isinstance(one, Holder) else one for one in owners)
+    entries = tuple(one.owner if isinstance(one, Consumer) else one for one in owners)
     mine = {one.uid for one in entries if one != FOREIGN} if ours else set()
     return Revision(
         CONFIG_MAPS,
         name,
         f"{name}-uid",
         "1",
-        set_name,
+        group_name,
         name.rpartition("-")[0],
         is_swept,
         False,
@@ -66,24 +66,26 @@ def revision(
     )
 
 
-def live(revisions: Iterable[Revision], *holders: Holder, unreadable: Iterable[str] = ()) -> Live:
-    return Live(
+def live(
+    revisions: Iterable[Revision], *consumers: Consumer, unreadable: Iterable[str] = ()
+) -> ClusterState:
+    return ClusterState(
         tuple(revisions),
-        {one.uid: one for one in holders},
+        {one.uid: one for one in consumers},
         frozenset(BY_KIND[kind] for kind in unreadable),
     )
 
 
-def changes(state: Live, in_stream: Iterable[str] = ()) -> list[Patch]:
+def changes(state: ClusterState, in_stream: Iterable[str] = ()) -> list[Patch]:
     return reconcile(state, SCOPE, frozenset(("configmap", one) for one in in_stream), NOW)
 
 
-ROLLOUT = holder("Rollout/app", "app-new")
-OLD = holder("ReplicaSet/app-1", "app-old", controller="Rollout/app")
-NEW = holder("ReplicaSet/app-2", "app-new", controller="Rollout/app")
+ROLLOUT = consumer("Rollout/app", "app-new")
+OLD = consumer("ReplicaSet/app-1", "app-old", controller="Rollout/app")
+NEW = consumer("ReplicaSet/app-2", "app-new", controller="Rollout/app")
 
 
-def added(state: Live) -> dict[str, list[str]]:
+def added(state: ClusterState) -> dict[str, list[str]]:
     return {
         patch.revision.name: [str(owner) for owner in patch.added]
         for patch in changes(state)
@@ -124,53 +126,53 @@ def test_what_is_as_it_should_be_needs_no_patch() -> None:
 @pytest.mark.parametrize(
     ("chain", "owners"),
     [
-        ([holder("CronJob/report", "app-new")], ["CronJob/report"]),
+        ([consumer("CronJob/report", "app-new")], ["CronJob/report"]),
         (
             [
-                holder("CronJob/report"),
-                holder("Job/report-1", "app-new", controller="CronJob/report"),
+                consumer("CronJob/report"),
+                consumer("Job/report-1", "app-new", controller="CronJob/report"),
             ],
             ["CronJob/report", "Job/report-1"],
         ),
         (
             [
-                holder("Rollout/app"),
-                holder("Experiment/try", controller="Rollout/app"),
-                holder("ReplicaSet/try-1", "app-new", controller="Experiment/try"),
+                consumer("Rollout/app"),
+                consumer("Experiment/try", controller="Rollout/app"),
+                consumer("ReplicaSet/try-1", "app-new", controller="Experiment/try"),
             ],
             ["Experiment/try", "ReplicaSet/try-1", "Rollout/app"],
         ),
         (
             [
-                holder("StatefulSet/db"),
-                holder("ControllerRevision/db-1", "app-new", controller="StatefulSet/db"),
+                consumer("StatefulSet/db"),
+                consumer("ControllerRevision/db-1", "app-new", controller="StatefulSet/db"),
             ],
             ["ControllerRevision/db-1", "StatefulSet/db"],
         ),
-        ([holder("Pod/bare", "app-new")], ["Pod/bare"]),
+        ([consumer("Pod/bare", "app-new")], ["Pod/bare"]),
         (
             [
                 ROLLOUT,
-                holder("ReplicaSet/app-2", controller="Rollout/app"),
-                holder("Pod/app-2-x", "app-new", controller="ReplicaSet/app-2"),
+                consumer("ReplicaSet/app-2", controller="Rollout/app"),
+                consumer("Pod/app-2-x", "app-new", controller="ReplicaSet/app-2"),
             ],
             ["ReplicaSet/app-2", "Rollout/app"],
         ),
-        ([holder("Pod/odd", "app-new", controller="a kind that cannot be read")], []),
-        ([holder("Job/odd", "app-new", controller="a kind that cannot be read")], []),
+        ([consumer("Pod/odd", "app-new", controller="a kind that cannot be read")], []),
+        ([consumer("Job/odd", "app-new", controller="a kind that cannot be read")], []),
         (
-            [holder("Deployment/app", "app-new", controller="a kind that cannot be read")],
+            [consumer("Deployment/app", "app-new", controller="a kind that cannot be read")],
             ["Deployment/app"],
         ),
-        ([holder("Deployment/gone", "app-new", is_deleting=True)], []),
+        ([consumer("Deployment/gone", "app-new", is_deleting=True)], []),
     ],
 )
-def test_owners_by_kind_of_holder(chain: list[Holder], owners: list[str]) -> None:
+def test_owners_by_kind_of_holder(chain: list[Consumer], owners: list[str]) -> None:
     found = added(live([revision("app-new")], *chain))
     assert sorted(found.get("app-new", [])) == owners
 
 
-def dropped(state: Live) -> list[str]:
+def dropped(state: ClusterState) -> list[str]:
     return [str(owner) for patch in changes(state) for owner in patch.dropped]
 
 
@@ -185,7 +187,7 @@ def test_a_revision_object_that_names_it_no_more_is_dropped() -> None:
 
 
 def test_a_workload_is_never_dropped_while_it_lives() -> None:
-    other = holder("Deployment/other")
+    other = consumer("Deployment/other")
     state = live([revision("app-old", [ROLLOUT, OLD, other])], ROLLOUT, OLD, other)
     assert not dropped(state)
 
@@ -213,7 +215,7 @@ def test_what_the_stream_holds_comes_first() -> None:
     assert [patch.revision.name for patch in changes(state, ["app-new"])] == ["app-new", "app-old"]
 
 
-def marks(state: Live, in_stream: Iterable[str] = ()) -> list[str | None]:
+def marks(state: ClusterState, in_stream: Iterable[str] = ()) -> list[str | None]:
     return [patch.mark for patch in changes(state, in_stream)]
 
 
@@ -241,18 +243,18 @@ def test_what_is_used_again_loses_the_mark() -> None:
 
 def test_what_an_earlier_set_left_behind_is_marked() -> None:
     """A set is named after its first workload, and gets another name with it."""
-    state = live([revision("app-old", [ROLLOUT], set_name="api-deployment-attach")], ROLLOUT)
+    state = live([revision("app-old", [ROLLOUT], group_name="api-deployment-attach")], ROLLOUT)
     assert marks(state) == [time(timedelta(0))]
-    other = holder("Deployment/other")
-    shared = revision("app-old", [ROLLOUT, other], set_name="api-deployment-attach")
+    other = consumer("Deployment/other")
+    shared = revision("app-old", [ROLLOUT, other], group_name="api-deployment-attach")
     assert not marks(live([shared], ROLLOUT, other))
 
 
 NOT_MARKED = {
     "it has its mark": (live([revision("app-old", unused_since=time(GRACE))], ROLLOUT), ()),
     "the stream holds it": (live([revision("app-old")], ROLLOUT), ["app-old"]),
-    "it is of another set": (live([revision("app-old", set_name="other")], ROLLOUT), ()),
-    "it has no label": (live([revision("app-old", set_name="")], ROLLOUT), ()),
+    "it is of another set": (live([revision("app-old", group_name="other")], ROLLOUT), ()),
+    "it has no label": (live([revision("app-old", group_name="")], ROLLOUT), ()),
     "it is not swept": (live([revision("app-old", is_swept=False)], ROLLOUT), ()),
     "an unknown kind owns it": (live([revision("app-old", [FOREIGN])], ROLLOUT), ()),
     "another program made a live owner": (
@@ -261,11 +263,11 @@ NOT_MARKED = {
     ),
     "a kind cannot be read": (live([revision("app-old")], ROLLOUT, unreadable=["Job"]), ()),
     "a deleted object still names it": (
-        live([revision("app-old")], holder("Deployment/a", "app-old", is_deleting=True)),
+        live([revision("app-old")], consumer("Deployment/a", "app-old", is_deleting=True)),
         (),
     ),
     "a pod of an unknown kind names it": (
-        live([revision("app-old")], holder("Pod/a", "app-old", controller="unknown")),
+        live([revision("app-old")], consumer("Pod/a", "app-old", controller="unknown")),
         (),
     ),
 }
@@ -277,7 +279,7 @@ def test_not_marked_because(why: str) -> None:
 
 
 def test_without_a_set_nothing_is_marked() -> None:
-    state = live([revision("app-old", set_name="")], ROLLOUT)
+    state = live([revision("app-old", group_name="")], ROLLOUT)
     assert not reconcile(state, Scope(""), frozenset(), NOW)
 
 
@@ -304,7 +306,7 @@ def test_what_the_stream_holds_is_not_deleted() -> None:
 
 
 def test_pinning_adds_the_workload_and_takes_the_mark_away() -> None:
-    workloads: Mapping[Name, list[Holder]] = {("configmap", "app-new"): [ROLLOUT]}
+    workloads: Mapping[RevisionRef, list[Consumer]] = {("configmap", "app-new"): [ROLLOUT]}
     revisions = [
         revision("app-new", unused_since=time(GRACE)),
         revision("app-other"),
@@ -320,11 +322,11 @@ KINDS = ["Rollout", "Deployment", "CronJob", "ReplicaSet", "Job", "ControllerRev
 
 
 @st.composite
-def states(draw: st.DrawFn) -> Live:
+def states(draw: st.DrawFn) -> ClusterState:
     texts = [f"{kind}/{number}" for kind in KINDS for number in range(2)]
     there = draw(st.lists(st.sampled_from(texts), unique=True))
-    holders = [
-        holder(
+    consumers = [
+        consumer(
             text,
             *draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2)),
             # Only what stands before it in the list: a controller is never made by its own.
@@ -333,7 +335,7 @@ def states(draw: st.DrawFn) -> Live:
         )
         for position, text in enumerate(there)
     ]
-    everything = [holder(text) for text in texts]
+    everything = [consumer(text) for text in texts]
     revisions = [
         revision(
             name,
@@ -344,15 +346,15 @@ def states(draw: st.DrawFn) -> Live:
             ours=draw(st.booleans()),
             unused_since=draw(st.sampled_from([None, time(GRACE), time(timedelta(0))])),
             is_swept=draw(st.booleans()),
-            set_name=draw(st.sampled_from([SET, "other", ""])),
+            group_name=draw(st.sampled_from([SET, "other", ""])),
         )
         for name in NAMES
     ]
     unreadable = draw(st.sampled_from([[], [], ["StatefulSet"]]))
-    return live(revisions, *holders, unreadable=unreadable)
+    return live(revisions, *consumers, unreadable=unreadable)
 
 
-def after(state: Live, patches: Iterable[Patch]) -> Live:
+def after(state: ClusterState, patches: Iterable[Patch]) -> ClusterState:
     """Return the state with patches applied, as the API server would."""
     by_name = {patch.revision.name: patch for patch in patches}
     return state._replace(revisions=tuple(patched(one, by_name) for one in state.revisions))
@@ -370,15 +372,15 @@ def patched(one: Revision, patches: Mapping[str, Patch]) -> Revision:
     )
 
 
-def must_own(state: Live, name: str) -> set[str]:
+def must_own(state: ClusterState, name: str) -> set[str]:
     """Return the uids that must own a revision, object by object."""
     result: set[str] = set()
-    for one in state.holders.values():
+    for one in state.consumers.values():
         if ("configmap", name) not in one.names:
             continue
         chain = [one]
-        while chain[-1].controller in state.holders:
-            chain.append(state.holders[chain[-1].controller])
+        while chain[-1].controller in state.consumers:
+            chain.append(state.consumers[chain[-1].controller])
         if chain[-1].resource in MADE_BY_OTHERS and chain[-1].controller:
             continue
         if one.resource == PODS and one.controller:
@@ -388,7 +390,7 @@ def must_own(state: Live, name: str) -> set[str]:
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
-def test_the_rule_holds_whatever_there_was(state: Live, in_stream: frozenset[str]) -> None:
+def test_the_rule_holds_whatever_there_was(state: ClusterState, in_stream: frozenset[str]) -> None:
     patches = changes(state, in_stream)
     now = after(state, patches)
     assert not changes(now, in_stream), "a second run writes nothing"
@@ -398,26 +400,28 @@ def test_the_rule_holds_whatever_there_was(state: Live, in_stream: frozenset[str
         assert must_own(state, one.name) <= owners or not one.is_swept
         for owner in before.owners:
             if owner.uid not in owners:
-                found = state.holders.get(owner.uid)
+                found = state.consumers.get(owner.uid)
                 assert owner.uid in before.owned_by_us
                 is_gone = found is None or found.resource in MADE_BY_OTHERS
                 assert is_gone or not one.is_swept
-        is_named = any(("configmap", one.name) in it.names for it in state.holders.values())
+        is_named = any(("configmap", one.name) in it.names for it in state.consumers.values())
         if is_named or one.name in in_stream:
             assert one.unused_since is None
         elif one.unused_since != before.unused_since:
-            assert one.set_name
+            assert one.group_name
             assert one.is_swept
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
-def test_nothing_that_is_named_is_ever_deleted(state: Live, in_stream: frozenset[str]) -> None:
+def test_nothing_that_is_named_is_ever_deleted(
+    state: ClusterState, in_stream: frozenset[str]
+) -> None:
     names = frozenset(("configmap", one) for one in in_stream)
     doomed = [one for one, why in unused(state, SCOPE, names, NOW) if not why]
     for one in doomed:
-        assert one.set_name == SET or SCOPE.workloads & {owner.uid for owner in one.owners}
+        assert one.group_name == SET or SCOPE.workloads & {owner.uid for owner in one.owners}
         assert one.name not in in_stream
-        assert not any(one.key in it.names for it in state.holders.values())
+        assert not any(one.key in it.names for it in state.consumers.values())
         assert one.is_swept
         assert FOREIGN not in one.owners
         assert not state.unreadable

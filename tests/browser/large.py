@@ -17,10 +17,10 @@ from postrender.diff.model import (
     Edge,
     FieldChange,
     Graph,
+    GraphNode,
     Hunk,
     KeyChange,
     Line,
-    Node,
     ObjectChange,
     Preview,
     RevisionChange,
@@ -37,8 +37,8 @@ def large(number: int, lines: int = 60) -> Preview:
         Identity("argoproj.io", "Rollout", None, f"service-{at:03}") for at in range(number)
     ]
     key = KeyChange("application.yaml", CHANGED, (_hunk(lines),))
-    nodes = [Node(each, "workload", CHANGED, ROLLS) for each in rollouts]
-    nodes += [Node(each, "config", CHANGED) for each in configs]
+    nodes = [GraphNode(each, "workload", CHANGED, ROLLS) for each in rollouts]
+    nodes += [GraphNode(each, "config", CHANGED) for each in configs]
     edges = [Edge(at, number + at, "volume") for at in range(number)]
     edges += [Edge(at, number, "env") for at in range(0, number, 10)]
     return Preview(

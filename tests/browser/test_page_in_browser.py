@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import FloatRect, Page, expect
 
-from postrender.diff.model import CHANGED, Graph, Node, Preview
+from postrender.diff.model import CHANGED, Graph, GraphNode, Preview
 from postrender.kubernetes.kinds import Identity
 from tests.browser.conftest import Open
 from tests.browser.large import labelled, large
@@ -34,7 +34,7 @@ def results(page: Page) -> str:
     return page.locator("#results").inner_text()
 
 
-def choose(page: Page, name: str, value: str) -> None:
+def build_basis(page: Page, name: str, value: str) -> None:
     page.locator(f"input[name='{name}'][value='{value}']").check()
 
 
@@ -81,9 +81,9 @@ def test_a_search_that_finds_nothing_says_so_and_is_cleared(open_page: Open) -> 
 
 def test_entries_are_filtered_by_change(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "change", "removed")
+    build_basis(page, "change", "removed")
     assert names(page) == ["Deployment/legacy", "ConfigMap/flags", "Ingress/web"]
-    choose(page, "change", "added")
+    build_basis(page, "change", "added")
     assert names(page) == [
         "CronJob/report",
         "Deployment/legacy",
@@ -99,15 +99,15 @@ def test_entries_are_filtered_by_change(open_page: Open) -> None:
 
 def test_entries_are_filtered_by_effect(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "effect", "stays")
+    build_basis(page, "effect", "stays")
     assert names(page) == ["DaemonSet/agent in kube-system", "ConfigMap/web-html in shop"]
-    choose(page, "effect", "refused")
+    build_basis(page, "effect", "refused")
     assert "Job/migrate" in names(page)
 
 
 def test_revisions_are_filtered_by_what_becomes_of_them(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "change", "superseded")
+    build_basis(page, "change", "superseded")
     shown = page.locator("#revisions .entry:not([hidden])")
     assert shown.count() == 2
     assert results(page) == f"2 of {ENTRIES} entries"
@@ -158,7 +158,7 @@ def test_a_search_takes_no_two_objects_for_one(open_page: Open) -> None:
 
 def test_those_that_change_alike_are_filtered_one_by_one(open_page: Open) -> None:
     page = open_page(labelled(40))
-    choose(page, "effect", "rolls")
+    build_basis(page, "effect", "rolls")
     assert names(page) == [
         "Rollout/service-039",
         "Rollout/service-001 and 18 more",
@@ -172,7 +172,7 @@ def test_those_that_change_alike_are_filtered_one_by_one(open_page: Open) -> Non
 def test_a_link_leads_to_one_of_those_that_change_alike(open_page: Open) -> None:
     page = open_page(labelled(40))
     page.get_by_role("button", name="Fold all", exact=True).click()
-    choose(page, "effect", "stays")
+    build_basis(page, "effect", "stays")
     page.goto(page.url + "#c13")
     expect(page.locator("#c13")).to_be_focused()
     expect(page.locator("#c13")).to_be_in_viewport()
@@ -224,7 +224,7 @@ def test_a_slash_goes_to_the_search_and_escape_clears_it(open_page: Open) -> Non
 
 def test_escape_clears_filters_from_anywhere(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "change", "added")
+    build_basis(page, "change", "added")
     page.keyboard.press("j")
     page.keyboard.press("Escape")
     assert results(page) == f"{ENTRIES} entries"
@@ -233,7 +233,7 @@ def test_escape_clears_filters_from_anywhere(open_page: Open) -> None:
 
 def test_letters_and_arrows_go_from_entry_to_entry(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "change", "removed")
+    build_basis(page, "change", "removed")
     page.locator("main").focus()
     lines = []
     for key in ("j", "j", "k", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
@@ -357,9 +357,9 @@ def test_a_cause_leads_to_what_changes_there(open_page: Open) -> None:
 
 def test_a_link_to_what_is_filtered_out_shows_it(open_page: Open) -> None:
     page = open_page(sample())
-    choose(page, "effect", "next run")
+    build_basis(page, "effect", "next run")
     page.get_by_role("link", name="ConfigMap/jobs-config").first.click()
-    choose(page, "effect", "next run")
+    build_basis(page, "effect", "next run")
     page.goto(page.url.split("#")[0] + "#c1")
     expect(page.locator("#c1")).to_be_in_viewport()
     assert results(page) == f"{ENTRIES} entries"
@@ -437,7 +437,7 @@ def test_a_search_narrows_the_graph(open_page: Open) -> None:
 
 def test_what_an_object_is_called_stays_in_its_box(open_page: Open) -> None:
     long = Identity("policy", "PodDisruptionBudget", "w" * 30, "m" * 60)
-    preview = sample()._replace(graph=Graph((Node(long, "other", CHANGED),)))
+    preview = sample()._replace(graph=Graph((GraphNode(long, "other", CHANGED),)))
     page = open_page(preview)
     drawn(page)
     sizes = """[...document.querySelectorAll("#drawing .node text")].map(each => [
@@ -498,11 +498,11 @@ def test_a_phone_needs_no_sideways_scrolling(open_page: Open, layout: str) -> No
     page.get_by_text("View", exact=True).click()
     page.get_by_text("Filter", exact=True).click()
     expect(page.get_by_label("Inline")).to_be_checked()
-    choose(page, "layout", layout)
+    build_basis(page, "layout", layout)
     page.get_by_role("button", name="Unfold all").click()
     page.locator("#names > summary").click()
-    for place in ("#contents", "#graph", "#revisions", "#objects"):
-        page.locator(place).scroll_into_view_if_needed()
+    for location in ("#contents", "#graph", "#revisions", "#objects"):
+        page.locator(location).scroll_into_view_if_needed()
         assert not is_too_wide(page)
 
 
@@ -523,8 +523,8 @@ def test_all_is_read_without_a_script(open_page: Open) -> None:
     text = page.locator("body").text_content() or ""
     for part in ("timeout: 5s", "Rollout/web", "workloadRef", "web-config-7f89tk7g74", "81"):
         assert part in text
-    for place in ("#search", "#filters", "#view", "#drawing"):
-        expect(page.locator(place)).to_be_hidden()
+    for location in ("#search", "#filters", "#view", "#drawing"):
+        expect(page.locator(location)).to_be_hidden()
     expect(page.locator("#names li").first).to_be_visible()
     assert not is_too_wide(page)
 
@@ -621,15 +621,15 @@ def unfolded(page: Page) -> None:
 
 
 def inline(page: Page) -> None:
-    choose(page, "layout", "inline")
+    build_basis(page, "layout", "inline")
 
 
 def side_by_side(page: Page) -> None:
-    choose(page, "layout", "split")
+    build_basis(page, "layout", "split")
 
 
 def filtered(page: Page) -> None:
-    choose(page, "effect", "rolls")
+    build_basis(page, "effect", "rolls")
     page.get_by_label("Search").fill("web-config")
 
 

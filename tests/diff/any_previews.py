@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from postrender.diff.model import (
     ADDED,
-    CARRIED,
     CHANGED,
     CONFIG,
     DROPPED,
@@ -21,6 +20,7 @@ from postrender.diff.model import (
     NO_PODS,
     REFUSED,
     REMOVED,
+    RETAINED,
     REUSED,
     ROLLS,
     STARTS,
@@ -34,10 +34,10 @@ from postrender.diff.model import (
     Edge,
     FieldChange,
     Graph,
+    GraphNode,
     Hunk,
     KeyChange,
     Line,
-    Node,
     ObjectChange,
     Preview,
     RevisionChange,
@@ -100,7 +100,7 @@ _ANY_CHANGE = st.sampled_from((ADDED, REMOVED, CHANGED, UNCHANGED))
 _EFFECTS = st.sampled_from(
     (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
 )
-_REVISIONS = st.sampled_from((NEW, REUSED, SUPERSEDED, CARRIED, DROPPED))
+_REVISIONS = st.sampled_from((NEW, REUSED, SUPERSEDED, RETAINED, DROPPED))
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, width=32) | TEXTS
 _DATA = st.recursive(
     _SCALARS.filter(lambda value: value not in (float("inf"), float("-inf"))),
@@ -134,7 +134,7 @@ _CAUSES = (
     | st.builds(Cause, st.just(TEMPLATE), field=_FIELDS)
 )
 _NODES = st.builds(
-    Node, IDENTITIES, st.sampled_from(("workload", "config", "other")), _ANY_CHANGE, _EFFECTS
+    GraphNode, IDENTITIES, st.sampled_from(("workload", "config", "other")), _ANY_CHANGE, _EFFECTS
 )
 
 

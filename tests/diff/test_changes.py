@@ -177,9 +177,9 @@ def without_places(preview: Json) -> Json:
     That is where something stands, and that only one of the two is rendered.
     """
     undecided = [
-        (each["what"], each["remedy"])
+        (each["problem"], each["fix"])
         for each in preview["undecided"]
-        if not each["what"].startswith("it is compared as postrender would render it")
+        if not each["problem"].startswith("it is compared as postrender would render it")
     ]
     summary = {**preview["summary"], "undecided": len(undecided)}
     return {**preview, "summary": summary, "undecided": undecided}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
-from postrender.diff.model import ADDED, CARRIED, DROPPED, REMOVED, REUSED, STAYS, Preview
+from postrender.diff.model import ADDED, DROPPED, REMOVED, RETAINED, REUSED, STAYS, Preview
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity
@@ -145,7 +145,7 @@ def test_the_same_objects_in_another_style_are_no_change(
     old, new = (text_of(objects, features, seed) for features in styles)
     preview = compared(old, new, run)
     assert not preview.has_changes
-    assert not [each for each in preview.revisions if each.change not in (REUSED, CARRIED)]
+    assert not [each for each in preview.revisions if each.change not in (REUSED, RETAINED)]
 
 
 @EXAMPLES
@@ -242,8 +242,8 @@ def test_the_way_back_is_the_mirror_image(pair: tuple[list[Obj], list[Obj]], run
         ]
     assert [each.identity for each in there.workloads] == [each.identity for each in back.workloads]
     # Of two revisions that a kustomization named, one is no original of the other.
-    assert told_as(DROPPED, there) <= told_as(CARRIED, back)
-    assert told_as(DROPPED, back) <= told_as(CARRIED, there)
+    assert told_as(DROPPED, there) <= told_as(RETAINED, back)
+    assert told_as(DROPPED, back) <= told_as(RETAINED, there)
 
 
 def told_as(change: str, preview: Preview) -> set[tuple[Identity, str]]:
@@ -257,4 +257,4 @@ def test_config_maps_without_a_name_of_their_own_are_no_originals_of_one_another
     preview = compare(stream_of(both), stream_of(nameless % "one"), Settings())
     assert (preview.contents, preview.objects) == ((), ())
     (note,) = preview.undecided
-    assert "generateName" in note.what
+    assert "generateName" in note.problem

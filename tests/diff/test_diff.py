@@ -134,7 +134,7 @@ def test_a_rollout_whose_template_is_not_there_is_not_said_to_roll(
     old, new = reversed(sides) if is_old else sides
     preview = told(tmp_path, old, new, "--only", "workloads")
     assert "shop" not in effects(preview)
-    assert [each["what"] for each in preview["undecided"]] == [
+    assert [each["problem"] for each in preview["undecided"]] == [
         "its pod template is that of Deployment/shop-template, which is not in these manifests: "
         "whether it rolls is not known"
     ]

@@ -15,7 +15,7 @@ from postrender.diff.compare.fields import differing, find_field_changes, is_sam
 from postrender.diff.compare.hunks import find_hunks
 from postrender.diff.compare.normalise import BaseNames, comparable
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "\r\n", "c", "  a\n", "\u2028\n"])).map(
     "".join
@@ -146,9 +146,9 @@ def test_an_argument_in_the_middle_moves_no_other() -> None:
 
 
 def test_the_content_of_a_secret_inside_another_object_is_not_shown() -> None:
-    old = {"manifest": {"kind": "Secret", "data": {"password": "b2xk"}}}
+    old: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "b2xk"}}}
     names = BaseNames({}, {})
-    new = {"manifest": {"kind": "Secret", "data": {"password": "bmV3"}}}
+    new: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "bmV3"}}}
     (change,) = find_field_changes(comparable(old, names), comparable(new, names))
     assert change == FieldChange("manifest.data", CHANGED, "(not shown)", "(not shown)")
 
@@ -166,7 +166,7 @@ MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
 @settings(max_examples=300, deadline=None)
 @given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
 @example(old={}, new={"kind": "Secret"}, shared={"kind": None, "data": None})
-def test_what_is_the_same_need_not_be_looked_into(old: Data, new: Data, shared: Data) -> None:
+def test_what_is_the_same_need_not_be_looked_into(old: Json, new: Json, shared: Json) -> None:
     assert isinstance(old, dict)
     assert isinstance(new, dict)
     assert isinstance(shared, dict)

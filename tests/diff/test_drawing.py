@@ -19,7 +19,7 @@ from postrender.diff.formats import dot as dot_format
 from postrender.diff.formats import mermaid as mermaid_format
 from postrender.diff.formats.mermaid import MAX_CHARACTERS, MAX_EDGES
 from postrender.diff.labels import label_of
-from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, Node, Preview
+from postrender.diff.model import ADDED, CHANGED, ROLLS, UNCHANGED, Edge, Graph, GraphNode, Preview
 from postrender.diff.wording import drawing
 from postrender.diff.wording.terminal import Terminal
 from postrender.explain.build import explain
@@ -86,12 +86,12 @@ def line_of(text: str, start: str) -> str:
     return line
 
 
-def config(name: str, change: str = UNCHANGED, namespace: str | None = None) -> Node:
-    return Node(Identity("", "ConfigMap", namespace, name), "config", change)
+def config(name: str, change: str = UNCHANGED, namespace: str | None = None) -> GraphNode:
+    return GraphNode(Identity("", "ConfigMap", namespace, name), "config", change)
 
 
-def workload(name: str, change: str = UNCHANGED, effect: str = "") -> Node:
-    return Node(Identity("apps", "Deployment", None, name), "workload", change, effect)
+def workload(name: str, change: str = UNCHANGED, effect: str = "") -> GraphNode:
+    return GraphNode(Identity("apps", "Deployment", None, name), "workload", change, effect)
 
 
 def test_what_changes_is_told_by_words_and_by_colours() -> None:
@@ -212,7 +212,7 @@ _MERMAID_LINE = re.compile(
 def named(texts: Sequence[str]) -> Graph:
     """Return a graph in which each text is a kind, a namespace, a name, a note and a label."""
     nodes = tuple(
-        Node(Identity("", text, text or None, text), "workload", CHANGED, ROLLS, text)
+        GraphNode(Identity("", text, text or None, text), "workload", CHANGED, ROLLS, text)
         for text in texts
     )
     edges = tuple(Edge(0, number, text, ADDED, True) for number, text in enumerate(texts))
@@ -433,7 +433,8 @@ def explained_() -> Graph:
 def test_all_that_names_a_config_map_is_drawn_with_how(explained: Graph) -> None:
     names = [str(node.identity) for node in explained.nodes]
     edges = {
-        (names[edge.source], names[edge.target], edge.label, edge.stays) for edge in explained.edges
+        (names[edge.source], names[edge.target], edge.label, edge.keeps_base_name)
+        for edge in explained.edges
     }
     assert edges == {
         ("Deployment/web", "ConfigMap/app", "envFrom", False),
@@ -462,8 +463,8 @@ def test_no_drawing_has_a_hash_of_what_a_secret_holds() -> None:
     plan = plan_of(STREAM)
     hidden = {
         name
-        for key, name in plan.choices.names.items()
-        if plan.choices.decisions[key].item.identity.name in ("database", "points")
+        for key, name in plan.context.names.items()
+        if plan.context.decisions[key].item.identity.name in ("database", "points")
     }
     assert len(hidden) == 2
     again = plan_of("".join(render(plan)))

@@ -21,6 +21,7 @@ from postrender.diff.formats.html.diffs import hunks_markup, value_markup
 from postrender.diff.formats.text import render as to_text
 from postrender.diff.model import Hunk, Line, Preview
 from postrender.diff.wording.terminal import Terminal
+from postrender.yaml.paths import Json
 from tests.browser.large import labelled, large
 from tests.diff.previews import sample
 
@@ -293,5 +294,5 @@ def test_the_words_that_differ_are_marked(old: str, new: str, marked: list[str])
         ("long " * 2000, '"' + ("long " * 1000)[:-1] + "… (10,002 characters)"),
     ],
 )
-def test_a_text_is_told_from_a_value_that_looks_the_same(value: object, text: str) -> None:
+def test_a_text_is_told_from_a_value_that_looks_the_same(value: Json, text: str) -> None:
     assert Structure(value_markup(value)).text == text

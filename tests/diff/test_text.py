@@ -15,7 +15,6 @@ from postrender.diff.formats.html.diffs import hunks_markup
 from postrender.diff.formats.text import render as to_text
 from postrender.diff.model import (
     ADDED,
-    CARRIED,
     CHANGED,
     CONFIG,
     NEW,
@@ -23,6 +22,7 @@ from postrender.diff.model import (
     NO_PODS,
     REFUSED,
     REMOVED,
+    RETAINED,
     REUSED,
     ROLLS,
     STAYS,
@@ -48,11 +48,12 @@ from postrender.diff.wording.wording import (
     diff_lines,
     name_of,
     namer,
+    shown_hunks,
     summary_line,
-    told_hunks,
 )
 from postrender.kubernetes.kinds import Identity
 from postrender.text.escapes import visible
+from postrender.yaml.paths import Json
 from tests.diff.any_previews import ANY, PREVIEWS, identities_of, lines_of
 from tests.diff.previews import (
     BINARY,
@@ -79,7 +80,7 @@ def text_of(preview: Preview, width: int = 80) -> str:
     return to_text(preview, Terminal(width))
 
 
-def field(old: object, new: object, path: str = "spec.x", change: str = CHANGED) -> Preview:
+def field(old: Json, new: Json, path: str = "spec.x", change: str = CHANGED) -> Preview:
     fields = (FieldChange(path, change, old, new),)
     return NOTHING._replace(objects=(ObjectChange(SERVICE, CHANGED, fields),))
 
@@ -95,7 +96,7 @@ def ends_said(old: str | None, new: str | None) -> int:
     sides = [{} if each is None else {"key": each} for each in (old, new)]
     (key,) = find_key_changes(sides[0], sides[1], 3)
     said = diff_lines(key).count(NO_NEWLINE)
-    assert hunks_markup(told_hunks(key)).count(NO_NEWLINE) == said
+    assert hunks_markup(shown_hunks(key)).count(NO_NEWLINE) == said
     return said
 
 
@@ -197,7 +198,7 @@ def test_revisions_of_what_does_not_change_are_only_counted() -> None:
     revisions = (
         RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
         RevisionChange(BINARY, "web-logo-b27mm5ctgg", REUSED),
-        RevisionChange(BINARY, "web-logo-8cd7tc6dk6", CARRIED),
+        RevisionChange(BINARY, "web-logo-8cd7tc6dk6", RETAINED),
     )
     content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ())
     text = text_of(NOTHING._replace(contents=(content,), revisions=revisions))
@@ -284,7 +285,7 @@ def test_workloads_that_roll_because_of_the_same_are_told_together() -> None:
 
 
 def test_what_is_told_once_is_exactly_the_same() -> None:
-    values = (True, 1, "1", 1.0)
+    values: tuple[Json, ...] = (True, 1, "1", 1.0)
     objects = [
         ObjectChange(
             Identity("", "Service", None, f"s{number}"),
@@ -360,7 +361,7 @@ def test_an_empty_key_is_called_empty() -> None:
         ("\u202ea", "1.2.3", r'spec.x: "\u202ea" -> 1.2.3'),
     ],
 )
-def test_values_cannot_be_mistaken(old: object, new: object, shown: str) -> None:
+def test_values_cannot_be_mistaken(old: Json, new: Json, shown: str) -> None:
     assert f"    {shown}\n" in text_of(field(old, new))
 
 

@@ -207,10 +207,10 @@ class Api:
         return accept | ({"Content-Type": content} if content else {})
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
-        place = urlsplit(self.url)
-        assert place.hostname
+        location = urlsplit(self.url)
+        assert location.hostname
         return http.client.HTTPSConnection(
-            place.hostname, place.port, timeout=timeout, context=self._tls
+            location.hostname, location.port, timeout=timeout, context=self._tls
         )
 
     def _send(

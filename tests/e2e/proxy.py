@@ -168,10 +168,10 @@ class Proxy:
 
     def connect(self) -> http.client.HTTPSConnection:
         """Return a connection with the API server."""
-        place = urlsplit(self.plane.url)
-        assert place.hostname
+        location = urlsplit(self.plane.url)
+        assert location.hostname
         return http.client.HTTPSConnection(
-            place.hostname, place.port, timeout=60, context=self._tls
+            location.hostname, location.port, timeout=60, context=self._tls
         )
 
 

@@ -99,7 +99,7 @@ class Runner:
 
     def start(self, arguments: list[str], url: str = "", account: str = "") -> Run:
         """Start a run, which reaches the API server by `url` where that is given."""
-        account = account or arguments[arguments.index("-set") + 1]
+        account = account or arguments[arguments.index("--group") + 1]
         number = next(_numbers)
         access = self.folder / f"kubeconfig-{number}"
         access.write_text(account_kubeconfig(self.plane, self.api, account, url))

@@ -303,8 +303,8 @@ def test_after_a_failed_atomic_upgrade_helm_3_takes_a_rollout_for_rolled_back(
 
 def test_a_failed_atomic_upgrade_from_what_is_carried(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Deployment", 1))
-    carried = [config(1, keep=True), *failing(2)]
-    fails(try_upgrade(helm, *carried, options=(ATOMIC[helm.tool],)))
+    retained = [config(1, keep=True), *failing(2)]
+    fails(try_upgrade(helm, *retained, options=(ATOMIC[helm.tool],)))
     assert named(api, "Deployment") == "config-1"
     assert status(helm) == "deployed"
 

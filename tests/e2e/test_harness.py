@@ -158,7 +158,7 @@ def test_an_attacher_runs_as_its_own_account(
     assert "secrets is forbidden" in log
     folder = attachers.folder_of(plane, api.namespace, done["metadata"]["name"])
     command = json.loads((folder / "command.json").read_text())
-    assert command[4:7] == ["attach", "-set", "app-rollout-attach"]
+    assert command[4:7] == ["attach", "--group", "app-rollout-attach"]
 
 
 def test_a_failed_attacher_is_run_again_by_its_job(manifests: Release, api: Api) -> None:

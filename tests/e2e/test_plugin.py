@@ -79,11 +79,11 @@ def test_the_plugin_is_installed_where_nothing_is_and_mended_when_python_has_gon
     python.unlink()
     python.symlink_to("/nowhere/python3")
     broken = machine.helm("template", "app", str(CHART), *THROUGH)
-    remedy = re.search(r"does not start: .* is gone: run (\S+)$", broken.stderr, re.M)
-    assert remedy, broken.stderr
-    assert remedy[0] in machine.log.read_text()
+    fix = re.search(r"does not start: .* is gone: run (\S+)$", broken.stderr, re.M)
+    assert fix, broken.stderr
+    assert fix[0] in machine.log.read_text()
 
-    mended = machine.with_postrender().run([remedy[1]])
+    mended = machine.with_postrender().run([fix[1]])
     assert mended.returncode == 0, mended.stderr
     assert "postrender/base-name" in template(machine)
 

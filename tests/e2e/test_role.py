@@ -215,7 +215,7 @@ class Needed:
             # Nobody has applied it yet, and nobody will.
             kind = _kind(taken.resource) if taken.verb == "watch" else "CronJob"
             wanted = f"{kind}/absent@0123456789=configmap/absent"
-            return ["attach", "-set", SET, "-workload", wanted, *self._arguments[-5:]]
+            return ["attach", "--group", SET, "--workload", wanted, *self._arguments[-5:]]
         return self._arguments
 
 

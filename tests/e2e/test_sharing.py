@@ -103,10 +103,10 @@ def test_releases_in_one_namespace_look_after_their_own_revisions(
     assert not is_marked(revision_with(api, greeting="green"))
 
 
-def leave_unused(api: Api, greeting: str, set_name: str) -> None:
+def leave_unused(api: Api, greeting: str, group_name: str) -> None:
     """Make a ConfigMap that is marked as a set's, and as unused since long ago."""
     name = greeting.replace(" ", "-")
-    metadata = {"name": name, "labels": {MANAGED: set_name}}
+    metadata = {"name": name, "labels": {MANAGED: group_name}}
     api.create({"kind": "ConfigMap", "metadata": metadata, "data": {"greeting": greeting}})
     mark_as_unused(api, name)
 

@@ -123,8 +123,8 @@ def test_what_is_carried_in_the_stream_is_not_swept(
     pod = move_on(manifests, api)
     old = revision_with(api, greeting="old")["metadata"]["name"]
     assert is_marked(revision_with(api, greeting="old"))
-    carried = ("-emitted", f"configmap/{old}")
-    try_to_sweep(plane, api, pod, *carried)
+    retained = ("--emitted", f"configmap/{old}")
+    try_to_sweep(plane, api, pod, *retained)
     assert not is_marked(revision_with(api, greeting="old"))
     # The history has let go of it.
     pass_grace_time(plane, api, pod)

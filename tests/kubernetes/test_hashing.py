@@ -19,9 +19,9 @@ from postrender.kubernetes.hashing import (
     without_hash,
 )
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
-VECTORS: list[tuple[GroupKind, dict[str, Data], str]] = [
+VECTORS: list[tuple[GroupKind, dict[str, Json], str]] = [
     (CONFIG_MAP, {}, "6ct58987ht"),
     (CONFIG_MAP, {"data": None}, "6ct58987ht"),
     (CONFIG_MAP, {"data": {}}, "6ct58987ht"),
@@ -40,18 +40,18 @@ VECTORS: list[tuple[GroupKind, dict[str, Data], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "content", "expected"), VECTORS)
-def test_content_hash_vector(kind: GroupKind, content: dict[str, Data], expected: str) -> None:
+def test_content_hash_vector(kind: GroupKind, content: dict[str, Json], expected: str) -> None:
     assert revision_name("name", hashed_content(kind, content, True)) == f"name-{expected}"
 
 
 def test_metadata_and_immutable_true_do_not_count() -> None:
-    content: dict[str, Data] = {"data": {"a": "1"}}
+    content: dict[str, Json] = {"data": {"a": "1"}}
     more = {**content, "metadata": {"labels": {"a": "b"}}, "immutable": True}
     assert hashed_content(CONFIG_MAP, more, True) == hashed_content(CONFIG_MAP, content, True)
 
 
 def test_a_mutable_one_has_another_name() -> None:
-    content: dict[str, Data] = {"data": {"a": "1"}}
+    content: dict[str, Json] = {"data": {"a": "1"}}
     assert hashed_content(CONFIG_MAP, content, False) != hashed_content(CONFIG_MAP, content, True)
 
 
@@ -73,7 +73,7 @@ def test_the_hash_of_a_name_wants_the_whole_alphabet() -> None:
     assert without_hash("app-0123456789") == ""
 
 
-TEMPLATE: Data = {
+TEMPLATE: Json = {
     "metadata": {"labels": {"app": "web"}},
     "spec": {
         "containers": [{"name": "web", "image": "web:1", "env": [{"name": "A", "value": "<"}]}]
@@ -81,7 +81,7 @@ TEMPLATE: Data = {
 }
 
 
-def _render_id(templates: list[Data], is_list: bool) -> str:
+def _render_id(templates: list[Json], is_list: bool) -> str:
     return render_id([template_text(template) for template in templates], is_list)
 
 
@@ -93,9 +93,9 @@ def test_render_id_vectors() -> None:
 
 
 def test_render_id_ignores_its_own_annotation_and_helms() -> None:
-    bare: Data = {"spec": {"containers": []}}
+    bare: Json = {"spec": {"containers": []}}
     for metadata in cast(
-        "tuple[Data, ...]",
+        "tuple[Json, ...]",
         (
             None,
             {},
@@ -105,9 +105,9 @@ def test_render_id_ignores_its_own_annotation_and_helms() -> None:
             {"annotations": {"postrenderer.helm.sh/postrender-filename": "a.yaml"}},
         ),
     ):
-        template: Data = {"metadata": metadata, "spec": {"containers": []}}
+        template: Json = {"metadata": metadata, "spec": {"containers": []}}
         assert _render_id([template], is_list=False) == _render_id([bare], is_list=False)
-    other: Data = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
+    other: Json = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
     assert _render_id([other], is_list=False) != _render_id([bare], is_list=False)
 
 

@@ -217,10 +217,10 @@ SETTINGS = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, CONTENTS, STEPS, st.booleans())
 def test_every_way_back_stays_open(
-    chosen: Settings, first: dict[str, str], steps: list[tuple[str, object]], is_new: bool
+    basis: Settings, first: dict[str, str], steps: list[tuple[str, object]], is_new: bool
 ) -> None:
     """is_new: whether the release begins with postrender, and not with plain manifests."""
-    helm = Helm3(chosen)
+    helm = Helm3(basis)
     if not is_new:
         helm.upgrade(first, is_rendered=False)
     helm.upgrade(first)
@@ -239,7 +239,7 @@ def test_every_way_back_stays_open(
             else:
                 helm.fail(how, early=what == "fail early")
         assert names_in_use(helm) <= helm.live.keys()
-        if chosen.history.keep != 1:
+        if basis.history.keep != 1:
             assert before <= helm.live.keys(), "old pods still need it"
 
 
@@ -255,10 +255,10 @@ def names_in_use(helm: Helm3) -> set[str]:
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, st.lists(CONTENTS, min_size=1, max_size=8))
 def test_nothing_is_left_in_the_cluster_that_the_output_does_not_name(
-    chosen: Settings, releases: list[dict[str, str]]
+    basis: Settings, releases: list[dict[str, str]]
 ) -> None:
     """Upgrades only: what Helm no longer tracks would stay for ever without an attacher."""
-    helm = Helm3(chosen)
+    helm = Helm3(basis)
     for contents in releases:
         helm.upgrade(contents)
         assert helm.live.keys() == config_maps(helm.stored[-1].text).keys()
@@ -267,14 +267,14 @@ def test_nothing_is_left_in_the_cluster_that_the_output_does_not_name(
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, st.lists(CONTENTS, min_size=1, max_size=8))
 def test_the_last_contents_are_in_the_output(
-    chosen: Settings, releases: list[dict[str, str]]
+    basis: Settings, releases: list[dict[str, str]]
 ) -> None:
     """Each base name has its last so many contents, the newest first by number.
 
     But while the chart does not have it, those go that Helm stores no release with any more. They
     are in one output for the last time, and if the chart has the base name again in the next, stay.
     """
-    helm = Helm3(chosen)
+    helm = Helm3(basis)
     seen: dict[str, list[tuple[str, int]]] = {}
     leaving: dict[str, list[tuple[str, int]]] = {}
     for number, contents in enumerate(releases):
@@ -289,11 +289,11 @@ def test_the_last_contents_are_in_the_output(
             before = seen.get(name, [])
             if before and before[0][0] == text:
                 before = before[1:]
-            elif chosen.naming != SEQUENCE:
+            elif basis.naming != SEQUENCE:
                 # With numbers in the names a content that comes back is a revision of its own.
                 before = [each for each in before if each[0] != text]
             seen[name] = [(text, number), *before]
-    keep = chosen.history.keep or 12
+    keep = basis.history.keep or 12
     found = config_maps(helm.stored[-1].text).values()
     for name in releases[-1]:
         own = [each for each in found if base_name(each) == name]

@@ -96,15 +96,15 @@ def test_what_is_not_there_is_a_mistake_always() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "remedy"),
+    ("name", "fix"),
     [
         ("rednered", "check the path; for one in git write git:REV:PATH"),
         ("main:rendered", "check the path; for a revision in git write git:main:rendered"),
         ("helm:prod/shop", "pipe in what helm get manifest writes, and name it -"),
     ],
 )
-def test_what_is_not_there_may_mean_something_else(name: str, remedy: str) -> None:
-    assert refusal(name) == f"{name}: cannot read it: No such file or directory: {remedy}"
+def test_what_is_not_there_may_mean_something_else(name: str, fix: str) -> None:
+    assert refusal(name) == f"{name}: cannot read it: No such file or directory: {fix}"
 
 
 def test_links_to_files_are_followed_and_those_to_folders_not(repository: Path) -> None:
@@ -185,7 +185,7 @@ def test_no_file_runs_into_the_next(first: bytes) -> None:
         assert set(items) == ({"app", "other"} if first else {"other"})
         alone = taken([Source("two.yaml", later)])
         assert items["other"].content == alone.items[0].content
-        assert inventory.place(items["other"]) == alone.place(alone.items[0])
+        assert inventory.location_of(items["other"]) == alone.location_of(alone.items[0])
 
 
 @pytest.mark.parametrize("position", [0, 1])
@@ -214,7 +214,7 @@ def test_a_message_names_the_file_and_the_line_in_it() -> None:
     first, second = CONFIG.encode(), b"# head\n---\n" + CONFIG.replace("välue", "x").encode()
     stream = read_streams([Source("one.yaml", first), Source("two.yaml", second)], "both")
     assert stream.source == "both"
-    places = [str(stream.place(document)) for document in stream.documents]
+    places = [str(stream.location_of(document)) for document in stream.documents]
     assert places == ["one.yaml:1 (document 1)", "two.yaml:1", "two.yaml:2 (document 1)"]
     with pytest.raises(UserError) as caught:
         read_streams([Source("one.yaml", b"a: 1\n"), Source("two.yaml", b"a: 1\n\xff")], "both")
@@ -232,7 +232,7 @@ def taken(sources: Sequence[Source]) -> Inventory:
 def contents(inventory: Inventory) -> list[object]:
     """Return what an inventory says of its ConfigMaps, with their places."""
     return [
-        (item.identity, item.content, inventory.place(item))
+        (item.identity, item.content, inventory.location_of(item))
         for item in inventory.items
         if item.identity.group_kind == CONFIG_MAP
     ]
@@ -641,8 +641,8 @@ def test_a_comparison_carries_what_render_would(
     sides = (str(applied), str(chart))
     done = run("", "diff", "--format=json", *option, *sides, variables=variables)
     assert done.code == 0, done.err
-    carried = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
-    assert carried == (["superseded"] if option or variables else [])
+    retained = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
+    assert retained == (["superseded"] if option or variables else [])
     # The chart of the release before tells the same as what was made of it.
     before = tmp_path / "before.yaml"
     before.write_text(OLD)

@@ -17,11 +17,11 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from postrender.errors import Place, UserError
+from postrender.errors import Location, UserError
 from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
 from postrender.yaml.node_sites import locate_in_nodes
 from postrender.yaml.nodes import NodeDocument, compose
-from postrender.yaml.paths import Data, Path
+from postrender.yaml.paths import Json, Path
 from postrender.yaml.plain import PlainDocument, read_plain
 from postrender.yaml.sites import locate_in_lines
 from postrender.yaml.stream import read_stream
@@ -32,7 +32,7 @@ SECONDS = float(os.environ.get("POSTRENDER_PLAIN_SECONDS", "60"))
 SEED = int(os.environ.get("POSTRENDER_PLAIN_SEED", "12"))
 CHARTS = os.environ.get("POSTRENDER_PLAIN_CHARTS", "")
 PARTS = 4
-PLACE = Place("document")
+LOCATION = Location("document")
 
 # What mutations insert: what YAML gives a meaning to, or only looks as if.
 WORDS = r"""
@@ -70,7 +70,7 @@ def check(text: str) -> int:
     if plain is None:
         return -1
     try:
-        nodes = compose(text, PLACE)
+        nodes = compose(text, LOCATION)
         data = nodes.read()
     except UserError as error:
         raise AssertionError(f"only the plain reader accepts {text!r}: {error}") from None
@@ -78,14 +78,14 @@ def check(text: str) -> int:
     return sum(check_value(plain, nodes, path, value) for path, value in values(data, ()))
 
 
-def values(data: Data, path: Path) -> Iterator[tuple[Path, Data]]:
+def values(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
     yield path, data
     inside = enumerate(data) if isinstance(data, list) else ()
     for part, value in data.items() if isinstance(data, dict) else inside:
         yield from values(value, (*path, part))
 
 
-def check_value(plain: PlainDocument, nodes: NodeDocument, path: Path, value: Data) -> int:
+def check_value(plain: PlainDocument, nodes: NodeDocument, path: Path, value: Json) -> int:
     """Compare what the readers know of the place of one value."""
     is_collection = isinstance(value, (dict, list))
     line = plain.line_of(path)
@@ -97,7 +97,7 @@ def check_value(plain: PlainDocument, nodes: NodeDocument, path: Path, value: Da
     return sum(check_site(plain, nodes, edit) for edit in edits(path, value))
 
 
-def edits(path: Path, value: Data) -> Iterator[Edit]:
+def edits(path: Path, value: Json) -> Iterator[Edit]:
     """Yield the edits that may be made at a path, and some that may not."""
     if isinstance(value, dict):
         yield AddKeys(path, {"added": ""})
@@ -233,7 +233,7 @@ def test_not_plain(text: str) -> None:
         ("a: http://b:1/#c\n", {"a": "http://b:1/#c"}),
     ],
 )
-def test_plain(text: str, data: Data) -> None:
+def test_plain(text: str, data: Json) -> None:
     plain = read_plain(text)
     assert plain is not None
     assert plain.data == data
@@ -242,5 +242,5 @@ def test_plain(text: str, data: Data) -> None:
 
 def test_an_alias_in_a_text_is_not_an_alias() -> None:
     text = "a: >\n  b & c *d\ne: &f g\n"
-    assert not compose(text, PLACE).has_aliases
-    assert compose(f"{text}h: *f\n", PLACE).has_aliases
+    assert not compose(text, LOCATION).has_aliases
+    assert compose(f"{text}h: *f\n", LOCATION).has_aliases

@@ -81,13 +81,13 @@ def test_a_byte_order_mark_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "place"),
+    ("data", "location"),
     [(b"a: 1\n---\nb: \xff\n", "x:3 (document 2)"), (b"a\0", "x:1 (document 1)")],
 )
-def test_bytes_that_no_yaml_holds(data: bytes, place: str) -> None:
+def test_bytes_that_no_yaml_holds(data: bytes, location: str) -> None:
     with pytest.raises(UserError) as caught:
         read_stream(data, "x")
-    assert str(caught.value).startswith(place + ": ")
+    assert str(caught.value).startswith(location + ": ")
 
 
 def test_one_character_makes_only_its_own_document_larger() -> None:

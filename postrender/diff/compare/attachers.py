@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.diff.compare.side import Object, Side
+from postrender.diff.compare.side import ComparedObject, Side
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.yaml.paths import Data, value_at
+from postrender.yaml.paths import Json, value_at
 
 # What each render writes anew into the arguments of the Job, and the namespace that it stands in.
-_PER_RENDER = ("-workload", "-emitted", "-namespace")
+_PER_RENDER = ("--workload", "--emitted", "--namespace")
 _CONTAINERS = ("spec", "template", "spec", "containers")
 
 
 def comparable_attachers(
-    old: Sequence[Object], new: Sequence[Object], old_side: Side, new_side: Side
-) -> tuple[list[Object], list[Object]]:
+    old: Sequence[ComparedObject], new: Sequence[ComparedObject], old_side: Side, new_side: Side
+) -> tuple[list[ComparedObject], list[ComparedObject]]:
     """Return the objects of both sides with those of attachers as they are compared.
 
     Where only one side is rendered they say nothing, and are left out.
@@ -32,12 +32,12 @@ def comparable_attachers(
     return before, after
 
 
-def is_attacher(each: Object) -> bool:
+def is_attacher(each: ComparedObject) -> bool:
     """Tell whether a render appended an object."""
     return each.item is not None and each.item.is_attacher
 
 
-def _by_set(each: Object) -> Object:
+def _by_set(each: ComparedObject) -> ComparedObject:
     """Return an attacher's object by the name of its set; its Job's name has a hash at its end."""
     item = each.item
     if each.identity.kind == "RoleBinding":
@@ -52,14 +52,14 @@ def _by_set(each: Object) -> Object:
     return each._replace(identity=identity)
 
 
-def _without_namespaces(subjects: Data) -> None:
+def _without_namespaces(subjects: Json) -> None:
     """Take away the namespace of subjects, which is that of the binding."""
     for subject in subjects if isinstance(subjects, list) else ():
         if isinstance(subject, dict):
             subject.pop("namespace", None)
 
 
-def _lasting(arguments: list[Data]) -> list[Data]:
+def _lasting(arguments: list[Json]) -> list[Json]:
     """Return arguments without those that name revisions, and what follows them."""
     pairs = zip([None, *arguments], arguments, strict=False)
     return [

@@ -7,7 +7,7 @@ from postrender.diff.compare.data_keys import Content, content_of, find_key_chan
 from postrender.diff.compare.fields import differing, find_field_changes
 from postrender.diff.compare.normalise import BaseNames, comparable_content, with_base_names
 from postrender.diff.compare.pairs import Pair, find_pairs
-from postrender.diff.compare.side import MAIN, ORIGINAL, Object, Side
+from postrender.diff.compare.side import MAIN, ORIGINAL, ComparedObject, Side
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.startup.records import NamedTuple
@@ -60,12 +60,12 @@ def compare_content(
     return Compared(change, is_rewritten)
 
 
-def _name(each: Object | None, names: BaseNames) -> str:
+def _name(each: ComparedObject | None, names: BaseNames) -> str:
     is_hidden = each is None or each.identity.group_kind == SECRET or each.name in names.of_secrets
     return "" if each is None or is_hidden else each.name
 
 
-def _content(each: Object) -> Content:
+def _content(each: ComparedObject) -> Content:
     return content_of(each.data, is_secret=each.identity.group_kind == SECRET)
 
 
@@ -133,7 +133,7 @@ def compare_originals(
     return changes
 
 
-def _odd_originals(side: Side) -> list[Object]:
+def _odd_originals(side: Side) -> list[ComparedObject]:
     """Return the originals of a side that hold other data than the revision beside them."""
     contents = {each.identity: _content(each) for each in side.main.values() if each.role == MAIN}
     return [

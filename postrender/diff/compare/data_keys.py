@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from postrender.diff.compare.hunks import find_hunks
 from postrender.diff.model import Blob, KeyChange, change_of
 from postrender.startup.digest import sha256
-from postrender.yaml.paths import Data, mapping_at
+from postrender.yaml.paths import Json, mapping_at
 
 Content = Mapping[str, str | bytes]
 
 
-def content_of(data: Mapping[str, Data], *, is_secret: bool) -> Content:
+def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
     """Return the keys of a ConfigMap as a volume shows them: `data` as text, `binaryData` as bytes.
 
     A Secret's are all bytes; `stringData` is written over `data` (core/v1 Secret).
@@ -26,7 +26,7 @@ def content_of(data: Mapping[str, Data], *, is_secret: bool) -> Content:
     return {**_strings(whole, "data"), **binary}
 
 
-def _strings(data: dict[str, Data], field: str) -> dict[str, str]:
+def _strings(data: dict[str, Json], field: str) -> dict[str, str]:
     values = mapping_at(data, (field,))
     return {key: "" if value is None else str(value) for key, value in values.items()}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from postrender.diff.compare.redact import shown
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
-from postrender.yaml.paths import Data, format_path
+from postrender.yaml.paths import Json, format_path
 
 # What the items of Kubernetes' own lists are known by, in this order (patchMergeKey in the API).
 _NAMES = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
@@ -27,7 +27,7 @@ _TEXTS = ("annotations", "labels", "nodeSelector")
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
-def is_same(old: Data, new: Data) -> bool:
+def is_same(old: Json, new: Json) -> bool:
     """Tell whether data is the same; 1 is not true, as it is in Python."""
     if old != new or old.__class__ is not new.__class__:
         return False
@@ -38,8 +38,8 @@ def is_same(old: Data, new: Data) -> bool:
 
 
 def differing(
-    old: dict[str, Data], new: dict[str, Data]
-) -> tuple[dict[str, Data], dict[str, Data]]:
+    old: dict[str, Json], new: dict[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return two objects without most of what is the same in both, which saves looking into it.
 
     No mapping is left empty, which would mean another thing, nor without the kind by which a Secret
@@ -59,12 +59,12 @@ def differing(
     return (before, after) if before and after else (old, new)
 
 
-def find_field_changes(old: Data, new: Data, path: str = "") -> list[FieldChange]:
+def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange]:
     """Return the fields that differ, in the order of the older object; [] if and only if none."""
     return [] if is_same(old, new) else list(_changes(old, new, path))
 
 
-def _changes(old: Data, new: Data, path: str) -> Iterator[FieldChange]:
+def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
     if isinstance(old, dict) and isinstance(new, dict):
         yield from _in_mappings(old, new, path)
     elif isinstance(old, list) and isinstance(new, list):
@@ -77,11 +77,11 @@ def _changes(old: Data, new: Data, path: str) -> Iterator[FieldChange]:
         yield _change(path, old, new)
 
 
-def _change(path: str, old: Data, new: Data) -> FieldChange:
+def _change(path: str, old: Json, new: Json) -> FieldChange:
     return FieldChange(path, change_of(old, new), shown(old), shown(new))
 
 
-def _in_mappings(old: dict[str, Data], new: dict[str, Data], path: str) -> Iterator[FieldChange]:
+def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
     for key in [*old, *(key for key in new if key not in old)]:
         before, after = old.get(key), new.get(key)
         if before is not after and not is_same(before, after):
@@ -90,7 +90,7 @@ def _in_mappings(old: dict[str, Data], new: dict[str, Data], path: str) -> Itera
             yield from _changes(before, after, _inside(path, key))
 
 
-def _opened(value: Data, other: Data) -> Data:
+def _opened(value: Json, other: Json) -> Json:
     """Return an empty mapping in the place of one that only the other side has."""
     return {} if value is None and isinstance(other, dict) else value
 
@@ -100,7 +100,7 @@ def _inside(path: str, key: str) -> str:
     return part if not path else path + part if part.startswith("[") else f"{path}.{part}"
 
 
-def _name_of_items(old: Sequence[Data], new: Sequence[Data]) -> str:
+def _name_of_items(old: Sequence[Json], new: Sequence[Json]) -> str:
     """Return the key that every item of both lists has another value of, or nothing."""
     items = [*old, *new]
     if not items or not all(isinstance(item, dict) for item in items):
@@ -108,13 +108,13 @@ def _name_of_items(old: Sequence[Data], new: Sequence[Data]) -> str:
     return next((key for key in _NAMES if _tells_apart(key, old) and _tells_apart(key, new)), "")
 
 
-def _tells_apart(key: str, items: Sequence[Data]) -> bool:
+def _tells_apart(key: str, items: Sequence[Json]) -> bool:
     names = [item.get(key) for item in items if isinstance(item, dict)]
     is_plain = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
     return is_plain and len(set(map(str, names))) == len(items)
 
 
-def _in_named(old: list[Data], new: list[Data], path: str, key: str) -> Iterator[FieldChange]:
+def _in_named(old: list[Json], new: list[Json], path: str, key: str) -> Iterator[FieldChange]:
     before, after = _by_name(old, key), _by_name(new, key)
     for name in [*before, *(name for name in after if name not in before)]:
         if not is_same(before.get(name), after.get(name)):
@@ -125,11 +125,11 @@ def _in_named(old: list[Data], new: list[Data], path: str, key: str) -> Iterator
         yield FieldChange(f"{path}[]", CHANGED, kept, now)
 
 
-def _by_name(items: list[Data], key: str) -> dict[str, Data]:
+def _by_name(items: list[Json], key: str) -> dict[str, Json]:
     return {str(item[key]): item for item in items if isinstance(item, dict)}
 
 
-def _in_sequences(old: list[Data], new: list[Data], path: str) -> Iterator[FieldChange]:
+def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[FieldChange]:
     for before, after in _matches(old, new):
         common = min(len(before), len(after))
         for number in range(common):
@@ -142,7 +142,7 @@ def _in_sequences(old: list[Data], new: list[Data], path: str) -> Iterator[Field
             yield FieldChange(f"{path}[{number}]", ADDED, None, shown(new[number]))
 
 
-def _matches(old: list[Data], new: list[Data]) -> Iterator[tuple[range, range]]:
+def _matches(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
     """Yield the runs of items that differ."""
     if max(len(old), len(new)) > _LONGEST_SEQUENCE:
         yield range(len(old)), range(len(new))

@@ -95,8 +95,10 @@ def _anchors(
 ) -> list[tuple[int, int]]:
     """Return lines that both sides have once, in the longest row that keeps their order."""
     counts, new_counts = Counter(old[at] for at in inside), Counter(new[at] for at in new_inside)
-    place = {new[at]: at for at in new_inside if new_counts[new[at]] == 1}
-    pairs = [(at, place[old[at]]) for at in inside if counts[old[at]] == 1 and old[at] in place]
+    location = {new[at]: at for at in new_inside if new_counts[new[at]] == 1}
+    pairs = [
+        (at, location[old[at]]) for at in inside if counts[old[at]] == 1 and old[at] in location
+    ]
     return _longest_row(pairs)
 
 

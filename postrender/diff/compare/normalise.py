@@ -23,7 +23,7 @@ from postrender.kubernetes.retention import without_keep
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.text.words import replace_words
-from postrender.yaml.paths import Data, mapping_at
+from postrender.yaml.paths import Json, mapping_at
 
 # What an API server writes, where manifests come from one.
 _SERVERS = frozenset(
@@ -62,7 +62,7 @@ class BaseNames(NamedTuple):
     of_secrets: Mapping[str, str]
 
 
-def comparable(data: Mapping[str, Data], names: BaseNames) -> dict[str, Data]:
+def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     """Return an object as it is compared."""
     own = {key: value for key, value in data.items() if key not in ("metadata", "status")}
     metadata = {
@@ -78,7 +78,7 @@ def comparable(data: Mapping[str, Data], names: BaseNames) -> dict[str, Data]:
     return {}
 
 
-def _without_repeats(role: dict[str, Data]) -> dict[str, Data]:
+def _without_repeats(role: dict[str, Json]) -> dict[str, Json]:
     """Return a Role that grants each base name once: a render adds the names of revisions."""
     rules = role.get("rules")
     for rule in rules if isinstance(rules, list) else ():
@@ -88,7 +88,7 @@ def _without_repeats(role: dict[str, Data]) -> dict[str, Data]:
     return role
 
 
-def comparable_content(data: Mapping[str, Data], names: BaseNames) -> dict[str, Data]:
+def comparable_content(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     """Return a ConfigMap or Secret as it is compared, but for what it holds."""
     own = {key: value for key, value in data.items() if key not in _CONTENT}
     annotations = without_keep(strings_at(dict(data), "annotations"))
@@ -101,7 +101,7 @@ def comparable_content(data: Mapping[str, Data], names: BaseNames) -> dict[str, 
     return comparable({**own, "metadata": metadata}, names)
 
 
-def applied(template: Data) -> Data:
+def applied(template: Json) -> Json:
     """Return a pod template as the API server has it.
 
     An empty list is none: every list of core/v1 PodSpec is left out where it is empty. A render id
@@ -110,16 +110,16 @@ def applied(template: Data) -> Data:
     return _without_empty_lists(_comparable(template, {}, hides=False))
 
 
-def _without_empty_lists(data: Data) -> Data:
+def _without_empty_lists(data: Json) -> Json:
     if isinstance(data, dict):
         return {key: _without_empty_lists(value) for key, value in data.items() if value != []}
     return [_without_empty_lists(value) for value in data] if isinstance(data, list) else data
 
 
-def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True) -> Data:
+def _comparable(data: Json, base_names: Mapping[str, str], *, hides: bool = True) -> Json:
     # A hot loop: short strings, which no revision name is in, cost no call.
     if isinstance(data, dict):
-        compared: dict[str, Data] = {}
+        compared: dict[str, Json] = {}
         for key, value in (hide_content(data) if hides and "kind" in data else data).items():
             if value.__class__ is str:
                 is_short = len(value) < _SHORTEST_REVISION
@@ -140,7 +140,7 @@ def _comparable(data: Data, base_names: Mapping[str, str], *, hides: bool = True
     return data
 
 
-def _annotations(values: dict[str, Data], base_names: Mapping[str, str], *, hides: bool) -> Data:
+def _annotations(values: dict[str, Json], base_names: Mapping[str, str], *, hides: bool) -> Json:
     known = own_annotations({key: str(value) for key, value in values.items() if value is not None})
     return {
         key: hide_digest(key, with_base_names(text, base_names)) if hides else text

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from postrender.diff.compare.side import Object, Side
+from postrender.diff.compare.side import ComparedObject, Side
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
 # Objects of one side that stand there more than once, by what they are known by.
-Repeated = Mapping[Hashable, Sequence[Object]]
+Repeated = Mapping[Hashable, Sequence[ComparedObject]]
 
 
 class Pair(NamedTuple):
     """An object before and after; None where there is none."""
 
-    old: Object | None
-    new: Object | None
+    old: ComparedObject | None
+    new: ComparedObject | None
 
     @property
     def identity(self) -> Identity:
@@ -29,7 +29,7 @@ class Pair(NamedTuple):
         return self.newest.identity
 
     @property
-    def newest(self) -> Object:
+    def newest(self) -> ComparedObject:
         """The newer one that there is."""
         one = self.new or self.old
         if one is None:
@@ -37,12 +37,14 @@ class Pair(NamedTuple):
         return one
 
     @property
-    def both(self) -> tuple[Object, Object] | None:
+    def both(self) -> tuple[ComparedObject, ComparedObject] | None:
         """Both, if there are two."""
         return (self.old, self.new) if self.old and self.new else None
 
 
-def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> list[Pair]:
+def find_pairs(
+    old: Iterable[ComparedObject], new: Iterable[ComparedObject], namespace: str
+) -> list[Pair]:
     """Return every object once, sorted by namespace, kind and name; namespace: the release's.
 
     First what has the same group, kind, namespace and name; then what was moved to another group of
@@ -50,10 +52,10 @@ def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> 
     other does not, what is the only one of its kind and name.
     """
 
-    def exact(each: Object) -> Hashable:
+    def exact(each: ComparedObject) -> Hashable:
         return (*_key(each, namespace), _generated(each))
 
-    def in_any_group(each: Object) -> Hashable:
+    def in_any_group(each: ComparedObject) -> Hashable:
         identity = each.identity
         return (
             identity.kind,
@@ -62,7 +64,7 @@ def find_pairs(old: Iterable[Object], new: Iterable[Object], namespace: str) -> 
             _generated(each),
         )
 
-    def anywhere(each: Object) -> Hashable:
+    def anywhere(each: ComparedObject) -> Hashable:
         return each.identity.group_kind, each.identity.name, _generated(each)
 
     before, after = list(old), list(new)
@@ -80,7 +82,7 @@ def find_repeated(side: Side, namespace: str) -> Repeated:
     ConfigMaps and Secrets are told from each other by a plan. Of others the last one is what
     kubectl and Helm leave in the cluster.
     """
-    groups: dict[Hashable, list[Object]] = defaultdict(list)
+    groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for each in side.main.values():
         if not each.is_content and each.identity.name:
             groups[_key(each, namespace)].append(each)
@@ -93,21 +95,23 @@ def order_of(identity: Identity) -> tuple[str, str, str, str]:
 
 
 def _match(
-    old: Sequence[Object],
-    new: Sequence[Object],
-    key: Callable[[Object], Hashable],
-    is_right: Callable[[Sequence[Object], Sequence[Object]], bool] | None,
-) -> tuple[list[Pair], list[Object], list[Object]]:
+    old: Sequence[ComparedObject],
+    new: Sequence[ComparedObject],
+    key: Callable[[ComparedObject], Hashable],
+    is_right: Callable[[Sequence[ComparedObject], Sequence[ComparedObject]], bool] | None,
+) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
     """Return pairs of what has one key, and what is left of either side.
 
     is_right: whether those of one key are a pair; without it they are, one after the other.
     """
-    groups: dict[Hashable, tuple[list[Object], list[Object]]] = defaultdict(lambda: ([], []))
+    groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
+        lambda: ([], [])
+    )
     for side, objects in enumerate((old, new)):
         for each in objects:
             groups[key(each)][side].append(each)
     pairs: list[Pair] = []
-    left: tuple[list[Object], list[Object]] = ([], [])
+    left: tuple[list[ComparedObject], list[ComparedObject]] = ([], [])
     for ours, theirs in groups.values():
         common = min(len(ours), len(theirs))
         if is_right and not is_right(ours, theirs):
@@ -118,23 +122,23 @@ def _match(
     return pairs, left[0], left[1]
 
 
-def _is_only(old: Sequence[Object], new: Sequence[Object]) -> bool:
+def _is_only(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
     return len(old) == len(new) == 1
 
 
-def _is_absent_in_one(old: Sequence[Object], new: Sequence[Object]) -> bool:
+def _is_absent_in_one(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
     if not _is_only(old, new):
         return False
     return (old[0].identity.namespace is None) != (new[0].identity.namespace is None)
 
 
-def _key(each: Object, namespace: str) -> tuple[Hashable, ...]:
+def _key(each: ComparedObject, namespace: str) -> tuple[Hashable, ...]:
     identity = each.identity
     home = identity.namespace or namespace or None
     return identity.group_kind, home, identity.name, _is_hook(each)
 
 
-def _generated(each: Object) -> str:
+def _generated(each: ComparedObject) -> str:
     """Return the beginning of a name that the API server makes, for objects that have no name."""
     if each.identity.name:
         return ""
@@ -142,5 +146,5 @@ def _generated(each: Object) -> str:
     return str(metadata.get("generateName")) if isinstance(metadata, dict) else ""
 
 
-def _is_hook(each: Object) -> bool:
+def _is_hook(each: ComparedObject) -> bool:
     return each.item is not None and each.item.is_hook

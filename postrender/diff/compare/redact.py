@@ -11,7 +11,7 @@ import re
 
 from postrender.kubernetes.hashing import canonical_json
 from postrender.startup.patterns import pattern
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 SHOWN = "(not shown)"
 
@@ -28,7 +28,7 @@ class Hidden(str):
     __slots__ = ()
 
 
-def hide_content(data: dict[str, Data]) -> dict[str, Data]:
+def hide_content(data: dict[str, Json]) -> dict[str, Json]:
     """Return an object; where it is a Secret, wherever it stands, without what it holds.
 
     The items of a SecretList need not say what they are.
@@ -54,7 +54,7 @@ def hide_digest(key: str, text: str) -> str:
     return Hidden(text) if is_digest else text
 
 
-def shown(data: Data) -> Data:
+def shown(data: Json) -> Json:
     """Return data as it may be shown."""
     if isinstance(data, Hidden):
         return SHOWN

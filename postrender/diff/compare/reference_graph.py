@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from postrender.diff.compare.attachers import is_attacher
 from postrender.diff.compare.pairs import Pair, order_of
-from postrender.diff.compare.usages import Names
+from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.compare.workloads import is_workload
 from postrender.diff.labels import WORKLOAD_REF
-from postrender.diff.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, Node
+from postrender.diff.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, GraphNode
 from postrender.inventory.model import ItemKey
 
 _Edge = tuple[int, int, str]
@@ -18,8 +18,8 @@ _Edge = tuple[int, int, str]
 
 def find_graph(
     pairs: Sequence[Pair],
-    old: Names,
-    new: Names,
+    old: UsageIndex,
+    new: UsageIndex,
     changes: Mapping[int, str],
     effects: Mapping[int, str],
 ) -> tuple[Graph, frozenset[int]]:
@@ -30,19 +30,19 @@ def find_graph(
     before = set(_edges(pairs, old, is_new=False))
     after = set(_edges(pairs, new, is_new=True))
     touched = _connected(set(changes), before | after)
-    chosen = sorted(
+    basis = sorted(
         (number for number in touched),
         key=lambda number: (_role(pairs[number]), order_of(pairs[number].identity)),
     )
-    numbers = {number: position for position, number in enumerate(chosen)}
+    numbers = {number: position for position, number in enumerate(basis)}
     nodes = tuple(
-        Node(
+        GraphNode(
             pairs[number].identity,
             _role(pairs[number]),
             changes.get(number, UNCHANGED),
             effects.get(number, ""),
         )
-        for number in chosen
+        for number in basis
     )
     edges = [
         Edge(
@@ -64,7 +64,7 @@ def _role(pair: Pair) -> str:
     return "config" if pair.newest.is_content else "other"
 
 
-def _edges(pairs: Sequence[Pair], names: Names, *, is_new: bool) -> Iterator[_Edge]:
+def _edges(pairs: Sequence[Pair], names: UsageIndex, *, is_new: bool) -> Iterator[_Edge]:
     numbers: dict[ItemKey, int] = {}
     for number, pair in enumerate(pairs):
         each = pair.new if is_new else pair.old

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.normalise import BaseNames
 from postrender.diff.compare.pairs import Pair, order_of
-from postrender.diff.compare.side import CARRIED, MAIN, Object, Side
-from postrender.diff.model import CARRIED as CARRIED_ALONG
+from postrender.diff.compare.side import MAIN, RETAINED, ComparedObject, Side
 from postrender.diff.model import DROPPED, NEW, REUSED, SUPERSEDED, RevisionChange
+from postrender.diff.model import RETAINED as RETAINED_AGAIN
 from postrender.kubernetes.kinds import SECRET, Identity
 
 _CURRENT, _EARLIER = "current", "earlier"
@@ -42,9 +42,9 @@ def find_revisions(
         if _of(before.get(key)) == _of(after.get(key)) and identity not in bases:
             continue
         is_hidden = identity.group_kind == SECRET or key[2] in names.of_secrets
-        is_carried = _is(after.get(key), _EARLIER)
+        is_retained = _is(after.get(key), _EARLIER)
         name = "" if is_hidden else key[2]
-        changes.append(RevisionChange(identity, name, change, is_carried))
+        changes.append(RevisionChange(identity, name, change, is_retained))
     return tuple(sorted(changes, key=_order))
 
 
@@ -52,17 +52,17 @@ _State = tuple[str, Identity]
 
 
 def _states(
-    objects: Iterable[Object], known: Mapping[Identity, Identity], namespace: str
+    objects: Iterable[ComparedObject], known: Mapping[Identity, Identity], namespace: str
 ) -> dict[tuple[str, str, str], _State]:
     return dict(_each_state(objects, known, namespace))
 
 
 def _each_state(
-    objects: Iterable[Object], known: Mapping[Identity, Identity], namespace: str
+    objects: Iterable[ComparedObject], known: Mapping[Identity, Identity], namespace: str
 ) -> Iterator[tuple[tuple[str, str, str], _State]]:
     """Yield the state of each revision; known: what an object is called in the whole preview."""
     for each in objects:
-        if each.is_content and each.is_revised and each.role in (MAIN, CARRIED):
+        if each.is_content and each.is_revised and each.role in (MAIN, RETAINED):
             identity = known.get(each.identity, each.identity)
             home = identity.namespace or namespace
             state = _CURRENT if each.role == MAIN else _EARLIER
@@ -84,10 +84,10 @@ def _change(before: _State | None, after: _State | None) -> tuple[Identity, str]
         return identity, SUPERSEDED if _is(before, _CURRENT) else DROPPED
     if _is(after, _CURRENT):
         return after[1], NEW if before is None else REUSED
-    return after[1], SUPERSEDED if _is(before, _CURRENT) else CARRIED_ALONG
+    return after[1], SUPERSEDED if _is(before, _CURRENT) else RETAINED_AGAIN
 
 
-_RANKS = (NEW, REUSED, SUPERSEDED, CARRIED_ALONG, DROPPED)
+_RANKS = (NEW, REUSED, SUPERSEDED, RETAINED_AGAIN, DROPPED)
 
 
 def _order(change: RevisionChange) -> tuple[object, ...]:

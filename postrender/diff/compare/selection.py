@@ -33,7 +33,7 @@ _ANY = "*"  # no object is called so
 _REFERRED = {"Deployment", "ReplicaSet", "PodTemplate"}
 
 
-def find_concerned(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
+def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
     """Return the documents of each stream that must be read; namespace: the release's.
 
     Comparing only these gives what comparing all of them does.

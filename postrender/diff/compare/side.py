@@ -25,20 +25,20 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import SECRET, GroupKind, Identity, group_kind_of, roots_of
-from postrender.plan.build import Chosen, choose
+from postrender.plan.build import PlanBasis, build_basis
 from postrender.plan.history import NO_HISTORY, History
-from postrender.plan.model import Choices
+from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver, new_resolver
-from postrender.plan.strategy import Decision
+from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_edits import source_edits
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit, apply_edits
-from postrender.yaml.paths import Data, Path, value_at
+from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.stream import Stream
 
 # A ConfigMap or Secret as the workloads have it; an earlier revision of it; the original that stays
 # beside the revision.
-MAIN, CARRIED, ORIGINAL = "main", "carried", "original"
+MAIN, RETAINED, ORIGINAL = "main", "carried", "original"
 
 _ASKED = (
     STRATEGY_ANNOTATION,
@@ -50,7 +50,7 @@ _ASKED = (
 )
 
 
-class Object(NamedTuple):
+class ComparedObject(NamedTuple):
     """One object as it will be applied.
 
     identity: by its base name; name: that in the cluster; data: all of it, edits made; item: what
@@ -60,7 +60,7 @@ class Object(NamedTuple):
 
     identity: Identity
     name: str
-    data: dict[str, Data]
+    data: dict[str, Json]
     item: Item | None
     role: str = MAIN
     strategy: str = ""
@@ -87,10 +87,10 @@ class Side(NamedTuple):
     """
 
     inventory: Inventory
-    objects: tuple[Object, ...]
-    main: Mapping[ItemKey, Object]
-    originals: Mapping[ItemKey, Object]
-    choices: Choices | None
+    objects: tuple[ComparedObject, ...]
+    main: Mapping[ItemKey, ComparedObject]
+    originals: Mapping[ItemKey, ComparedObject]
+    context: PlanContext | None
     resolver: Resolver
     is_rendered: bool
     base_names: Mapping[str, str]
@@ -109,31 +109,31 @@ def read_side(
     own = preview_settings(settings)
     inventory, data = take_whole(stream, indexes, own)
     inventory = inventory if settings.with_secrets else _without_wishes(inventory)
-    chosen = choose(inventory, own, history)
-    choices = chosen.choices
-    inventory = choices.inventory if choices else inventory
-    edits = source_edits(choices)[0] if choices else NOTHING
+    basis = build_basis(inventory, own, history)
+    context = basis.context
+    inventory = context.inventory if context else inventory
+    edits = source_edits(context)[0] if context else NOTHING
     objects, originals = {}, {}
     for item in inventory.items:
         whole = value_at(data[item.document], item.path)
         if isinstance(whole, dict):
-            objects[item.key], original = _objects(item, whole, choices, edits.get(item.key, ()))
+            objects[item.key], original = _objects(item, whole, context, edits.get(item.key, ()))
             if original:
                 originals[item.key] = original
     mains = _older_ones_carried(objects)
-    everything = (*mains.values(), *originals.values(), *_carried(choices))
+    everything = (*mains.values(), *originals.values(), *_carried(context))
     secret_names = _secret_names(everything, inventory, data)
     return Side(
         inventory,
         everything,
         mains,
         originals,
-        choices,
-        choices.resolver if choices else new_resolver(inventory, own),
+        context,
+        context.resolver if context else new_resolver(inventory, own),
         is_rendered(stream),
         {**secret_names, **_base_names(everything)},
         secret_names,
-        tuple(_no_objects(stream, data, chosen, inventory)),
+        tuple(_no_objects(stream, data, basis, inventory)),
     )
 
 
@@ -167,65 +167,67 @@ def _without_wishes(inventory: Inventory) -> Inventory:
 
 
 def _objects(
-    item: Item, data: dict[str, Data], choices: Choices | None, edits: Iterable[Edit]
-) -> tuple[Object, Object | None]:
+    item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
+) -> tuple[ComparedObject, ComparedObject | None]:
     """Return an object as it will be applied, and the original that stays beside it."""
-    decision = choices.decisions.get(item.key) if choices else None
-    if choices is None or decision is None:
-        return Object(
+    decision = context.decisions.get(item.key) if context else None
+    if context is None or decision is None:
+        return ComparedObject(
             item.identity, item.identity.name, _edited(data, edits, item.path), item
         ), None
-    name = choices.names.get(item.key)
+    name = context.names.get(item.key)
     if name is None:
         return _unnamed(item, data, decision, edits), None
     original = None
     if decision.keep_reason:
         from copy import deepcopy
 
-        original = Object(item.identity, item.identity.name, deepcopy(data), item, ORIGINAL, IGNORE)
+        original = ComparedObject(
+            item.identity, item.identity.name, deepcopy(data), item, ORIGINAL, IGNORE
+        )
     changed = _edited(data, edits, item.path)
-    own = Object(item.identity, name, changed, item, MAIN, RENAME, decision.is_immutable)
+    own = ComparedObject(item.identity, name, changed, item, MAIN, RENAME, decision.is_immutable)
     return own, original
 
 
 def _unnamed(
-    item: Item, data: dict[str, Data], decision: Decision, edits: Iterable[Edit]
-) -> Object:
+    item: Item, data: dict[str, Json], decision: StrategyDecision, edits: Iterable[Edit]
+) -> ComparedObject:
     """Return a ConfigMap or Secret that keeps its name: a base name, or that of a revision."""
     is_immutable = data.get("immutable") is True
     base_name = base_name_of(item, is_revision=decision.is_revision)
     identity = item.identity._replace(name=base_name)
-    is_carried = item.is_revision and PAIRING_ANNOTATION not in item.annotations
-    return Object(
+    is_retained = item.is_revision and PAIRING_ANNOTATION not in item.annotations
+    return ComparedObject(
         identity,
         item.identity.name,
         _edited(data, edits, item.path),
         item,
-        CARRIED if is_carried else MAIN,
+        RETAINED if is_retained else MAIN,
         RENAME if decision.is_revision else decision.strategy,
         is_immutable,
     )
 
 
-def _edited(data: dict[str, Data], edits: Iterable[Edit], path: Path) -> dict[str, Data]:
+def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[str, Json]:
     changed = apply_edits(data, edits, path)
     return changed if isinstance(changed, dict) else data
 
 
-def _older_ones_carried(objects: dict[ItemKey, Object]) -> dict[ItemKey, Object]:
+def _older_ones_carried(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
     """Return objects with one MAIN a base name: the newest revision, before what is plain."""
     groups: dict[tuple[GroupKind, str | None, str], list[ItemKey]] = {}
     for key, each in objects.items():
         if each.is_content and each.role == MAIN and each.item and not _is_apart(each.item):
             identity = each.identity
-            place = (identity.group_kind, identity.namespace, identity.name)
-            groups.setdefault(place, []).append(key)
+            key_of_group = (identity.group_kind, identity.namespace, identity.name)
+            groups.setdefault(key_of_group, []).append(key)
     changed = dict(objects)
     for keys in groups.values():
         newest = max(keys, key=lambda key: _age(objects[key]))
         for key in keys:
             if key != newest:
-                role = CARRIED if objects[key].is_revised else ORIGINAL
+                role = RETAINED if objects[key].is_revised else ORIGINAL
                 changed[key] = objects[key]._replace(role=role)
     return changed
 
@@ -235,21 +237,21 @@ def _is_apart(item: Item) -> bool:
     return item.is_hook or item.has_generated_name
 
 
-def _age(each: Object) -> tuple[bool, int]:
+def _age(each: ComparedObject) -> tuple[bool, int]:
     return each.is_revised, each.item.order if each.item else 0
 
 
-def _carried(choices: Choices | None) -> Iterator[Object]:
+def _carried(context: PlanContext | None) -> Iterator[ComparedObject]:
     """Yield the revisions of a history that will be in the output beside the new ones."""
-    for each in choices.carried if choices else ():
+    for each in context.retained if context else ():
         if each.is_emitted:
             past = each.past
             identity = past.identity._replace(name=past.base_name)
             data = dict(past.content)
-            yield Object(identity, past.identity.name, data, None, CARRIED, RENAME)
+            yield ComparedObject(identity, past.identity.name, data, None, RETAINED, RENAME)
 
 
-def _base_names(objects: Iterable[Object]) -> dict[str, str]:
+def _base_names(objects: Iterable[ComparedObject]) -> dict[str, str]:
     """Return the base name of every revision name."""
     return {
         each.name: each.identity.name for each in objects if each.is_content and each.is_revised
@@ -257,7 +259,7 @@ def _base_names(objects: Iterable[Object]) -> dict[str, str]:
 
 
 def _secret_names(
-    objects: Sequence[Object], inventory: Inventory, data: Mapping[int, Data]
+    objects: Sequence[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
     """Return the base names of what must not be shown with the name of its revision.
 
@@ -291,7 +293,7 @@ def _secret_names(
     return names
 
 
-def _said_to_be_secrets(data: Data, key: str = "") -> Iterator[str]:
+def _said_to_be_secrets(data: Json, key: str = "") -> Iterator[str]:
     """Yield texts below a key that speaks of Secrets: `secretName`, `secretKeyRef: {name: …}`."""
     if isinstance(data, str):
         if "secret" in key.lower():
@@ -305,16 +307,16 @@ def _said_to_be_secrets(data: Data, key: str = "") -> Iterator[str]:
 
 
 def _no_objects(
-    stream: Stream, data: Mapping[int, Data], chosen: Chosen, inventory: Inventory
+    stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
 ) -> Iterator[Undecided]:
     """Yield what stands in the documents and is no Kubernetes object."""
-    known = {item.key for item in inventory.items} | chosen.repeated
+    known = {item.key for item in inventory.items} | basis.repeated
     for index, whole in data.items():
         for path, value in roots_of(whole):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:
-                place = stream.place(stream.documents[index])
+                location = stream.location_of(stream.documents[index])
                 yield Undecided(
-                    str(place),
+                    str(location),
                     "it is no Kubernetes object, and is not compared",
                     "take it out if it is not meant to be here",
                 )

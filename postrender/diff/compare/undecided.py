@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 from postrender.diff.compare.fields import is_same
 from postrender.diff.compare.normalise import BaseNames, with_base_names
 from postrender.diff.compare.pairs import Pair, Repeated
-from postrender.diff.compare.side import Object, Side
-from postrender.diff.compare.usages import Names
+from postrender.diff.compare.side import ComparedObject, Side
+from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
-from postrender.errors import Place
+from postrender.errors import Location
 from postrender.kubernetes.kinds import Identity
 
 
@@ -19,7 +19,7 @@ def find_undecided(
     old: Side,
     new: Side,
     pairs: Sequence[Pair],
-    named: tuple[Names, Names],
+    named: tuple[UsageIndex, UsageIndex],
     touched: AbstractSet[int],
     names: BaseNames,
     repeated: tuple[Repeated, Repeated],
@@ -97,9 +97,9 @@ def _unsettled(
 
     concerned: what a change has to do with; other references are as they were.
     """
-    if side.choices is None:
+    if side.context is None:
         return
-    resolver = side.choices.resolver
+    resolver = side.context.resolver
     concerned_names = {identity.name for identity in concerned}
     for each in side.main.values():
         for reference in each.item.references if each.item else ():
@@ -108,11 +108,11 @@ def _unsettled(
                 continue
             if resolver.find(item, reference, reference.name):
                 continue
-            if resolver.is_unsettled(item, reference, reference.name):
-                place = side.inventory.place(item, reference.path, reference.line)
+            if resolver.is_ambiguous(item, reference, reference.name):
+                location = side.inventory.location_of(item, reference.path, reference.line)
                 shown = with_base_names(reference.name, names.of_secrets)
                 yield Undecided(
-                    str(place),
+                    str(location),
                     f"it names {reference.rule.target[1]}/{shown}, and of the two one has a "
                     "namespace and the other none",
                     "say which is the release's with --namespace",
@@ -120,7 +120,7 @@ def _unsettled(
 
 
 def _unknown_templates(
-    old: Side, new: Side, pairs: Sequence[Pair], named: tuple[Names, Names]
+    old: Side, new: Side, pairs: Sequence[Pair], named: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
     """Say where a Rollout takes its pod template from what the manifests do not have."""
     for pair in pairs:
@@ -138,5 +138,9 @@ def _unknown_templates(
                 break
 
 
-def _place(side: Side, each: Object) -> Place:
-    return side.inventory.place(each.item) if each.item else Place(side.inventory.stream.source)
+def _place(side: Side, each: ComparedObject) -> Location:
+    return (
+        side.inventory.location_of(each.item)
+        if each.item
+        else Location(side.inventory.stream.source)
+    )

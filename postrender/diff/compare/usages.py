@@ -7,21 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.diff.compare.pairs import Pair
-from postrender.diff.compare.side import ORIGINAL, Object, Side
+from postrender.diff.compare.side import ORIGINAL, ComparedObject, Side
 from postrender.diff.labels import label_of
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
-from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity
+from postrender.kubernetes.kinds import POD, SECRET, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-Base = tuple[GroupKind, str | None, str]
 # What is the same on both sides: the number of its pair, or what it is known by without one.
-Target = int | Base
+Target = int | ObjectKey
 
 
-class Named(NamedTuple):
+class Usage(NamedTuple):
     """A ConfigMap or Secret as one object names it.
 
     target: by which it is the same on both sides; identity: its base name; name: what stands in the
@@ -38,24 +37,24 @@ class Named(NamedTuple):
     is_in_template: bool
 
 
-class Names(NamedTuple):
+class UsageIndex(NamedTuple):
     """All that the objects of a side name, by item.
 
     behind: by a Rollout with workloadRef, the workload whose pod template it has; rollouts: by such
     a workload, the Rollouts.
     """
 
-    by_item: Mapping[ItemKey, Sequence[Named]]
-    behind: Mapping[ItemKey, Object]
-    rollouts: Mapping[ItemKey, Sequence[Object]]
+    by_item: Mapping[ItemKey, Sequence[Usage]]
+    behind: Mapping[ItemKey, ComparedObject]
+    rollouts: Mapping[ItemKey, Sequence[ComparedObject]]
 
-    def is_source_missing(self, each: Object) -> bool:
+    def is_source_missing(self, each: ComparedObject) -> bool:
         """Tell whether an object takes its pod template from one that the manifests do not have."""
         item = each.item
         return item is not None and item.workload_ref is not None and item.key not in self.behind
 
 
-def find_names(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> Names:
+def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
     """Return what the objects of a side name; is_new: which side of the pairs it is."""
     numbers = _numbers(pairs, other.resolver, is_new=is_new)
     named = {}
@@ -72,7 +71,7 @@ def find_names(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) 
         for rollout in own
         if rollout.item
     }
-    return Names(named, behind, rollouts)
+    return UsageIndex(named, behind, rollouts)
 
 
 class _Numbers(NamedTuple):
@@ -82,11 +81,11 @@ class _Numbers(NamedTuple):
     identity in the namespace that resolver takes theirs for.
     """
 
-    own: Mapping[Base, int]
-    others: Mapping[Base, int]
+    own: Mapping[ObjectKey, int]
+    others: Mapping[ObjectKey, int]
     resolver: Resolver
 
-    def other(self, base: Base) -> int | None:
+    def other(self, base: ObjectKey) -> int | None:
         """Return the pair of what the other side has and this one does not."""
         return self.others.get(_at_home(base, self.resolver))
 
@@ -104,24 +103,24 @@ def _numbers(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Num
     return _Numbers(own, others, resolver)
 
 
-def _base(identity: Identity) -> Base:
-    return identity.group_kind, identity.namespace, identity.name
+def _base(identity: Identity) -> ObjectKey:
+    return identity.key_in(identity.namespace)
 
 
-def _at_home(base: Base, resolver: Resolver) -> Base:
-    return base[0], resolver.home_of(base[1]), base[2]
+def _at_home(base: ObjectKey, resolver: Resolver) -> ObjectKey:
+    return base._replace(namespace=resolver.effective_namespace(base.namespace))
 
 
-def _named(side: Side, item: Item, numbers: _Numbers) -> Iterator[Named]:
+def _named(side: Side, item: Item, numbers: _Numbers) -> Iterator[Usage]:
     linked = set()
-    choices = side.choices
-    for link in choices.links.get(item.key, ()) if choices else ():
+    context = side.context
+    for link in context.links.get(item.key, ()) if context else ():
         linked.add(link.reference.path)
-        stays = link.stays and link.target.key in side.originals
-        each = (side.originals if stays else side.main)[link.target.key]
+        keeps_base_name = link.keeps_base_name and link.target.key in side.originals
+        each = (side.originals if keeps_base_name else side.main)[link.target.key]
         is_inside = _is_inside(item, link.reference)
         yield _of(each, numbers, label_of(link.reference.path), is_in_template=is_inside)
-    for mount in choices.mounts.get(item.key, ()) if choices else ():
+    for mount in context.mounts.get(item.key, ()) if context else ():
         each = side.main[mount.item.key]
         # As a render writes it, so that both sides say the same.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
@@ -136,17 +135,17 @@ def _is_inside(item: Item, reference: Reference) -> bool:
     return reference.template is not None or item.identity.group_kind == POD
 
 
-def _of(each: Object, numbers: _Numbers, label: str, *, is_in_template: bool) -> Named:
+def _of(each: ComparedObject, numbers: _Numbers, label: str, *, is_in_template: bool) -> Usage:
     base = _base(each.identity)
     version = each.name
     if each.strategy == CHECKSUM:
         content = {key: each.data.get(key) for key in ("data", "binaryData", "stringData")}
         version += canonical_json(content)
     target = numbers.own.get(base, base)
-    return Named(target, each.identity, each.name, version, label, is_in_template)
+    return Usage(target, each.identity, each.name, version, label, is_in_template)
 
 
-def _elsewhere(side: Side, item: Item, reference: Reference, numbers: _Numbers) -> Iterator[Named]:
+def _elsewhere(side: Side, item: Item, reference: Reference, numbers: _Numbers) -> Iterator[Usage]:
     """Yield what a reference names that this side does not have.
 
     That is what the other side has, or a Secret whose name is that of a revision.
@@ -159,10 +158,10 @@ def _elsewhere(side: Side, item: Item, reference: Reference, numbers: _Numbers) 
         return
     target = _base(identity) if number is None else number
     is_inside = _is_inside(item, reference)
-    yield Named(target, identity, name, name, label_of(reference.path), is_inside)
+    yield Usage(target, identity, name, name, label_of(reference.path), is_inside)
 
 
-def users_by_target(names: Names) -> dict[Target, list[ItemKey]]:
+def users_by_target(names: UsageIndex) -> dict[Target, list[ItemKey]]:
     """Return the items whose pod templates name each target."""
     users: dict[Target, list[ItemKey]] = defaultdict(list)
     for key, named in names.by_item.items():

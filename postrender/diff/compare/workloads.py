@@ -13,8 +13,8 @@ from functools import cache
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.normalise import BaseNames, applied, comparable
 from postrender.diff.compare.pairs import Pair
-from postrender.diff.compare.side import Object
-from postrender.diff.compare.usages import Named, Names, Target
+from postrender.diff.compare.side import ComparedObject
+from postrender.diff.compare.usages import Target, Usage, UsageIndex
 from postrender.diff.model import (
     ADDED,
     CHANGED,
@@ -43,7 +43,7 @@ from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import EVERY_ITEM, Data, mapping_at, value_at
+from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
 _IMAGE = pattern(_CONTAINER + r"\.image\Z")
@@ -77,8 +77,8 @@ class Context(NamedTuple):
     Secrets, by target; rewritten: those on both sides whose data differs.
     """
 
-    old: Names
-    new: Names
+    old: UsageIndex
+    new: UsageIndex
     contents: Mapping[Target, ContentChange]
     rewritten: frozenset[Target]
     base_names: BaseNames
@@ -95,7 +95,7 @@ class _Difference(NamedTuple):
     is_in_template: bool = False
 
 
-def is_workload(each: Object) -> bool:
+def is_workload(each: ComparedObject) -> bool:
     """Tell whether an object has pod templates, or takes one from another."""
     return each.identity.group_kind in WORKLOAD_KINDS
 
@@ -128,16 +128,16 @@ def find_workload_change(pair: Pair, context: Context) -> WorkloadChange | None:
     )
 
 
-def _source(each: Object, names: Names) -> Object:
+def _source(each: ComparedObject, names: UsageIndex) -> ComparedObject:
     """Return the workload whose pod template an object has: its own, or that of workloadRef."""
     return names.behind.get(each.item.key, each) if each.item else each
 
 
-def _is_hook(each: Object) -> bool:
+def _is_hook(each: ComparedObject) -> bool:
     return each.item is not None and each.item.is_hook
 
 
-def _effect(each: Object, context: Context) -> str:
+def _effect(each: ComparedObject, context: Context) -> str:
     """Return what a change of its pod template does to a workload."""
     if _is_hook(each):
         return HOOK
@@ -149,7 +149,7 @@ def _effect(each: Object, context: Context) -> str:
     return NO_PODS if _is_scaled_down(each, context) else ROLLS
 
 
-def _is_scaled_down(each: Object, context: Context) -> bool:
+def _is_scaled_down(each: ComparedObject, context: Context) -> bool:
     """Tell whether a workload is there only for Rollouts to take its pod template."""
     rollouts = context.new.rollouts.get(each.item.key, ()) if each.item else ()
     if not rollouts:
@@ -159,7 +159,7 @@ def _is_scaled_down(each: Object, context: Context) -> bool:
     return (replicas == 0 and replicas is not False) or any(way in _SCALES_DOWN for way in ways)
 
 
-def _difference(old: Object, new: Object, context: Context) -> _Difference:
+def _difference(old: ComparedObject, new: ComparedObject, context: Context) -> _Difference:
     names = context.base_names
     before, after = differing(old.data, new.data)
     changes = find_field_changes(comparable(before, names), comparable(after, names))
@@ -179,7 +179,7 @@ def _difference(old: Object, new: Object, context: Context) -> _Difference:
     return _Difference(fields, ordered, bool(inside))
 
 
-def _unspoken(each: Object, old: list[Data], new: list[Data]) -> Iterator[Cause]:
+def _unspoken(each: ComparedObject, old: list[Json], new: list[Json]) -> Iterator[Cause]:
     """Yield where pod templates differ that are the same by base names, and as they are read.
 
     That is a revision's name in free text, or what only the render id sees: `env: []` or none.
@@ -217,7 +217,7 @@ def _template_touched(group_kind: GroupKind) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _templates(group_kind: GroupKind, data: dict[str, Data]) -> list[Data]:
+def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
     """Return the pod templates in a workload's data as the API server has them."""
     tree = template_tree(group_kind)
     if tree is None:
@@ -228,10 +228,10 @@ def _templates(group_kind: GroupKind, data: dict[str, Data]) -> list[Data]:
 
 
 def _named_by(
-    old: Object, new: Object, context: Context
-) -> dict[Target, tuple[list[Named], list[Named]]]:
+    old: ComparedObject, new: ComparedObject, context: Context
+) -> dict[Target, tuple[list[Usage], list[Usage]]]:
     """Return what the pod templates of a workload name, by target: before and after."""
-    named: dict[Target, tuple[list[Named], list[Named]]] = {}
+    named: dict[Target, tuple[list[Usage], list[Usage]]] = {}
     for side, (each, names) in enumerate(((old, context.old), (new, context.new))):
         for one in names.by_item.get(each.item.key, ()) if each.item else ():
             if one.is_in_template:
@@ -240,7 +240,7 @@ def _named_by(
 
 
 def _config_causes(
-    named: Mapping[Target, tuple[list[Named], list[Named]]], context: Context
+    named: Mapping[Target, tuple[list[Usage], list[Usage]]], context: Context
 ) -> Iterator[Cause]:
     for target, (before, after) in named.items():
         versions = {one.version for one in before}, {one.version for one in after}
@@ -256,7 +256,7 @@ _CONTENT = "its content changes"
 
 
 def _what_of(
-    before: Sequence[Named], after: Sequence[Named], target: Target, context: Context
+    before: Sequence[Usage], after: Sequence[Usage], target: Target, context: Context
 ) -> str:
     if not before:
         return "it is named now"
@@ -276,7 +276,7 @@ def _what_of(
     return "another name for the same content"
 
 
-def _in_place(old: Object, new: Object, context: Context) -> Iterator[Identity]:
+def _in_place(old: ComparedObject, new: ComparedObject, context: Context) -> Iterator[Identity]:
     """Yield what changes under a name that stays, as the workload names it."""
     for target, (before, after) in _named_by(old, new, context).items():
         change = context.contents.get(target)
@@ -331,7 +331,7 @@ def _each_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
             yield FieldChange(f"{change.path}[name={name}]", change.change, old, new)
 
 
-def _value_of(changes: Iterable[tuple[str, Data]]) -> Data:
+def _value_of(changes: Iterable[tuple[str, Json]]) -> Json:
     """Return what a variable is on one side, of changes of the whole of it or of its parts."""
     for path, value in changes:
         if isinstance(value, dict) and path.endswith("]"):

@@ -9,7 +9,6 @@ from typing import Any
 
 from postrender.diff.model import (
     ADDED,
-    CARRIED,
     CHANGED,
     CONFIG,
     DROPPED,
@@ -23,6 +22,7 @@ from postrender.diff.model import (
     NO_PODS,
     REFUSED,
     REMOVED,
+    RETAINED,
     REUSED,
     ROLLS,
     STARTS,
@@ -49,7 +49,7 @@ VERSION = 1
 
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED)
 _EFFECTS = (ROLLS, STARTS, ENDS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED, NO_PODS, STAYS)
-_REVISIONS = (NEW, REUSED, SUPERSEDED, CARRIED, DROPPED)
+_REVISIONS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 Json = dict[str, Any]
 
@@ -94,7 +94,7 @@ def render(preview: Preview, terminal: Terminal) -> str:
                 "object": _object(each.identity),
                 "name": each.name,
                 "change": each.change,
-                "isCarried": each.is_carried,
+                "isCarried": each.is_retained,
             }
             for each in preview.revisions
         ],
@@ -107,7 +107,7 @@ def render(preview: Preview, terminal: Terminal) -> str:
             for each in preview.objects
         ],
         "undecided": [
-            {"place": each.place, "what": each.what, "remedy": each.remedy}
+            {"location": each.location, "problem": each.problem, "fix": each.fix}
             for each in preview.undecided
         ],
         "graph": {

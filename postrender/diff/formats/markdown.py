@@ -29,25 +29,25 @@ from postrender.diff.wording.wording import (
     Style,
     alike_by_effect,
     and_more,
-    cause_words,
-    change_words,
-    content_words,
+    describe_cause,
+    describe_change,
+    describe_content,
+    describe_effect,
+    describe_field,
+    describe_in_place,
+    describe_key,
+    describe_more,
+    describe_other_revisions,
+    describe_own,
+    describe_revision,
+    describe_shared,
+    describe_via,
     diff_lines,
-    effect_words,
-    field_words,
-    in_place_words,
-    key_words,
     listed,
-    more_words,
     namer,
-    own_words,
     revision_name,
-    revision_words,
-    shared_words,
-    stay_words,
+    shown_revisions,
     summary_line,
-    told_revisions,
-    via_words,
 )
 from postrender.startup.patterns import pattern
 from postrender.text.escapes import visible
@@ -184,17 +184,17 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
     workload = group[0]
     names = "<br>".join(style.code(_short(style.name(each.identity))) for each in group)
     short = EFFECTS[workload.effect][0]
-    effect = "<br>".join(dict.fromkeys(map(effect_words, group)))
+    effect = "<br>".join(dict.fromkeys(map(describe_effect, group)))
     if workload.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
     for field in workload.fields:
         if field.path == _REPLICAS:
-            words = f"<br>{field_words(field, style)}"
+            words = f"<br>{describe_field(field, style)}"
             short, effect = short + words, effect + words
-    reasons = [cause_words(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
+    reasons = [describe_cause(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
     if more := len(workload.causes) - len(reasons):
         reasons.append(f"{more:,} more")
-    reasons += [in_place_words(workload, style), via_words(workload, style)]
+    reasons += [describe_in_place(workload, style), describe_via(workload, style)]
     because = "<br>".join(filter(None, reasons))
     kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
     full = f"| {names} | {effect} | {because} |\n"
@@ -208,7 +208,7 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
         return _content(content, style)
     kinds = Nouns(content.identity.kind, f"{content.identity.kind}s")
     names = [_own(each, style) for each in group]
-    told = [*shared_words(content, style), *_field_words(content.fields, style)]
+    told = [*describe_shared(content, style), *_describe_field(content.fields, style)]
     first = _in_html(_short(style.name(content.identity)))
     head = f"{_fold(f'{first} {and_more(others)} change outside of their data')}\n"
     part = _item(names, told)
@@ -216,18 +216,18 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
 
 
 def _own(content: ContentChange, style: Style) -> str:
-    words = "; ".join(own_words(content, style))
+    words = "; ".join(describe_own(content, style))
     name = code(_short(style.name(content.identity)))
     return f"{name}: {words}" if words else name
 
 
 def _content(content: ContentChange, style: Style) -> Section:
-    name, does = style.name(content.identity), change_words(content.change)
+    name, does = style.name(content.identity), describe_change(content.change)
     keys = [_in_html(_short(each.key)) for each in content.keys]
     summary = f"{_in_html(_short(name))} {does}" + (f": {listed(keys)}" if keys else "")
-    facts = content_words(content, style)
+    facts = describe_content(content, style)
     head = _fold(summary) + (f"\nIt {does}: {'; '.join(facts)}\n" if facts else "")
-    fields = "".join(f"- {field_words(field, style)}\n" for field in content.fields)
+    fields = "".join(f"- {describe_field(field, style)}\n" for field in content.fields)
     parts = [Part(f"\n{fields}")] if fields else []
     parts += [_key(key, style) for key in content.keys]
     nouns = Nouns(content.identity.kind, f"{content.identity.kind}s")
@@ -235,7 +235,9 @@ def _content(content: ContentChange, style: Style) -> Section:
 
 
 def _key(key: KeyChange, style: Style) -> Part:
-    words = f"\n**{code(_short(key.key))}** {change_words(key.change)} ({key_words(key, style)})"
+    words = (
+        f"\n**{code(_short(key.key))}** {describe_change(key.change)} ({describe_key(key, style)})"
+    )
     lines = diff_lines(key)
     if not lines:
         return Part(f"{words}\n")
@@ -257,7 +259,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     ]
     # What changes alike in the whole may not do so here, and the other way round.
     parts = [
-        _item(_names(group, style), _field_words(group[0].fields, style))
+        _item(_names(group, style), _describe_field(group[0].fields, style))
         for group in _alike(find_alike(each for each in outside if each.fields))
     ]
     return _list(f"{TITLES['workloads']}, outside of their pod templates", parts, _FIELDS)
@@ -265,7 +267,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
 
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
     parts = [
-        _item(_names(group, style), _field_words(group[0].fields, style), group[0].change)
+        _item(_names(group, style), _describe_field(group[0].fields, style), group[0].change)
         for group in _alike(find_alike(objects))
     ]
     return _list(TITLES["objects"], parts, _OBJECTS)
@@ -275,17 +277,17 @@ def _names(group: Iterable[ObjectChange], style: Style) -> list[str]:
     return [code(_short(style.name(each.identity))) for each in group]
 
 
-def _field_words(fields: Iterable[FieldChange], style: Style) -> list[str]:
-    return [field_words(field, style) for field in fields]
+def _describe_field(fields: Iterable[FieldChange], style: Style) -> list[str]:
+    return [describe_field(field, style) for field in fields]
 
 
 def _item(names: Sequence[str], details: Sequence[str], change: str = "") -> Part:
     """Return an item of a list: an object and what changes, and others that it changes in."""
-    does = f" {change_words(change)}" if change else ""
+    does = f" {describe_change(change)}" if change else ""
     first, *others = names
     lines = [f"- {first}{does}", *(f"  - {each}" for each in details)]
     if others:
-        lines += [f"  - {more_words(others)}", *(f"    - {each}" for each in others)]
+        lines += [f"  - {describe_more(others)}", *(f"    - {each}" for each in others)]
     brief = "".join(f"- {each}{does}\n" for each in names)
     return _part("".join(f"{line}\n" for line in lines), brief, len(names))
 
@@ -301,20 +303,20 @@ def _list(title: str, parts: Sequence[Part], nouns: Nouns) -> Section:
 
 
 def _revisions(preview: Preview, style: Style) -> Section:
-    told, others = told_revisions(preview)
+    told, others = shown_revisions(preview)
     if not told or not preview.has_changes:
         return Section("", (), "", _REVISIONS)
     columns = "| revision | what becomes of it |\n| --- | --- |\n"
     title = f"{TITLES['revisions']} ({len(told):,})"
     head = f"{_fold(title)}\n{columns}"
-    rows = [f"| {revision_name(each, style)} | {revision_words(each)} |\n" for each in told]
-    foot = f"\n{stay_words(others)}\n{_END}" if others else _END
+    rows = [f"| {revision_name(each, style)} | {describe_revision(each)} |\n" for each in told]
+    foot = f"\n{describe_other_revisions(others)}\n{_END}" if others else _END
     return Section(head, tuple(map(Part, rows)), foot, _REVISIONS)
 
 
 def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
     lines = [
-        f"- {code(each.place)}: {style.prose(each.what)}; {style.prose(each.remedy)}\n"
+        f"- {code(each.location)}: {style.prose(each.problem)}; {style.prose(each.fix)}\n"
         for each in undecided
     ]
     head = f"\n**{TITLES['undecided']}**\n\n" if lines else ""

@@ -33,24 +33,24 @@ from postrender.diff.wording.wording import (
     TITLES,
     Style,
     alike_by_effect,
-    cause_words,
-    change_words,
-    content_words,
+    describe_cause,
+    describe_change,
+    describe_content,
+    describe_effect,
+    describe_field,
+    describe_in_place,
+    describe_key,
+    describe_more,
+    describe_other_revisions,
+    describe_own,
+    describe_revision,
+    describe_via,
     diff_lines,
-    effect_words,
-    field_words,
-    in_place_words,
-    key_words,
     mark_of,
-    more_words,
     namer,
-    own_words,
     revision_name,
-    revision_words,
-    stay_words,
+    shown_revisions,
     summary_line,
-    told_revisions,
-    via_words,
 )
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
@@ -160,38 +160,38 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
     workload, *others = group
     style = page.style
     yield from _workload_head(workload, page)
-    for words in (in_place_words(workload, style), via_words(workload, style)):
+    for words in (describe_in_place(workload, style), describe_via(workload, style)):
         if words:
             yield from page.lines(words)
     for cause in workload.causes:
-        yield from page.lines(cause_words(cause, style))
+        yield from page.lines(describe_cause(cause, style))
     if workload.fields:
         yield from page.lines("outside of its pod template:", colour=_DIM)
     for field in workload.fields:
-        yield from page.lines(field_words(field, style), _INDENT + _HANG)
+        yield from page.lines(describe_field(field, style), _INDENT + _HANG)
     yield from _more(others, _workload_head, page)
 
 
 def _workload_head(workload: WorkloadChange, page: _Page) -> Iterator[str]:
     colour = _OF_EFFECT.get(workload.effect, _DIM)
-    yield from _head(workload, effect_words(workload), colour, page)
+    yield from _head(workload, describe_effect(workload), colour, page)
 
 
 def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
     content, *others = group
-    yield from _head(content, change_words(content.change), "", page)
-    for words in content_words(content, page.style):
+    yield from _head(content, describe_change(content.change), "", page)
+    for words in describe_content(content, page.style):
         yield from page.lines(words)
     for field in content.fields:
-        yield from page.lines(field_words(field, page.style))
+        yield from page.lines(describe_field(field, page.style))
     for key in content.keys:
         yield from _key(key, page)
     yield from _more(others, _own, page)
 
 
 def _own(content: ContentChange, page: _Page) -> Iterator[str]:
-    yield from _head(content, change_words(content.change), "", page)
-    for words in own_words(content, page.style):
+    yield from _head(content, describe_change(content.change), "", page)
+    for words in describe_own(content, page.style):
         yield from page.lines(words)
 
 
@@ -200,29 +200,29 @@ def _more(
 ) -> Iterator[str]:
     """Yield what is written of those that change as the one before them does."""
     if others:
-        yield from page.lines(more_words(others), _HANG, _DIM)
+        yield from page.lines(describe_more(others), _HANG, _DIM)
     for each in others:
         yield from write(each, page)
 
 
 def _key(key: KeyChange, page: _Page) -> Iterator[str]:
     yield ""
-    name = f"{MARKS[key.change]} {visible(key.key)} ({key_words(key, page.style)})"
+    name = f"{MARKS[key.change]} {visible(key.key)} ({describe_key(key, page.style)})"
     yield from page.lines(name, _HANG, _BOLD)
     for line in diff_lines(key):
         yield _INDENT + page.paint(line, _OF_LINE.get(line[0], ""))
 
 
 def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
-    told, others = told_revisions(preview)
+    told, others = shown_revisions(preview)
     if told:
         yield from _list("revisions", told, _revision, page)
         if others:
-            yield from page.lines(stay_words(others), _HANG, _DIM)
+            yield from page.lines(describe_other_revisions(others), _HANG, _DIM)
 
 
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
-    words = f"{revision_name(revision, page.style)}: {revision_words(revision)}"
+    words = f"{revision_name(revision, page.style)}: {describe_revision(revision)}"
     yield from page.lines(words, _HANG, _GREEN if revision.change == NEW else "")
 
 
@@ -237,17 +237,19 @@ def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[
     for first, *others in groups:
         yield from _object_head(first, page)
         for field in first.fields:
-            yield from page.lines(field_words(field, page.style))
+            yield from page.lines(describe_field(field, page.style))
         yield from _more(others, _object_head, page)
 
 
 def _object_head(change: ObjectChange, page: _Page) -> Iterator[str]:
-    yield from _head(change, change_words(change.change), "", page)
+    yield from _head(change, describe_change(change.change), "", page)
 
 
 def _undecided(undecided: Undecided, page: _Page) -> Iterator[str]:
-    yield from page.lines(f"? {visible(undecided.place)}: {visible(undecided.what)}", "", _YELLOW)
-    yield from page.lines(visible(undecided.remedy))
+    yield from page.lines(
+        f"? {visible(undecided.location)}: {visible(undecided.problem)}", "", _YELLOW
+    )
+    yield from page.lines(visible(undecided.fix))
 
 
 def _head(

@@ -25,7 +25,7 @@ from postrender.diff.model import (
     UNCHANGED,
     Edge,
     Graph,
-    Node,
+    GraphNode,
 )
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
@@ -125,7 +125,7 @@ def draw(graph: Graph) -> Drawing:
     return Drawing(tuple(frames), tuple(_arrows(graph.edges, ids)))
 
 
-def _node_slug(node: Node) -> str:
+def _node_slug(node: GraphNode) -> str:
     kind, namespace, name = node.identity[1:]
     return "n_" + _slug(f"{kind} {namespace or ''} {name}")
 
@@ -144,7 +144,7 @@ def _unique(slugs: Iterable[str]) -> list[str]:
     return ids
 
 
-def _box(node: Node, id_: str) -> Box:
+def _box(node: GraphNode, id_: str) -> Box:
     change = "" if node.change == UNCHANGED else node.change
     effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
     words = ", ".join(word for word in (change, effect) if word)
@@ -157,10 +157,10 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
     """Yield one arrow for the edges that differ only in their labels."""
     labels: dict[tuple[int, int, str, bool], dict[str, None]] = defaultdict(dict)
     for edge in edges:
-        labels[edge.source, edge.target, edge.change, edge.stays][edge.label] = None
-    for (source, target, change, stays), by in labels.items():
+        labels[edge.source, edge.target, edge.change, edge.keeps_base_name][edge.label] = None
+    for (source, target, change, keeps_base_name), by in labels.items():
         more = [change] if change != UNCHANGED else []
-        more += ["keeps the base name"] if stays else []
+        more += ["keeps the base name"] if keeps_base_name else []
         words = ", ".join(filter(None, by))
         words += f" ({', '.join(more)})" if more else ""
         yield Arrow(ids[source], ids[target], visible(words).strip(), change)
@@ -185,7 +185,7 @@ def by_interest(graph: Graph) -> list[int]:
     return list(dict.fromkeys(each for number in first for each in (number, *near[number])))
 
 
-def _is_changed(node: Node) -> bool:
+def _is_changed(node: GraphNode) -> bool:
     return node.change != UNCHANGED or node.effect in (ROLLS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED)
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence, Sized
 from postrender.diff.compare.redact import SHOWN
 from postrender.diff.model import (
     ADDED,
-    CARRIED,
     CHANGED,
     CONFIG,
     DROPPED,
@@ -28,6 +27,7 @@ from postrender.diff.model import (
     NO_PODS,
     REFUSED,
     REMOVED,
+    RETAINED,
     REUSED,
     ROLLS,
     STARTS,
@@ -50,7 +50,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.text.escapes import visible
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 # What the parts of a preview are called, by their names in it.
 TITLES = {
@@ -91,7 +91,7 @@ _REASONS = {
     NEXT_PODS: "restarts nothing: pods stay, and those that replace them have the new pod template",
 }
 
-_STAY = ("stays as it is", "stay as they are")
+_UNCHANGED_VERBS = ("stays as it is", "stay as they are")
 
 # Of a field whose values say nothing: by base names, or as they are read, they are the same.
 IN_ANOTHER_WAY = "is written in another way"
@@ -154,12 +154,12 @@ def alike_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
     return sorted(find_alike(workloads), key=lambda group: _RANKS[group[0].effect])
 
 
-def more_words(others: Sized) -> str:
+def describe_more(others: Sized) -> str:
     """Return what stands before others of a group, after the one that is told in full."""
     return f"the same in {len(others):,} more:"
 
 
-def all_words(group: Sized) -> str:
+def describe_all(group: Sized) -> str:
     """Return what stands before all of a group, after what changes in them."""
     return "the same in both" if len(group) == 2 else f"the same in all {len(group):,}"
 
@@ -259,12 +259,12 @@ def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
     return MARKS[change.change]
 
 
-def change_words(change: str) -> str:
+def describe_change(change: str) -> str:
     """Return what one object does: `changes`, `is added`."""
     return CHANGES[change][0]
 
 
-def effect_words(workload: WorkloadChange) -> str:
+def describe_effect(workload: WorkloadChange) -> str:
     """Return what becomes of a workload, and where it needs one the reason: `rolls`."""
     effect = workload.effect
     words = EFFECTS[effect][0]
@@ -274,7 +274,7 @@ def effect_words(workload: WorkloadChange) -> str:
     return _REASONS.get(effect, words)
 
 
-def in_place_words(workload: WorkloadChange, style: Style) -> str:
+def describe_in_place(workload: WorkloadChange, style: Style) -> str:
     """Return what running pods may read anew; "" where there is none."""
     if not workload.in_place:
         return ""
@@ -283,14 +283,14 @@ def in_place_words(workload: WorkloadChange, style: Style) -> str:
     return f"pods read the new content of {names} when they restart, or before: {verb}"
 
 
-def via_words(workload: WorkloadChange, style: Style) -> str:
+def describe_via(workload: WorkloadChange, style: Style) -> str:
     """Return whose pod template a workload uses; "" for its own."""
     return (
         f"with the pod template of {style.code(style.name(workload.via))}" if workload.via else ""
     )
 
 
-def cause_words(cause: Cause, style: Style) -> str:
+def describe_cause(cause: Cause, style: Style) -> str:
     """Return why a pod template changes: `image of app: shop/web:1 -> shop/web:2`."""
     if cause.kind == CONFIG and cause.subject:
         keys = listed([style.code(key) for key in cause.keys])
@@ -302,17 +302,17 @@ def cause_words(cause: Cause, style: Style) -> str:
     if cause.kind == ENV:
         what = f"{style.code(cause.what)} of {style.code(cause.container)}"
         return _from_to(what, change_of(cause.old, cause.new), cause.old, cause.new, style)
-    return field_words(cause.field, style) if cause.field else style.prose(cause.what)
+    return describe_field(cause.field, style) if cause.field else style.prose(cause.what)
 
 
-def field_words(field: FieldChange, style: Style) -> str:
+def describe_field(field: FieldChange, style: Style) -> str:
     """Return how a field changes: `spec.replicas: 2 -> 3`, `spec.paused added: true`."""
     path = field.path.removesuffix("[]")
     what = style.code(path) if path == field.path else f"order of {style.code(path)}"
     return _from_to(what, field.change, field.old, field.new, style)
 
 
-def _from_to(what: str, change: str, old: Data, new: Data, style: Style) -> str:
+def _from_to(what: str, change: str, old: Json, new: Json, style: Style) -> str:
     if old is None and new is None:
         return f"{what} {IN_ANOTHER_WAY}"
     if old == new == SHOWN:
@@ -320,15 +320,15 @@ def _from_to(what: str, change: str, old: Data, new: Data, style: Style) -> str:
     if change == CHANGED:
         before, after = _pair(old, new, style)
         return f"{what}: {before} {style.arrow} {after}"
-    return f"{what} {change}: {value_words(new if change == ADDED else old, style)}"
+    return f"{what} {change}: {describe_value(new if change == ADDED else old, style)}"
 
 
-def value_words(value: Data, style: Style) -> str:
+def describe_value(value: Json, style: Style) -> str:
     """Return a value, cut to the style's limit: then its length is said."""
     return _cut(_text_of(value), 0, style)
 
 
-def _pair(old: Data, new: Data, style: Style) -> tuple[str, str]:
+def _pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
     """Return two values, of which long ones begin shortly before they differ."""
     before, after = _text_of(old), _text_of(new)
     start = 0
@@ -358,7 +358,7 @@ def _common_length(one: str, other: str) -> int:
     return low
 
 
-def _text_of(value: Data) -> str:
+def _text_of(value: Json) -> str:
     """Return a value on one line, as JSON, but text without quotes where it cannot be misread."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
@@ -367,7 +367,7 @@ def _text_of(value: Data) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def key_words(key: KeyChange, style: Style = PLAIN) -> str:
+def describe_key(key: KeyChange, style: Style = PLAIN) -> str:
     """Return how a key changes: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
     added = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "+")
     removed = sum(1 for hunk in key.hunks for line in hunk.lines if line.sign == "-")
@@ -393,7 +393,7 @@ def _range(start: int, count: int) -> str:
     return str(start) if count == 1 else f"{start},{count}"
 
 
-def told_hunks(key: KeyChange) -> tuple[Hunk, ...]:
+def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
     """Return the hunks of a key, where a line break at the end is told only if it comes or goes.
 
     Most values of one line have none, on either side.
@@ -431,7 +431,7 @@ def _tells_ends(key: KeyChange) -> bool:
 def diff_lines(key: KeyChange) -> list[str]:
     """Return the unified diff of a key, in which tabs stay and nothing else is unseen."""
     lines = []
-    for hunk in told_hunks(key):
+    for hunk in shown_hunks(key):
         lines.append(hunk_header(hunk.old, hunk.old_count, hunk.new, hunk.new_count))
         for line in hunk.lines:
             lines.append(line.sign + visible(line.text, keep="\t"))
@@ -440,21 +440,21 @@ def diff_lines(key: KeyChange) -> list[str]:
     return lines
 
 
-def content_words(content: ContentChange, style: Style) -> list[str]:
+def describe_content(content: ContentChange, style: Style) -> list[str]:
     """Return what there is to say of a ConfigMap or Secret besides its keys, one thing each."""
     return [
-        *_names_words(content, style),
-        *shared_words(content, style),
-        *_users_words(content, style),
+        *_describe_names(content, style),
+        *describe_shared(content, style),
+        *_describe_users(content, style),
     ]
 
 
-def own_words(content: ContentChange, style: Style) -> list[str]:
+def describe_own(content: ContentChange, style: Style) -> list[str]:
     """Return what of these words may be so of no other one that changes alike."""
-    return [*_names_words(content, style), *_users_words(content, style)]
+    return [*_describe_names(content, style), *_describe_users(content, style)]
 
 
-def shared_words(content: ContentChange, style: Style) -> list[str]:
+def describe_shared(content: ContentChange, style: Style) -> list[str]:
     """Return what of these words is so of all that change alike."""
     words = []
     if content.strategy == "ignore":
@@ -468,7 +468,7 @@ def shared_words(content: ContentChange, style: Style) -> list[str]:
     return words
 
 
-def _users_words(content: ContentChange, style: Style) -> list[str]:
+def _describe_users(content: ContentChange, style: Style) -> list[str]:
     present = [each for each in content.users if each not in content.former]
     return [
         f"{what} {listed([style.code(style.name(each)) for each in users])}"
@@ -477,7 +477,7 @@ def _users_words(content: ContentChange, style: Style) -> list[str]:
     ]
 
 
-def _names_words(content: ContentChange, style: Style) -> list[str]:
+def _describe_names(content: ContentChange, style: Style) -> list[str]:
     """Return by what names workloads have it; nothing where that is its base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
@@ -487,7 +487,7 @@ def _names_words(content: ContentChange, style: Style) -> list[str]:
     return [style.code(new or old)]
 
 
-def told_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
+def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
     """Return revisions worth a line each, and the others.
 
     Not worth one: what stays as it is of a ConfigMap or Secret whose data does not change.
@@ -498,7 +498,9 @@ def told_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisio
         if each.old_revision != each.new_revision or not _keeps_its_data(each)
     }
     # Of contents that are not asked for (`--only`) too, their revisions say it.
-    changed |= {each.identity for each in preview.revisions if each.change not in (REUSED, CARRIED)}
+    changed |= {
+        each.identity for each in preview.revisions if each.change not in (REUSED, RETAINED)
+    }
     told: list[RevisionChange] = []
     others: list[RevisionChange] = []
     for each in preview.revisions:
@@ -506,20 +508,20 @@ def told_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisio
     return told, others
 
 
-def stay_words(others: Sized) -> str:
+def describe_other_revisions(others: Sized) -> str:
     """Return how many other revisions there are, besides those that are told."""
-    return f"{_count(len(others), 'other revision')} {_verb(_STAY, len(others))}"
+    return f"{_count(len(others), 'other revision')} {_verb(_UNCHANGED_VERBS, len(others))}"
 
 
-def revision_words(revision: RevisionChange) -> str:
+def describe_revision(revision: RevisionChange) -> str:
     """Return what becomes of a revision."""
     if revision.change == SUPERSEDED:
-        stays = "stays as an earlier one" if revision.is_carried else "leaves the manifests"
+        stays = "stays as an earlier one" if revision.is_retained else "leaves the manifests"
         return f"superseded, {stays}"
     return {
         NEW: "new",
         REUSED: "reused, its content is there already",
-        CARRIED: "stays as an earlier one",
+        RETAINED: "stays as an earlier one",
         DROPPED: "an earlier one, leaves the manifests",
     }[revision.change]
 

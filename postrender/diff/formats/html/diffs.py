@@ -10,7 +10,7 @@ from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import FieldChange, Hunk, Line
 from postrender.diff.wording.wording import IN_ANOTHER_WAY, MARKS, NO_NEWLINE, hunk_header
 from postrender.startup.patterns import pattern
-from postrender.yaml.paths import Data
+from postrender.yaml.paths import Json
 
 # Marks are of help where most of a line stays; elsewhere they are noise.
 _LEAST_COMMON = 1 / 3
@@ -113,7 +113,7 @@ def sign_markup(change: str) -> Html:
     return joined(sign, tag("span", f"{change} ", class_="heard"))
 
 
-def values_markup(old: Data, new: Data) -> Html:
+def values_markup(old: Json, new: Json) -> Html:
     """Return what stands in the old place and what in the new; None: nothing does."""
     parts = []
     if old is not None:
@@ -125,7 +125,7 @@ def values_markup(old: Data, new: Data) -> Html:
     return tag("span", *parts, class_="values")
 
 
-def value_markup(value: Data) -> Html:
+def value_markup(value: Json) -> Html:
     """Return plain data as a person reads it: text as it is, else JSON, and the start of either."""
     if isinstance(value, str) and not _reads_as_other(value):
         text = value

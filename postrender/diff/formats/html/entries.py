@@ -39,7 +39,7 @@ class Names(NamedTuple):
     """How objects are called on the page, where their entries stand, what happens to workloads."""
 
     name: Callable[[Identity], str]
-    places: dict[Identity, str]
+    anchors: dict[Identity, str]
     effects: dict[Identity, str]
 
     @classmethod
@@ -50,13 +50,13 @@ class Names(NamedTuple):
             "c": [each.identity for each in preview.contents],
             "w": [each.identity for each in preview.workloads],
         }
-        places = {
+        anchors = {
             identity: f"{letter}{number}"
             for letter, identities in lists.items()
             for number, identity in enumerate(identities)
         }
         effects = {each.identity: each.effect for each in preview.workloads}
-        return cls(words.namer(preview), places, effects)
+        return cls(words.namer(preview), anchors, effects)
 
     @property
     def style(self) -> words.Style:
@@ -73,12 +73,12 @@ class Names(NamedTuple):
 
     def entry(self, identity: Identity) -> tuple[Html, str]:
         """Return the name of an object that has an entry, and where that stands."""
-        return self.plain(identity), self.places[identity]
+        return self.plain(identity), self.anchors[identity]
 
     def link(self, identity: Identity) -> Html:
         """Return the name of an object, as a link where it has an entry."""
-        place, name = self.places.get(identity), self.plain(identity)
-        return tag("a", name, href=f"#{place}") if place else name
+        anchor, name = self.anchors.get(identity), self.plain(identity)
+        return tag("a", name, href=f"#{anchor}") if anchor else name
 
 
 def section_markup(name: str, number: int, *parts: Html) -> Html:
@@ -104,7 +104,7 @@ class _Member(NamedTuple):
     """
 
     name: Html
-    place: str = ""
+    anchor: str = ""
     effects: Iterable[str] = ()
     own: Html = Html("")
 
@@ -112,7 +112,7 @@ class _Member(NamedTuple):
     def attributes(self) -> dict[str, str | bool]:
         """Those of the element that stands for it: where it is, and by what it is found."""
         effects = ",".join(sorted(set(self.effects)))
-        return {"id": self.place or False, "data_effects": effects or False}
+        return {"id": self.anchor or False, "data_effects": effects or False}
 
 
 class _Line(NamedTuple):
@@ -140,7 +140,7 @@ def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -
 
 def _list(members: Sequence[_Member]) -> Html:
     """Return the objects that change alike, folded where they are many."""
-    told = _capital(words.all_words(members))
+    told = _capital(words.describe_all(members))
     title = tag("summary", told, " ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
     items = tag("ul", *map(_item, members))
@@ -164,9 +164,9 @@ def _capital(text: str) -> str:
 def undecided(each: Undecided) -> Html:
     """Return what could not be decided, where, and what to do about it."""
     parts = [
-        tag("p", tag("code", each.place)),
-        tag("p", each.what),
-        tag("p", tag("b", "What to do: "), each.remedy),
+        tag("p", tag("code", each.location)),
+        tag("p", each.problem),
+        tag("p", tag("b", "What to do: "), each.fix),
     ]
     return tag("div", *parts, class_="entry note", tabindex="-1")
 
@@ -174,14 +174,14 @@ def undecided(each: Undecided) -> Html:
 def workloads(group: Sequence[WorkloadChange], names: Names, is_open: bool) -> Html:
     """Return what happens to workloads that change alike, mostly one, and each cause of it."""
     each = group[0]
-    means = dict.fromkeys(map(words.effect_words, group))
+    means = dict.fromkeys(map(words.describe_effect, group))
     body = [_sentence(escaped(one)) for one in means if one != words.EFFECTS[each.effect][0]]
     if each.via:
-        body.append(_sentence(words.via_words(each, names.style)))
+        body.append(_sentence(words.describe_via(each, names.style)))
     causes = [_cause(cause, names) for cause in each.causes]
     body += [tag("ul", *causes, class_="causes")] * bool(causes)
     if each.in_place:
-        body.append(_sentence(words.in_place_words(each, names.style)))
+        body.append(_sentence(words.describe_in_place(each, names.style)))
     if each.fields:
         body += [tag("h4", "Outside of the pod template"), fields_markup(each.fields)]
     brief = ", ".join(dict.fromkeys(map(_in_brief, each.causes)))
@@ -209,7 +209,7 @@ def _why(cause: Cause, names: Names) -> list[Html]:
         change = change_of(cause.old, cause.new)
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
-    return [Html(words.cause_words(cause, names.style))]
+    return [Html(words.describe_cause(cause, names.style))]
 
 
 def contents(group: Sequence[ContentChange], names: Names, is_open: bool) -> Html:
@@ -218,7 +218,7 @@ def contents(group: Sequence[ContentChange], names: Names, is_open: bool) -> Htm
     Of several that change alike, what is so of each of them stands beside its name.
     """
     each, *others = group
-    tell = words.shared_words if others else words.content_words
+    tell = words.describe_shared if others else words.describe_content
     facts = _facts(tell(each, names.style))
     body = [tag("p", facts, class_="facts")] if facts else []
     body += [_key(key, each.identity, names, is_open) for key in each.keys]
@@ -229,7 +229,7 @@ def contents(group: Sequence[ContentChange], names: Names, is_open: bool) -> Htm
         _Member(
             *names.entry(one.identity),
             [names.effects[user] for user in one.users if user in names.effects],
-            _facts(words.own_words(one, names.style)),
+            _facts(words.describe_own(one, names.style)),
         )
         for one in group
     ]
@@ -250,11 +250,11 @@ def _key(key: KeyChange, of: Identity, names: Names, is_open: bool) -> Html:
     line = [
         badge(key.change),
         title,
-        tag("span", words.key_words(key, names.style), class_="numbers"),
+        tag("span", words.describe_key(key, names.style), class_="numbers"),
     ]
     if not key.hunks:
         return tag("div", *line, class_="key line")
-    pre = tag("pre", hunks_markup(words.told_hunks(key)))
+    pre = tag("pre", hunks_markup(words.shown_hunks(key)))
     label = f"{key.key} of {names.name(of)}"
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
     return tag("details", tag("summary", *line), diff, class_="key", open=is_open)
@@ -262,7 +262,7 @@ def _key(key: KeyChange, of: Identity, names: Names, is_open: bool) -> Html:
 
 def revision(each: RevisionChange, names: Names) -> Html:
     """Return what becomes of a revision."""
-    becomes = words.revision_words(each)
+    becomes = words.describe_revision(each)
     parts = [
         badge(each.change),
         tag("span", Html(words.revision_name(each, names.style)), class_="revision"),
@@ -283,7 +283,7 @@ def kept(group: Sequence[RevisionChange], names: Names) -> list[Html]:
         for each in group
     ]
     change = group[0].change
-    line = _Line(change, change, escaped(words.stay_words(group)))
+    line = _Line(change, change, escaped(words.describe_other_revisions(group)))
     return [_entry(members, line, Html(""), is_open=False)]
 
 

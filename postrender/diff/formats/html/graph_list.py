@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from postrender.diff.formats.html.entries import Names, section_markup
 from postrender.diff.formats.html.markup import Html, tag
-from postrender.diff.model import ADDED, REMOVED, Edge, Graph, Node
+from postrender.diff.model import ADDED, REMOVED, Edge, Graph, GraphNode
 
 
 def graph_markup(graph: Graph, names: Names) -> Html:
@@ -24,7 +24,7 @@ def graph_markup(graph: Graph, names: Names) -> Html:
     )
 
 
-def _node(node: Node, leaving: list[Edge], nodes: tuple[Node, ...], names: Names) -> Html:
+def _node(node: GraphNode, leaving: list[Edge], nodes: tuple[GraphNode, ...], names: Names) -> Html:
     state = node.effect or node.change
     edges = [_edge(edge, nodes, names) for edge in leaving]
     return tag(
@@ -40,7 +40,7 @@ def _node(node: Node, leaving: list[Edge], nodes: tuple[Node, ...], names: Names
     )
 
 
-def _edge(edge: Edge, nodes: tuple[Node, ...], names: Names) -> Html:
+def _edge(edge: Edge, nodes: tuple[GraphNode, ...], names: Names) -> Html:
     change = {ADDED: ", new", REMOVED: ", no longer"}.get(edge.change, "")
     return tag(
         "li",

@@ -14,12 +14,12 @@ from postrender.diff.formats.html.graph_list import graph_markup
 from postrender.diff.formats.html.markup import Html, joined, tag
 from postrender.diff.model import (
     ADDED,
-    CARRIED,
     CHANGED,
     DROPPED,
     ENDS,
     NEW,
     REMOVED,
+    RETAINED,
     REUSED,
     STARTS,
     SUPERSEDED,
@@ -42,7 +42,7 @@ _OPEN_LINES = 400
 _OPEN_WORKLOADS = 40
 
 # Filters in this order; EFFECTS of words is in that of their weight.
-_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, CARRIED, DROPPED)
+_CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
 def render(preview: Preview, terminal: Terminal) -> str:
@@ -163,7 +163,7 @@ def _tools(preview: Preview) -> Html:
         open=True,
     )
     results = tag("p", id="results", role="status")
-    clear = tag("button", "Clear", type="button", id="clear", hidden=True)
+    clear = tag("button", "Clear", type="button", id="clear", redacted=True)
     find = tag("search", search, filters, tag("div", results, clear, class_="found"))
     layout = _radios("Diffs", "layout", (("inline", "Inline"), ("split", "Side by side")))
     theme = _radios("Colours", "theme", (("auto", "Auto"), ("light", "Light"), ("dark", "Dark")))
@@ -194,11 +194,11 @@ def _choices(legend: str, name: str, numbers: Counter[str], order: Iterable[str]
 
 
 def _radios(legend: str, name: str, options: Iterable[tuple[str, str]]) -> Html:
-    choices = [
+    context = [
         tag("label", tag("input", type="radio", name=name, value=value), tag("span", label))
         for value, label in options
     ]
-    return tag("fieldset", tag("legend", legend), tag("div", *choices), class_="switch")
+    return tag("fieldset", tag("legend", legend), tag("div", *context), class_="switch")
 
 
 def _keys() -> Html:
@@ -247,9 +247,9 @@ def _main(preview: Preview) -> Html:
     undecided = map(entries.undecided, preview.undecided)
     workloads = (entries.workloads(each, names, few) for each in groups)
     contents = (entries.contents(each, names, is_open) for each in find_alike(preview.contents))
-    told, others = words.told_revisions(preview)
+    told, others = words.shown_revisions(preview)
     revisions = [entries.revision(each, names) for each in told]
-    for change in (REUSED, CARRIED):
+    for change in (REUSED, RETAINED):
         revisions += entries.kept([each for each in others if each.change == change], names)
     objects = (entries.objects(each, names, few) for each in find_alike(preview.objects))
     sections = [
@@ -260,7 +260,7 @@ def _main(preview: Preview) -> Html:
         _section("revisions", preview.revisions, revisions),
         _section("objects", preview.objects, objects),
     ]
-    empty = tag("p", "Nothing matches.", id="empty", class_="nothing", hidden=True)
+    empty = tag("p", "Nothing matches.", id="empty", class_="nothing", redacted=True)
     nothing = tag("p", "Nothing changes.", class_="nothing")
     return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
 
