@@ -1,10 +1,10 @@
-# The image of the attacher: `postrender attach`, as the appended Job runs it.
+# The image of the attacher, for the appended Job that runs `postrender attach`.
 #
 #     docker build --tag postrender:0.1.0 .
 #
-# Python 3.12: from 3.13 on, Python refuses the certificates of clusters whose CA has no key
-# identifier (such as EKS), unless told otherwise. A tag moves; to pin what it means today, append
-# the digest that `docker buildx imagetools inspect python:3.12-slim-trixie` prints:
+# Python 3.12, because Python 3.13 by default rejects the certificates of clusters whose CA has no key
+# identifier (such as EKS). The tag moves. To pin an image, append the digest that
+# `docker buildx imagetools inspect python:3.12-slim-trixie` prints:
 # python:3.12-slim-trixie@sha256:...
 ARG BASE=python:3.12-slim-trixie
 
@@ -12,14 +12,15 @@ FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /src
 
-# What seldom changes comes first, and stays in the build cache. Only wheels: no compiler is here.
+# The files that seldom change come first, so that their layers stay in the build cache. Only wheels
+# are installed, because the image has no compiler.
 COPY docker docker
 RUN pip install --require-hashes --only-binary :all: --requirement docker/build-requirements.txt
 RUN python -m venv --without-pip /opt/postrender \
  && pip --python /opt/postrender install --no-compile --no-deps --require-hashes \
         --only-binary :all: --requirement docker/requirements.txt
 
-# Byte code that is never compared with its source: the root is read-only, nothing will change.
+# Byte code is not compared with its source (unchecked-hash), because the root is read-only.
 COPY LICENSE README.md pyproject.toml ./
 COPY postrender postrender
 RUN pip wheel --no-deps --no-index --no-build-isolation --check-build-dependencies \
@@ -28,7 +29,7 @@ RUN pip wheel --no-deps --no-index --no-build-isolation --check-build-dependenci
  && python -m compileall -q --invalidation-mode unchecked-hash /opt/postrender/lib
 
 FROM ${BASE}
-# The base image comes without the standard library's byte code. Each start would compile it anew.
+# The base image has no byte code of the standard library, and would compile it at each start.
 RUN python -m compileall -q --invalidation-mode unchecked-hash -x site-packages \
         /usr/local/lib/python3.*
 COPY --from=build /opt/postrender /opt/postrender
@@ -41,9 +42,9 @@ LABEL org.opencontainers.image.title="postrender" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.source="${SOURCE}"
 
-# Nothing is written at run time, and the user has no name and no home.
+# The container writes nothing, and its user has no name and no home.
 ENV HOME=/nonexistent PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532
 ENTRYPOINT ["/opt/postrender/bin/postrender"]
-# Without arguments it renders stdin: kustomize and kpt call a function so, and give it none.
+# Without arguments the image renders stdin, because kustomize and kpt pass none to a function.
 CMD []

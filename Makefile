@@ -1,5 +1,5 @@
-# Everything runs in .venv, which is made from pyproject.toml and made again when that changes.
-# Another Python: make clean, then make test PYTHON=python3.12
+# Everything runs in .venv, which is created from pyproject.toml and re-created when that file changes.
+# To use another Python: make clean, then make test PYTHON=python3.12
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,59 +7,59 @@ RUN := $(VENV)/bin/python -m
 READY := $(VENV)/.ready
 CACHE := .cache
 
-# The release before and the one that is to come: v2 changes one ConfigMap and one image.
+# The current release and the next one: v2 changes one ConfigMap and one image.
 OLD := examples/rendered/v1.yaml
 NEW := examples/rendered/v2.yaml
-# As whoever has pushed the attacher's image somewhere would call it.
+# The program as a user would run it who has pushed the attacher's image to a registry.
 POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
 
 .PHONY: help venv demo test e2e lint format types docs bench plugin image-requirements clean
 
 help:
-	@echo 'make venv    set up $(VENV) (every target below does so by itself)'
-	@echo 'make demo    render the example and show what its next release will do'
+	@echo 'make venv    create $(VENV) (the targets below do this by themselves)'
+	@echo 'make demo    render the example chart and preview its next release'
 	@echo 'make test    run the tests'
-	@echo 'make e2e     build a real control plane (20 minutes the first time) and test against it'
-	@echo 'make lint    check style and format (ruff)'
-	@echo 'make format  mend style and format where ruff can'
+	@echo 'make e2e     run the tests against a real control plane (the first build takes 20 minutes)'
+	@echo 'make lint    check style and format (ruff, hadolint)'
+	@echo 'make format  fix style and format where ruff can'
 	@echo 'make types   check types (mypy)'
-	@echo 'make docs    write the generated parts of README.md'
-	@echo 'make bench   measure speed and memory, for four minutes'
+	@echo 'make docs    update the generated parts of the documents'
+	@echo 'make bench   measure speed and memory (takes four minutes)'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
-	@echo 'make image-requirements  pin what the attacher image installs anew'
-	@echo 'make clean   remove $(VENV) and everything else that was made'
+	@echo 'make image-requirements  update the pinned packages of the attacher image'
+	@echo 'make clean   remove $(VENV) and all other generated files'
 
 venv: $(READY)
 
 $(READY): pyproject.toml
-	@echo 'Setting up $(VENV), once. It takes a minute ...'
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.10 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
+	@echo 'Creating $(VENV). This takes a minute ...'
+	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 demo: $(READY)
 	@mkdir -p $(CACHE)
-	@echo '== 1. What gets a new name, and why:  postrender explain $(NEW)'
+	@echo '== 1. Which ConfigMaps are renamed, and why:  postrender explain $(NEW)'
 	@echo
 	@$(POSTRENDER) explain $(NEW)
 	@$(POSTRENDER) render $(NEW) > $(CACHE)/demo.yaml
 	@echo
-	@echo '== 2. What changes in the manifests:  postrender < $(NEW) | diff -U1 $(NEW) -'
+	@echo '== 2. How the manifests change:  postrender < $(NEW) | diff -U1 $(NEW) -'
 	@echo
 	@diff -U1 $(NEW) $(CACHE)/demo.yaml || test $$? -eq 1
 	@echo
-	@echo '== 3. What the next release will do:  postrender diff $(OLD) $(NEW)'
+	@echo '== 3. What the next release changes:  postrender diff $(OLD) $(NEW)'
 	@echo
 	@$(POSTRENDER) diff $(OLD) $(NEW)
 	@$(POSTRENDER) diff --format html $(OLD) $(NEW) > $(CACHE)/demo.html
 	@echo
-	@echo 'The whole output is in $(CACHE)/demo.yaml, the preview as a page in $(CACHE)/demo.html.'
+	@echo 'Files: $(CACHE)/demo.yaml (the rendered manifests), $(CACHE)/demo.html (the preview as a page)'
 
 test: $(READY)
 	@$(RUN) pytest -n 4 --dist worksteal
 
-# A real Kubernetes, Argo Rollouts, Argo CD and both Helms, built from the Go module proxy. Needs Go.
+# Builds Kubernetes, Argo Rollouts, Argo CD and both Helm versions from the Go module proxy. Needs Go.
 e2e: $(READY)
 	@tests/e2e/controlplane/build $(CACHE)/e2e
 	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 --dist worksteal tests/e2e
@@ -82,8 +82,8 @@ docs: $(READY)
 bench: $(READY)
 	@$(RUN) benchmarks.run
 
-# Helm packs all that is in a folder, hence one that has only what is needed. To sign it, as Helm
-# wants for others to install it: make plugin SIGN='--key NAME --keyring FILE'
+# Helm packs a whole folder, so the needed files are copied to an empty one. Helm installs an unsigned
+# archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'
 HELM ?= helm
 SIGN ?= --sign=false
 DIST := dist
@@ -96,7 +96,7 @@ plugin:
 	@find $(PACKED) -name __pycache__ -type d -prune -exec rm -rf {} +
 	@$(HELM) plugin package $(SIGN) --destination $(DIST) $(PACKED)
 
-# uv resolves for the image's platform on any machine. What is written names no package index.
+# uv resolves for the image's platform on any machine. The lock files contain no package index.
 UV := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.12 \
   --python-platform linux --no-emit-index-url --no-emit-find-links \
   --custom-compile-command 'make image-requirements'

@@ -1,1 +1,1 @@
-"""How fast postrender is, and how much memory it takes, beside other ways to do the same work."""
+"""Measurements of speed and memory, compared with other programs that do the same work."""

@@ -1,7 +1,7 @@
 """A stand-in for an API server that has one Deployment with many ConfigMaps, for `attach`.
 
-It answers lists and patches of what `postrender attach` reads, at once and from memory: what is
-measured is the attacher, not a cluster. tests/e2e measures it against a real API server.
+The server answers requests at once and from memory: the measurement covers the attacher, not a
+cluster. tests/e2e measures the attacher against a real API server.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def names_of(count: int) -> list[str]:
 
 
 def arguments_of(count: int) -> tuple[str, ...]:
-    """Return the arguments with which the rendered Job would call `postrender attach`."""
+    """Return the arguments that the rendered Job passes to `postrender attach`."""
     names = ",".join(f"configmap/{name}" for name in names_of(count))
     return ("attach", "--group", "app-attach", "--workload", f"Deployment/app@{RENDER_ID}={names}")
 
 
 @contextmanager
 def api_server(count: int, folder: Path) -> Iterator[Path]:
-    """Run the server with so many ConfigMaps; yield a kubeconfig for it."""
+    """Run the server with `count` ConfigMaps and yield a kubeconfig for it."""
     server = _Server(count)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     kubeconfig = folder / f"kubeconfig-{count}"
@@ -63,7 +63,7 @@ def _kubeconfig(port: int) -> Json:
 
 
 class _Server(ThreadingHTTPServer):
-    """The server with its objects, by plural."""
+    """The server, with its objects by plural."""
 
     daemon_threads = True
 
@@ -121,35 +121,33 @@ def _metadata(name: str) -> Json:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Lists and patches; everything else is not found."""
+    """The answers to lists, reads, patches and new objects; everything else is not found."""
 
     protocol_version = "HTTP/1.1"
-    # One packet an answer: headers sent alone would wait 40 ms for their acknowledgement.
+    # Send an answer as one packet: separate headers would wait 40 ms for their acknowledgement.
     wbufsize = 65536
 
     def do_GET(self) -> None:
-        """Answer a list, or the object of that name."""
+        """Answer with a list, or with the object that has the name."""
         plural, _, name = self._resource()
-        found = self._objects(plural)
-        if not name:
-            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": found})
-            return
-        own = [item for item in found if item["metadata"]["name"] == name]
-        self._answer(200 if own else 404, own[0] if own else {"message": "not found"})
+        if name:
+            self._answer_object(plural, name)
+        else:
+            items = self._objects(plural)
+            self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": items})
 
     def do_PATCH(self) -> None:
-        """Take any patch for made."""
+        """Accept any patch without applying it."""
         self.rfile.read(int(self.headers["Content-Length"]))
         plural, _, name = self._resource()
-        own = [item for item in self._objects(plural) if item["metadata"]["name"] == name]
-        self._answer(200 if own else 404, own[0] if own else {"message": "not found"})
+        self._answer_object(plural, name)
 
     def do_POST(self) -> None:
-        """Take any object, as an Event, for made."""
+        """Accept any new object, such as an Event, without storing it."""
         self._answer(201, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def log_message(self, *_arguments: Any) -> None:
-        """Write no log."""
+        """Do not log requests."""
 
     def _resource(self) -> tuple[str, str, str]:
         path = self.path.partition("?")[0]
@@ -157,6 +155,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _objects(self, plural: str) -> list[Json]:
         return cast("_Server", self.server).objects.get(plural, [])
+
+    def _answer_object(self, plural: str, name: str) -> None:
+        for item in self._objects(plural):
+            if item["metadata"]["name"] == name:
+                self._answer(200, item)
+                return
+        self._answer(404, {"message": "not found"})
 
     def _answer(self, code: int, data: Json) -> None:
         body = json.dumps(data).encode()

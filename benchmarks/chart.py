@@ -1,4 +1,4 @@
-"""An ordinary application chart of 150 objects: twelve components, a few extras, one CRD."""
+"""An ordinary application chart of 150 objects: twelve components, three dashboards, one CRD."""
 
 from __future__ import annotations
 
@@ -259,7 +259,7 @@ _VERSIONS = {
     **dict.fromkeys(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"), _RBAC),
 }
 
-# The kinds in the order in which Helm sorts them, with the components that have one.
+# The kinds in the order in which Helm prints them, and the components that have an object of each.
 _LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NetworkPolicy", COMPONENTS),
     ("PodDisruptionBudget", COMPONENTS),
@@ -280,7 +280,7 @@ _LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Ingress", COMPONENTS[:4]),
     ("ServiceMonitor", COMPONENTS),
 )
-# Helm prints hooks last: a migration that names a ConfigMap of the release, one of its own, a test.
+# Helm prints hooks last. The hook Jobs reference ConfigMaps of the release.
 _HOOKS = (
     ("ConfigMap", "seed", "pre-install,pre-upgrade"),
     ("Job", "orders", "pre-upgrade"),
@@ -290,7 +290,7 @@ _HOOKS = (
 
 
 def chart() -> Iterator[str]:
-    """Yield the documents; each component's ConfigMap is revised, no other is."""
+    """Yield the documents; postrender revises the ConfigMap of each component and no other."""
     for kind, components in _LAYOUT:
         for component in components:
             yield _document(kind, component)

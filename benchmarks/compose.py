@@ -1,7 +1,7 @@
-"""The floor under rendering: compose the relevant documents of a stream, and do nothing else.
+"""A lower bound for rendering: compose the relevant documents of a stream, and nothing else.
 
-`python -m benchmarks.compose < stream` uses the same C parser as postrender, with no resolving of
-scalars and no constructing.
+`python -m benchmarks.compose < stream` uses the same C parser as postrender. The program neither
+resolves scalars nor constructs objects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MARKER = re.compile(r"^---(?=\s|\Z)", re.M)
 
 
 class Composer(CParser, BaseResolver):  # type: ignore[misc]
-    """The parser with the one resolver that leaves every scalar a string."""
+    """The C parser with the resolver that reads every scalar as a string."""
 
     def __init__(self, text: str) -> None:
         CParser.__init__(self, text)
@@ -26,9 +26,14 @@ class Composer(CParser, BaseResolver):  # type: ignore[misc]
 
 
 def documents(text: str) -> list[str]:
-    """Cut a stream into documents."""
+    """Split a stream into documents."""
     starts = [0, *(match.start() for match in _MARKER.finditer(text)), len(text)]
     return [text[start:end] for start, end in pairwise(starts)]
+
+
+def is_relevant(document: str) -> bool:
+    """Return whether a document mentions a ConfigMap."""
+    return "ConfigMap" in document or "configMap" in document
 
 
 def compose(text: str) -> Any:
@@ -37,11 +42,11 @@ def compose(text: str) -> Any:
 
 
 def main() -> None:
-    """Compose what names a ConfigMap and say how many documents that were."""
+    """Compose the documents that mention a ConfigMap, and print their number."""
     text = sys.stdin.buffer.read().decode()
-    relevant = [part for part in documents(text) if "ConfigMap" in part or "configMap" in part]
-    for part in relevant:
-        compose(part)
+    relevant = [document for document in documents(text) if is_relevant(document)]
+    for document in relevant:
+        compose(document)
     sys.stdout.write(f"{len(relevant)}\n")
 
 

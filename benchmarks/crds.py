@@ -1,4 +1,4 @@
-"""Large custom resource definitions that speak of ConfigMaps, and a little work beside them."""
+"""Large CustomResourceDefinitions that mention ConfigMaps, and three ConfigMaps to revise."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TAIL = """\
         status: {}
 """
 
-# Looks like a manifest to a test of lines, and is text.
+# Text that looks like a manifest when each line is read alone.
 _EXAMPLE = """\
 description: |-
   {text}
@@ -78,7 +78,7 @@ required:
 type: object
 x-kubernetes-map-type: atomic"""
 
-# A bare `=` has a tag of its own in YAML 1.1, on which constructors fail.
+# YAML 1.1 resolves a bare `=` to the tag `value`, which constructors reject.
 _MATCHERS = """\
 description: {text}
 enum:
@@ -97,9 +97,9 @@ _SPECIAL = {
 
 
 def crds(times: int = 1) -> Iterator[str]:
-    """Yield some 2 MB of definitions, three ConfigMaps and a Rollout that has them.
+    """Yield about 2 MB of definitions, three ConfigMaps and a Rollout that uses them.
 
-    times: how often the definitions are repeated, which makes a stream large without more work.
+    times: how often the definitions are repeated, to make a stream larger without more work
     """
     definitions = [
         document(f"fleet/crds/crd-{number}.yaml", _definition(random.Random(number)))
@@ -113,7 +113,7 @@ def crds(times: int = 1) -> Iterator[str]:
 
 
 def _consumer() -> str:
-    """Return a Rollout that has every one of the ConfigMaps."""
+    """Return a Rollout that uses all ConfigMaps."""
     sources = "".join(
         f"\n            - configMapRef:\n                name: {app_name(number)}-config"
         for number in range(1, CONFIG_MAPS)
@@ -133,7 +133,10 @@ def _definition(rng: random.Random) -> str:
 
 
 def _property(rng: random.Random, depth: int, number: int) -> str:
-    """Return one property of a schema; the number makes its name unique among its siblings."""
+    """Return a property of a schema.
+
+    number: a suffix that makes the name unique among its siblings
+    """
     if rng.random() < 0.06:
         name = rng.choice(list(_SPECIAL))
         return f"{name}{number}:\n{indent(_SPECIAL[name].format(text=sentence(rng, 9)), 2)}\n"

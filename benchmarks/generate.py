@@ -24,9 +24,10 @@ _CRD = "\nkind: CustomResourceDefinition\n"
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A generated stream and its sizes in bytes.
+    """A generated stream, with sizes in bytes.
 
-    largest: the largest document that a renderer has to read; it need not read a CRD.
+    size: the size of the stream
+    largest: the size of the largest document that a renderer must read; CRDs do not count
     """
 
     path: Path
@@ -35,7 +36,7 @@ class Stream:
 
 
 def write_stream(documents: Iterable[str], path: Path) -> Stream:
-    """Write documents to a file, one at a time: the harness itself must stay small."""
+    """Write documents to a file one at a time, to keep the memory of this process small."""
     size = largest = 0
     with path.open("wb") as file:
         for document in documents:
@@ -46,9 +47,9 @@ def write_stream(documents: Iterable[str], path: Path) -> Stream:
 
 
 def main() -> None:
-    """Print a stream, or fill a folder with a kustomization."""
+    """Print a stream, or write a kustomization to a folder."""
     options = _parser().parse_args()
-    if options.what == "kustomize":
+    if options.stream == "kustomize":
         write_kustomization(options.count, options.folder)
         return
     streams = {
@@ -56,22 +57,22 @@ def main() -> None:
         "crds": crds,
         "chart": chart,
     }
-    for document in streams[options.what]():
+    for document in streams[options.stream]():
         sys.stdout.buffer.write(document.encode())
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generate", description=__doc__)
-    commands = parser.add_subparsers(dest="what", required=True)
+    commands = parser.add_subparsers(dest="stream", required=True)
     commands.add_parser("chart", help="a chart of 150 objects")
     commands.add_parser("crds", help="2 MB of CRDs, three ConfigMaps, a Rollout")
-    several = commands.add_parser("many", help="N ConfigMaps, N Services, N Rollouts")
+    fleet = commands.add_parser("many", help="N ConfigMaps, N Services, N Rollouts")
     folder = commands.add_parser("kustomize", help="the same ConfigMaps and Rollouts as a folder")
-    folder.add_argument("folder", type=Path, help="a folder that does not exist yet")
-    several.add_argument(
-        "--changed", type=int, default=0, metavar="N", help="every Nth has another content"
+    folder.add_argument("folder", type=Path, help="the folder to create")
+    fleet.add_argument(
+        "--changed", type=int, default=0, metavar="N", help="change every Nth application"
     )
-    for command in (several, folder):
+    for command in (fleet, folder):
         command.add_argument("--count", type=int, default=1000, metavar="N")
     return parser
 

@@ -1,4 +1,4 @@
-"""The same ConfigMaps and Rollouts as a kustomization, and what kustomize needs to rewrite them."""
+"""The ConfigMaps and Rollouts of `many` as a kustomization that generates the ConfigMaps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# kustomize knows the paths of the built-in kinds only.
+# kustomize knows references of built-in kinds only, so the paths in a Rollout are listed here.
 _REFERENCES = """\
 nameReference:
   - kind: ConfigMap
@@ -35,7 +35,7 @@ configMapGenerator:
 
 
 def write_kustomization(count: int, folder: Path) -> None:
-    """Write a folder that `kubectl kustomize` builds into what `many` yields without Services."""
+    """Write a folder from which kustomize builds the documents of `many` without Services."""
     (folder / "files").mkdir(parents=True)
     (folder / "references.yaml").write_text(_REFERENCES, encoding="utf-8")
     rollouts = "".join(f"---\n{rollout(number)}\n" for number in range(count))

@@ -73,10 +73,12 @@ spec:
 
 
 def many(count: int, services: bool = True, changed: int = 0) -> Iterator[str]:
-    """Yield the documents; each Rollout has its ConfigMap as a volume and as envFrom.
+    """Yield the documents; each Rollout uses its ConfigMap as a volume and in envFrom.
 
-    changed: every how many applications have one value of the ConfigMap, the port of the Service
-    and the image of the Rollout other than usual; none if 0.
+    count: the number of applications
+    services: whether each application has a Service
+    changed: change every Nth application, or none if 0. A changed application has another value in
+    its ConfigMap, another port in its Service and another image in its Rollout
     """
     numbers = [(number, bool(changed) and number % changed == 0) for number in range(count)]
     for number, is_changed in numbers:
@@ -88,12 +90,12 @@ def many(count: int, services: bool = True, changed: int = 0) -> Iterator[str]:
 
 
 def rollout(number: int, is_changed: bool = False) -> str:
-    """Return one Rollout."""
+    """Return the Rollout of an application."""
     return _fill(_ROLLOUT, number, is_changed)
 
 
 def config_map(number: int, is_changed: bool = False) -> str:
-    """Return one ConfigMap."""
+    """Return the ConfigMap of an application."""
     name = app_name(number)
     head = f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}-config\n  labels:\n"
     data = config_data(number) | ({"LOG_LEVEL": "trace"} if is_changed else {})
@@ -102,12 +104,12 @@ def config_map(number: int, is_changed: bool = False) -> str:
 
 
 def app_name(number: int) -> str:
-    """Return the name of one application."""
+    """Return the name of an application."""
     return f"app-{number:05d}"
 
 
 def config_data(number: int) -> dict[str, str]:
-    """Return the content of one ConfigMap: a few settings and a file."""
+    """Return the data of a ConfigMap, which is a few settings and a file."""
     rng = random.Random(number)
     return {
         "LOG_LEVEL": rng.choice(("debug", "info", "warning")),

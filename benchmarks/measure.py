@@ -1,4 +1,4 @@
-"""Run whole processes in turn; take their time, their peak memory and what they wrote."""
+"""Run whole processes in turn, measure time and peak memory, and check their output."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from typing import NamedTuple
 
 _REVISION = re.compile(r'\bname: "?([a-z0-9-]+-config-[2456789bcdfghkmt]{10})\b')
 _OBJECT = re.compile(r"\b((?:ConfigMap|Service|Rollout)/app-\d+(?:-config)?)\b")
-
-
 _INSTRUCTIONS = re.compile(r"I\s+refs:\s+([0-9,]+)")
 
 
 class BenchmarkError(Exception):
-    """A process failed, or wrote something other than what it was to write."""
+    """A process failed, or its output is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A process to measure.
 
-    revisions: how many revision names it has to write, each at least twice, none if 0;
-    objects: how many objects it has to speak of, any number if 0;
-    limit: how often it is run at most, without a warm-up, for what is slow;
-    variables: of the environment, as name and text.
+    revisions: the number of revision names to expect in the output, each at least twice; not
+    checked if 0
+    objects: the number of objects to expect in the output; not checked if 0
+    limit: the largest number of runs of a slow command, which then has no warm-up; no limit if 0
+    variables: environment variables as (name, value)
     """
 
     args: tuple[str, ...]
@@ -44,7 +43,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a process took: seconds and bytes at the peak."""
+    """The time of a process in seconds, and its peak memory in bytes."""
 
     seconds: float
     peak: int
@@ -53,7 +52,7 @@ class Cost:
 class Comparison(NamedTuple):
     """The medians of two commands, and the median of the ratios pair by pair.
 
-    The ratio of a pair holds where the machine gets slower or faster between the pairs.
+    The ratio of a pair does not change when the machine gets slower or faster between pairs.
     """
 
     ours: Cost
@@ -66,13 +65,15 @@ def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> Compariso
     costs: dict[Command, list[Cost]] = {ours: [], other: []}
     names = {command: _warm_up(command, folder) for command in costs if not command.limit}
     for turn in range(runs):
-        for command, done in costs.items():
+        for command, runs_of_command in costs.items():
             if not command.limit or turn < command.limit:
-                done.append(_run(command, folder))
+                runs_of_command.append(_run(command, folder))
             if command not in names:
                 names[command] = _names(command, folder)
     if _expected(ours) == _expected(other) and names[ours] != names[other]:
-        raise BenchmarkError("both do the same work, but do not name the same")
+        raise BenchmarkError(
+            "both commands do the same work, but their outputs contain different names"
+        )
     pairs = zip(costs[ours], costs[other], strict=False)
     ratio = median(mine.seconds / theirs.seconds for mine, theirs in pairs)
     return Comparison(_median(costs[ours]), _median(costs[other]), ratio)
@@ -86,9 +87,9 @@ def once(command: Command, folder: Path) -> Cost:
 
 
 def _run(command: Command, folder: Path) -> Cost:
-    """Run a command; its output is left in the folder.
+    """Run a command and leave its output in the folder.
 
-    Raises BenchmarkError when it fails.
+    Raises BenchmarkError if the command fails.
     """
     source = command.stdin or Path(os.devnull)
     errors = folder / "stderr"
@@ -107,12 +108,12 @@ def _run(command: Command, folder: Path) -> Cost:
     if process.returncode:
         message = errors.read_text(errors="replace").strip()[-2000:]
         shown = " ".join(command.args[1:])
-        raise BenchmarkError(f"`{shown}` ended with {process.returncode}: {message}")
+        raise BenchmarkError(f"`{shown}` exited with {process.returncode}: {message}")
     return Cost(seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
 
 
 def instructions(command: Command, folder: Path) -> int:
-    """Return how many instructions a command executes, which no other load changes.
+    """Return how many instructions a command executes, a number that other load does not change.
 
     Needs valgrind, under which a command takes fifty times as long.
     """
@@ -124,12 +125,12 @@ def instructions(command: Command, folder: Path) -> int:
         "--cachegrind-out-file=/dev/null",
     )
     args = (*valgrind, f"--log-file={report}", *command.args)
-    # A script is run by its interpreter: valgrind follows no other program.
+    # The command must start with the interpreter: valgrind does not follow a script to it.
     _run(replace(command, args=args), folder)
-    found = _INSTRUCTIONS.search(report.read_text())
-    if not found:
+    match = _INSTRUCTIONS.search(report.read_text())
+    if not match:
         raise BenchmarkError("valgrind reported no instructions")
-    return int(found[1].replace(",", ""))
+    return int(match[1].replace(",", ""))
 
 
 def _warm_up(command: Command, folder: Path) -> frozenset[str]:
@@ -139,29 +140,33 @@ def _warm_up(command: Command, folder: Path) -> frozenset[str]:
 
 
 def _names(command: Command, folder: Path) -> frozenset[str]:
-    """Return the names in the output that it is about, and raise BenchmarkError for too few."""
+    """Return the revision names or objects in the output.
+
+    Raises BenchmarkError if their number is not the expected one.
+    """
     if command.objects:
-        found = _found(_OBJECT, folder)
-        if len(found) != command.objects:
-            raise BenchmarkError(f"expected {command.objects} objects, found {len(found)}")
-        return frozenset(found)
+        objects = _count_matches(_OBJECT, folder)
+        if len(objects) != command.objects:
+            raise BenchmarkError(f"expected {command.objects} objects, found {len(objects)}")
+        return frozenset(objects)
     if not command.revisions:
         return frozenset()
-    found = _found(_REVISION, folder)
-    if len(found) != command.revisions or min(found.values()) < 2:
-        wanted = f"{command.revisions} revision names, each on an object and in a reference"
-        raise BenchmarkError(f"expected {wanted}, found {len(found)} names")
-    return frozenset(found)
+    revisions = _count_matches(_REVISION, folder)
+    if len(revisions) != command.revisions or min(revisions.values()) < 2:
+        expected = f"{command.revisions} revision names, each on an object and in a reference"
+        raise BenchmarkError(f"expected {expected}, found {len(revisions)} names")
+    return frozenset(revisions)
 
 
 def _expected(command: Command) -> tuple[int, int]:
     return command.revisions, command.objects
 
 
-def _found(pattern: re.Pattern[str], folder: Path) -> Counter[str]:
-    """Count what a pattern finds in the output, line by line: the harness must stay small.
+def _count_matches(pattern: re.Pattern[str], folder: Path) -> Counter[str]:
+    """Count the matches of a pattern in the output, line by line.
 
-    Linux counts what this process takes when it starts another as that one's peak.
+    Reading lines keeps the memory of this process small. Linux counts that memory in the peak of
+    every process that this one starts.
     """
     with _output(folder).open(encoding="utf-8") as lines:
         return Counter(name for line in lines for name in pattern.findall(line))
@@ -172,9 +177,9 @@ def _output(folder: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what would change the program's defaults.
+    """Return the environment without the variables that configure postrender.
 
-    Byte code is written, as it is by an installation.
+    Byte code is written, as an installation does.
     """
     return {
         key: text
@@ -184,4 +189,4 @@ def _environment() -> dict[str, str]:
 
 
 def _median(costs: list[Cost]) -> Cost:
-    return Cost(median(c.seconds for c in costs), round(median(c.peak for c in costs)))
+    return Cost(median(cost.seconds for cost in costs), round(median(cost.peak for cost in costs)))

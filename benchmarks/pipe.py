@@ -1,4 +1,4 @@
-"""Read, decode, encode and write a stream, and nothing else: `python -m benchmarks.pipe`."""
+"""`python -m benchmarks.pipe`: read, decode, encode and write a stream, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What is measured: each function yields the rows of one `--only` name."""
+"""The measurements: each public function yields the rows of one `--only` name."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -26,13 +26,13 @@ ROOT = Path(__file__).resolve().parents[1]
 MEGA = 1_000_000
 
 _SCRIPT = Path(sys.executable).with_name("postrender")
-# The script that pip installs, under this interpreter.
+# The script that pip installs, run by this interpreter.
 POSTRENDER = (
     (sys.executable, str(_SCRIPT)) if _SCRIPT.exists() else (sys.executable, "-m", "postrender")
 )
 _CLICK = Command((sys.executable, "-c", "import click"))
 
-# What many users have: a file with the image and a rule.
+# A typical configuration file, with the image and a rule.
 _CONFIGURATION = """\
 namespace: prod
 attacher:
@@ -41,13 +41,13 @@ rules:
 - match: {kind: ConfigMap, name: "*-dashboard"}
   strategy: ignore
 """
-# Runs that take so short that only many of them tell.
+# Short processes vary more, so they are repeated three times as often.
 _OFTEN = 3
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where streams are written, and how often each process is run."""
+    """The folder for the streams, and how often each process is run."""
 
     folder: Path
     runs: int
@@ -57,13 +57,13 @@ class Bench:
         return write_stream(documents, self.folder / f"{name}.yaml")
 
     def many(self, count: int, services: bool = True, changed: int = 0) -> Stream:
-        """Write N ConfigMaps with what is beside them."""
+        """Write a stream of `many` into the folder."""
         name = f"many-{count}-{services}-{changed}"
         return self.stream(name, many(count, services, changed))
 
     @cached_property
     def click_instructions(self) -> int:
-        """How many instructions `import click` takes."""
+        """The number of instructions that `import click` executes."""
         return instructions(_CLICK, self.folder)
 
 
@@ -71,8 +71,9 @@ class Bench:
 class Row:
     """One line of the table.
 
-    target: the largest ratio that is good enough; instructions: the ratio of instruction counts;
-    note: why there is no ratio.
+    target: the largest ratio that is good enough
+    instructions: the ratio of executed instructions
+    note: why the line has no ratio
     """
 
     what: str
@@ -85,16 +86,21 @@ class Row:
 
     @property
     def is_missed(self) -> bool:
-        """Whether the ratio is above the target."""
+        """True if the ratio is above the target."""
         return self.ratio is not None and self.target is not None and self.ratio > self.target
 
 
 def _timed(
     bench: Bench, what: str, ours: Command, other: Command, target: float | None = None
 ) -> Row:
-    found = in_turn(ours, other, bench.runs, bench.folder)
-    mine, theirs = f"{found.ours.seconds:.3f} s", f"{found.other.seconds:.3f} s"
-    return Row(what, mine, theirs, found.ratio, target)
+    comparison = in_turn(ours, other, bench.runs, bench.folder)
+    return Row(
+        what=what,
+        ours=f"{comparison.ours.seconds:.3f} s",
+        other=f"{comparison.other.seconds:.3f} s",
+        ratio=comparison.ratio,
+        target=target,
+    )
 
 
 def _against_click(bench: Bench, what: str, ours: Command, target: float) -> Row:
@@ -103,7 +109,7 @@ def _against_click(bench: Bench, what: str, ours: Command, target: float) -> Row
     if not shutil.which("valgrind"):
         return row
     count = instructions(ours, bench.folder) / bench.click_instructions
-    return Row(row.what, row.ours, row.other, row.ratio, row.target, count)
+    return replace(row, instructions=count)
 
 
 def _render(stream: Stream, revisions: int, *arguments: str) -> Command:
@@ -111,7 +117,7 @@ def _render(stream: Stream, revisions: int, *arguments: str) -> Command:
 
 
 def start_up(bench: Bench) -> Iterator[Row]:
-    """Yield small inputs, which are all start-up."""
+    """Yield small inputs, whose time is mostly start-up."""
     three = bench.many(3)
     configuration = bench.folder / "postrender.yaml"
     configuration.write_text(_CONFIGURATION)
@@ -125,7 +131,7 @@ def start_up(bench: Bench) -> Iterator[Row]:
 
 
 def helm(bench: Bench) -> Iterator[Row]:
-    """Yield what a user of Helm waits for."""
+    """Yield the time that a user of Helm waits."""
     what = "helm template with the post-renderer / without"
     program = _program("helm", "helm3")
     if not program:
@@ -137,7 +143,7 @@ def helm(bench: Bench) -> Iterator[Row]:
 
 
 def large(bench: Bench) -> Iterator[Row]:
-    """Yield a large stream against the parser that reads it."""
+    """Yield a large stream, compared with its parser alone."""
     stream = bench.many(1000)
     ours = _render(stream, 1000)
     compose = Command((sys.executable, "-m", "benchmarks.compose"), stream.path)
@@ -147,7 +153,7 @@ def large(bench: Bench) -> Iterator[Row]:
 
 
 def kustomize(bench: Bench) -> Iterator[Row]:
-    """Yield the same revisions by kustomize's generator."""
+    """Yield the same revisions, compared with kustomize's generator."""
     program = _program("kubectl", "kubernetes")
     for count, target, limit in ((30, 0.5, 0), (1000, 0.02, 2)):
         what = f"render {count:,} / `kubectl kustomize`"
@@ -156,19 +162,19 @@ def kustomize(bench: Bench) -> Iterator[Row]:
             continue
         folder = bench.folder / f"kustomize-{count}"
         write_kustomization(count, folder)
-        other = Command((*program, "kustomize", str(folder)), None, count, limit)
+        other = Command((*program, "kustomize", str(folder)), revisions=count, limit=limit)
         ours = _render(bench.many(count, services=False), count)
         yield _timed(bench, what, ours, other, target)
 
 
 def growth(bench: Bench) -> Iterator[Row]:
-    """Yield ten times the work."""
+    """Yield ten times the work, compared with the work."""
     middle, most = (_render(bench.many(count), count) for count in (1000, 10_000))
     yield _timed(bench, "render 10,000 / render 1,000", most, middle, 10.5)
 
 
 def definitions(bench: Bench) -> Iterator[Row]:
-    """Yield what is not read, which should cost next to nothing."""
+    """Yield streams of CRDs, which are not read and should cost next to nothing."""
     small = _render(bench.stream("crds", crds()), CONFIG_MAPS)
     yield _against_click(bench, "render 2 MB of CRDs", small, 1.1)
     stream = bench.stream("crds-20", crds(10))
@@ -178,14 +184,14 @@ def definitions(bench: Bench) -> Iterator[Row]:
 
 
 def preview(bench: Bench) -> Iterator[Row]:
-    """Yield a preview against the differ that people use for manifests."""
+    """Yield a preview, compared with dyff, a diff program for manifests."""
     program = _program("dyff", "dyff")
     for what, changed, target in (("a tenth", 10, 0.7), ("all", 1, 1.3)):
         label = f"diff, {what} of 1,000 changed / `dyff between`"
         if not program:
             yield Row(label, note="skipped: no dyff on PATH or in .cache/e2e")
             continue
-        sides = [str(bench.many(1000, changed=each).path) for each in (0, changed)]
+        sides = [str(bench.many(1000, changed=nth).path) for nth in (0, changed)]
         objects = 3 * 1000 // changed
         other = Command((*program, "between", "--omit-header", *sides), objects=objects)
         ours = Command((*POSTRENDER, "diff", *sides), objects=objects)
@@ -193,7 +199,7 @@ def preview(bench: Bench) -> Iterator[Row]:
 
 
 def memory(bench: Bench) -> Iterator[Row]:
-    """Yield the peak of one run, against the size of a stream of 100 MB."""
+    """Yield the peak memory of one run, compared with a stream of 100 MB."""
     smiling = chain(("# \N{GRINNING FACE}\n",), crds(50))
     yield _peak(bench, "untouched", bench.stream("crds-100", crds(50)), CONFIG_MAPS, 2.2)
     yield _peak(bench, "untouched, with an emoji", bench.stream("emoji", smiling), CONFIG_MAPS, 2.2)
@@ -204,11 +210,17 @@ def _peak(bench: Bench, what: str, stream: Stream, revisions: int, target: float
     peak = once(_render(stream, revisions), bench.folder).peak
     stream.path.unlink()
     ours, other = (f"{size / MEGA:.0f} MB" for size in (peak, stream.size))
-    return Row(f"peak memory, 100 MB, {what} / stream", ours, other, peak / stream.size, target)
+    return Row(
+        what=f"peak memory, 100 MB, {what} / stream",
+        ours=ours,
+        other=other,
+        ratio=peak / stream.size,
+        target=target,
+    )
 
 
 def attach(bench: Bench) -> Iterator[Row]:
-    """Yield what the Job costs, against a stand-in for the API server."""
+    """Yield the time of the attacher, with a stand-in for the API server."""
     what = "attach 1 ConfigMap / import its client"
     try:
         import lightkube  # noqa: F401
@@ -216,10 +228,10 @@ def attach(bench: Bench) -> Iterator[Row]:
         yield Row(what, note="skipped: postrender[attach] is not installed")
         return
     client = Command((sys.executable, "-c", "import httpx2, lightkube"))
-    with api_server(1, bench.folder) as one, api_server(500, bench.folder) as most:
-        yield _timed(bench, what, _attach(1, one), client)
+    with api_server(1, bench.folder) as small, api_server(500, bench.folder) as big:
+        yield _timed(bench, what, _attach(1, small), client)
         what = "attach 500 ConfigMaps / attach 1"
-        yield _timed(bench, what, _attach(500, most), _attach(1, one))
+        yield _timed(bench, what, _attach(500, big), _attach(1, small))
 
 
 def _attach(count: int, kubeconfig: Path) -> Command:
@@ -228,15 +240,19 @@ def _attach(count: int, kubeconfig: Path) -> Command:
 
 
 def _program(name: str, built: str) -> tuple[str, ...]:
-    """Return a program on PATH, else the one that the end-to-end tests have built, or nothing."""
-    found = shutil.which(name)
-    if found:
-        return (found,)
+    """Return the command of a program, or () if there is none.
+
+    name: the program to find on PATH
+    built: its file name where the end-to-end tests build programs
+    """
+    program = shutil.which(name)
+    if program:
+        return (program,)
     folder = Path(os.environ.get("POSTRENDER_E2E") or ROOT / ".cache" / "e2e", "bin").resolve()
-    found = shutil.which(built, path=str(folder))
-    # One binary holds all of Kubernetes' programs.
-    own = (name,) if name != built and built == "kubernetes" else ()
-    return (found, *own) if found else ()
+    program = shutil.which(built, path=str(folder))
+    # The binary `kubernetes` holds all of Kubernetes' programs, by a subcommand each.
+    subcommand = (name,) if built == "kubernetes" else ()
+    return (program, *subcommand) if program else ()
 
 
 ROWS: dict[str, Callable[[Bench], Iterator[Row]]] = {

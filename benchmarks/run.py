@@ -1,7 +1,7 @@
 """Measure postrender against other ways to do the same work: `python -m benchmarks.run`.
 
-Ratios are ours divided by the other's, so that smaller is better. The clock never fails a run; a
-process that fails or writes the wrong thing does.
+A ratio is our time divided by the other's, so that smaller is better. A missed target does not fail
+a run. A process that fails or writes incomplete output does.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _HEADER = ("what", "ours", "other", "ratio", "target", "met", "instructions")
 
 
 def main() -> int:
-    """Print the table; return 1 when a process failed."""
+    """Print the table and return the exit status: 1 if a process failed, else 0."""
     options = _parser().parse_args()
     rows: list[Row] = []
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="benchmark-") as folder:
         bench = Bench(Path(folder), options.runs)
-        done = [_measure(name, bench, rows) for name in options.only or ROWS]
+        is_done = [_measure(name, bench, rows) for name in options.only or ROWS]
     seconds = time.monotonic() - start
     print(f"Python {platform.python_version()}, medians of {options.runs} runs, {seconds:.0f} s\n")
     print("\n".join(_table(rows, options.output)))
-    return int(not all(done))
+    return int(not all(is_done))
 
 
 def _measure(name: str, bench: Bench, rows: list[Row]) -> bool:
-    """Add the rows of one name; return False when a process failed."""
+    """Add the rows of one `--only` name, and return whether all processes succeeded."""
     try:
         rows.extend(ROWS[name](bench))
     except BenchmarkError as error:
@@ -49,8 +49,16 @@ def _measure(name: str, bench: Bench, rows: list[Row]) -> bool:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("--runs", type=_positive, default=7, metavar="N", help="default: 7")
-    parser.add_argument("--only", action="append", choices=ROWS, help="may be repeated")
+    parser.add_argument(
+        "--runs",
+        type=_positive,
+        default=7,
+        metavar="N",
+        help="run each process N times [default: 7]",
+    )
+    parser.add_argument(
+        "--only", action="append", choices=ROWS, help="measure only these rows (repeatable)"
+    )
     parser.add_argument("--output", choices=("markdown", "text"), default="markdown")
     return parser
 

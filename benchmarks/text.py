@@ -1,4 +1,4 @@
-"""What the generators share: documents as `helm template` writes them, and invented prose."""
+"""Helpers of the generators: documents as `helm template` writes them, and invented prose."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JOINTS = ("of the", "for each", "must be", "when the", "and the", "is not", "to
 
 
 def document(source: str, body: str) -> str:
-    """Return one document with its marker and the comment that names its template."""
+    """Return a document with its marker and the comment in which Helm shows the template."""
     return f"---\n# Source: {source}\n{body.rstrip()}\n"
 
 
@@ -36,7 +36,7 @@ def indent(text: str, width: int) -> str:
 
 def sentence(rng: random.Random, count: int) -> str:
     """Return a sentence of about `count` words."""
-    words = [rng.choice(_JOINTS if location % 3 == 2 else _WORDS) for location in range(count)]
+    words = [rng.choice(_JOINTS if position % 3 == 2 else _WORDS) for position in range(count)]
     return " ".join(words).capitalize() + "."
 
 

@@ -1,7 +1,7 @@
-"""Write the parts of the documents that the program itself knows: `make docs`.
+"""Write the generated parts of the documents: `make docs`.
 
-Each stands between `<!-- generated: NAME -->` and `<!-- end -->`. With --check nothing is written;
-the exit code is 1 if a part is out of date.
+A generated part is between `<!-- generated: NAME -->` and `<!-- end -->`. With --check nothing is
+written, and the exit code is 1 if a part is out of date.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from postrender.cli.click_app import app
-from postrender.cli.options import CONFIG_KEYS
+from postrender.cli.options import FLAG, SWITCH, Command, Option
+from postrender.cli.registry import COMMANDS, load
 from postrender.config.load import schema_text
 from postrender.config.settings import AttacherSettings
-from postrender.errors import CODES
+from postrender.errors import CODES, NOTE, NOTES, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
 
@@ -39,63 +37,68 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def prose(text: str) -> str:
-    """Return plain text as Markdown that shows it as it is."""
+    """Return plain text as Markdown that shows the same text."""
     return re.sub(r"[*<]", r"\\\g<0>", text)
+
+
+def declared(name: str) -> Command:
+    """Return the declaration of a command."""
+    command: Command = load(COMMANDS[name]).COMMAND
+    return command
 
 
 def commands() -> str:
     """Return a table of the commands, as their help describes them."""
-    return table(("command", "what it does"), _commands(app(), "postrender"))
-
-
-def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
-    for name, command in sorted(group.commands.items()):
-        if isinstance(command, click.Group):
-            yield from _commands(command, f"{prefix} {name}")
-        else:
-            arguments = [each for each in command.params if isinstance(each, click.Argument)]
-            usage = [prefix, name, *(str(each.metavar) for each in arguments)]
-            yield f"`{' '.join(usage)}`", prose(" ".join((command.help or "").split()))
+    rows = []
+    for name in sorted(COMMANDS):
+        command = declared(name)
+        usage = ["postrender", name, *(argument.metavar for argument in command.arguments)]
+        rows.append((f"`{' '.join(usage)}`", prose(f"{command.summary} {command.details}".strip())))
+    return table(("command", "purpose"), rows)
 
 
 def options() -> str:
     """Return a table of the options of render and explain."""
-    shared = {option.name for option in app().commands["render"].params}
+    shared = declared("render").all_options
     rows = [
         (
-            " ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)),
-            f"`{option.envvar}`" if option.envvar else "",
-            f"`{'.'.join(CONFIG_KEYS[option.name])}`" if option.name in CONFIG_KEYS else "",
-            _help(option) if option.name in shared else f"Only of `explain`: {_help(option)}",
+            _spellings(option),
+            f"`{option.variable}`" if option.variable else "",
+            f"`{'.'.join(option.key)}`" if option.key else "",
+            _help(option) if option in shared else f"Only of `explain`: {_help(option)}",
         )
-        for option in app().commands["explain"].params
-        if isinstance(option, click.Option)
+        for option in declared("explain").all_options
     ]
-    return table(("option", "variable", "key in postrender.yaml", "what it does"), rows)
+    return table(("option", "variable", "key in postrender.yaml", "purpose"), rows)
 
 
 def options_of(name: str) -> str:
     """Return a table of the options of one command."""
-    command = app().commands[name]
-    rows = [
-        (f"`{option.opts[0]}{_argument(option)}`", _help(option))
-        for option in command.params
-        if isinstance(option, click.Option)
-    ]
-    return table((f"of `postrender {command.name}`", "what it does"), rows)
+    rows = [(_spellings(option), _help(option)) for option in declared(name).all_options]
+    return table((f"option of `postrender {name}`", "purpose"), rows)
 
 
-def _argument(option: click.Option) -> str:
-    if option.is_flag:
-        return ""
-    return f" {option.metavar or option.opts[0].lstrip('-').upper()}"
+def _spellings(option: Option) -> str:
+    value = "" if option.form in (FLAG, SWITCH) else f" {option.metavar or 'VALUE'}"
+    negative = (f"--no-{option.name}",) if option.form == FLAG else ()
+    shorts = (f"-{option.short}",) if option.short else ()
+    names = (*shorts, *(f"--{name}" for name in option.long_names), *negative)
+    return " ".join(f"`{name}{value if name == names[-1] else ''}`" for name in names)
+
+
+def _help(option: Option) -> str:
+    text = prose(option.help)
+    if option.choices:
+        text += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
+    default = option.default_text or ("" if option.form == SWITCH else option.default or "")
+    return f"{text} Default: {prose(str(default))}." if default else text
 
 
 def permissions() -> str:
-    """Return a table of what the rendered Role grants for ConfigMaps, in the hook form."""
+    """Return a table of the permissions in the rendered Role, for ConfigMaps and the hook form."""
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "", (), 0)
-    attach_set = AttachGroup("app", None, (workload,), ())
-    objects = attacher_objects(attach_set, HOOK, AttacherSettings(), ())
+    group = AttachGroup("app", None, (workload,), ())
+    objects = attacher_objects(group, HOOK, AttacherSettings(), ())
     [role] = [data for data in objects if data["kind"] == "Role"]
     rules: Any = role["rules"]
     rows = [
@@ -105,20 +108,14 @@ def permissions() -> str:
     return table(("group", "resources", "verbs"), rows)
 
 
-def _help(option: click.Option) -> str:
-    text = prose(option.help or "").rstrip(".")
-    if isinstance(option.type, click.Choice):
-        choices = sorted(option.type.choices, key=lambda each: each != option.default)
-        named = (f"`{each}`" + " (default)" * (each == option.default) for each in choices)
-        text = ", ".join(named) + (f". {text}" if text else "")
-    # click's own mark of a default, in words
-    return re.sub(r" *\[default: (.*)\]", r"; if not given, \1", text)
-
-
 def findings() -> str:
     """Return a table of the codes of findings."""
     return table(
-        ("code", "what it means"), ((f"`{code}`", prose(text)) for code, text in CODES.items())
+        ("code", "severity", "meaning"),
+        (
+            (f"`{code}`", NOTE if code in NOTES else WARNING, prose(text))
+            for code, text in CODES.items()
+        ),
     )
 
 
@@ -174,12 +171,12 @@ PARTS: Mapping[str, Callable[[], str]] = {
 
 
 def updated(text: str) -> str:
-    """Return a text with its generated parts as they are now."""
+    """Return a text with its generated parts up to date."""
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match[2]]()}\n{match[3]}", text)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the documents anew, or only tell whether they are current."""
+    """Write the documents; with --check only report whether they are current."""
     code = 0
     for name in DOCUMENTS:
         before = (ROOT / name).read_text("utf-8")

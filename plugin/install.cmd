@@ -1,5 +1,5 @@
 @echo off
-rem As `install`, for Windows, where it is untested.
+rem The same as `install`, for Windows. Untested.
 setlocal
 set "folder=%~dp0.."
 for /f "tokens=2" %%v in ('findstr /b "version:" "%folder%\plugin.yaml"') do set "version=%%v"
@@ -15,12 +15,12 @@ set "python="
 python -c "%check%" 2> nul && set "python=python"
 py -3 -c "%check%" 2> nul && set "python=py -3"
 if not defined python (
-  echo error: postrender needs Python 3.10 or later, and PATH has none: install it, or put postrender %version% on PATH; then run %~f0 1>&2
+  echo error: postrender needs Python 3.10 or later, and PATH has none. Install Python, or put postrender %version% on PATH, then run %~f0 1>&2
   exit /b 1
 )
 %python% -m venv --clear "%folder%\.plugin\venv" && "%folder%\.plugin\venv\Scripts\python.exe" -m pip install --quiet --disable-pip-version-check "%folder%"
 if errorlevel 1 (
   rmdir /s /q "%folder%\.plugin"
-  echo error: postrender was not installed, for the reason above: pip needs PyPI or a mirror, PIP_INDEX_URL: mend that, or put postrender %version% on PATH; then run %~f0 1>&2
+  echo error: postrender was not installed, for the reason above. Give pip access to PyPI or a mirror, PIP_INDEX_URL, or put postrender %version% on PATH, then run %~f0 1>&2
   exit /b 1
 )

@@ -1,11 +1,11 @@
 @echo off
-rem As `run`, for Windows, where it is untested: what postrender says on stderr goes to the log.
+rem The same as `run`, for Windows: the stderr of postrender goes to the log. Untested.
 setlocal
 set "folder=%~dp0.."
 set "program=%folder%\.plugin\venv\Scripts\postrender.exe"
 if not exist "%program%" set "program=postrender"
 
-rem As `helm env HELM_CACHE_HOME` tells.
+rem The folder that `helm env HELM_CACHE_HOME` prints.
 set "cache=%HELM_CACHE_HOME%"
 if not defined cache if defined XDG_CACHE_HOME set "cache=%XDG_CACHE_HOME%\helm"
 if not defined cache set "cache=%TEMP%\helm"

@@ -1,8 +1,8 @@
-"""Messages for the user: a location in the input, an error that ends the run, a finding.
+"""Messages for the user: errors, findings and their location in the input.
 
 Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The problem is a clause such as
-"X is Y, expected Z"; the fix is an imperative that starts with a capital. Both come without
-a final period. Every error is raised as UserError or UsageError and caught in `cli/main.py`.
+"X is Y, expected Z"; the fix is an imperative that starts with a capital. Neither has a final
+period. Every error is raised as UserError or UsageError and caught in `cli/main.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ ERROR, WARNING, NOTE = "error", "warning", "note"
 class Location(NamedTuple):
     """A location in the input.
 
-    source: the file, or `<stdin>`; line and document count from 1, 0 where unknown;
-    template: the chart's template as Helm reports it; subject: `Kind/name`; path: in the object.
+    source: the file, or `<stdin>`.
+    line: the line of the source, from 1; 0 if unknown.
+    document: the number of the YAML document, from 1; 0 if unknown.
+    template: the chart template, as Helm reports it.
+    subject: the object, as `Kind/name`.
+    path: the path of the field inside the object.
     """
 
     source: str
@@ -29,14 +33,14 @@ class Location(NamedTuple):
     def __str__(self) -> str:
         start = f"{self.source}:{self.line}" if self.line else self.source
         document = f"document {self.document}" if self.document else ""
-        inside = ", ".join(part for part in (document, self.template, self.subject) if part)
+        details = ", ".join(part for part in (document, self.template, self.subject) if part)
         return " ".join(
-            part for part in (start, f"({inside})" if inside else "", self.path) if part
+            part for part in (start, f"({details})" if details else "", self.path) if part
         )
 
 
 class UserError(Exception):
-    """The input, the configuration or the machine is at fault; the exit code is 1."""
+    """An error in the input, the configuration or the environment; the exit code is 1."""
 
     def __init__(self, problem: str, fix: str, location: Location | None = None) -> None:
         self.problem = problem
@@ -48,18 +52,19 @@ class UserError(Exception):
         return _message(self.location, self.problem, self.fix)
 
     def at(self, location: Location) -> UserError:
-        """Return the same error with a location, unless the error has one."""
+        """Return the error with a location added, unless it already has one."""
         return self if self.location else UserError(self.problem, self.fix, location)
 
 
 class UsageError(Exception):
-    """The options contradict each other or cannot be read; the exit code is 2."""
+    """An error in the command line; the exit code is 2."""
 
 
 class Finding(NamedTuple):
-    """A warning or note about the input; the run goes on.
+    """A warning or note about the input; the run continues.
 
-    code: one of CODES; strict: whether `--strict` turns the finding into an error.
+    code: a key of CODES.
+    strict: whether `--strict` turns the finding into an error.
     """
 
     code: str
@@ -88,17 +93,19 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
     return " ".join(start.split()) + (" " if start else "") + sentences(problem, fix)
 
 
-# The meaning of each code. The reference in the docs is generated from this table.
+# The meaning of each code. docs/generate.py writes this table to README.md.
 CODES = {
-    "leftover": "a string still holds the base name of a renamed object",
-    "namespace": "a reference may mean an object of the stream, but the namespaces leave it open",
+    "leftover": "a string still contains the base name of a renamed object",
+    "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "an object is marked for renaming, but no workload references it",
-    "empty": "a revised object has no data; programs often fill such an object at run time",
+    "empty": "a renamed object has no data; programs often fill such an object at run time",
     "stale-revision": "the content of a revision no longer matches its name",
+    "unknown-annotation": "an annotation under postrender/ is not one that postrender reads",
     "attacher-image": "attacher.image is not set, and the default image is not published",
-    "history-keep": "history.keep is below the number of revisions that Helm stores",
-    "history-unchecked": "Helm knows no such release, and may not look into other namespaces",
-    "release-size": "the output is near the largest size that Helm can store",
-    "short-ttl": "the attacher Job may be deleted before Helm has seen its end",
+    "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
+    "history-unchecked": "Helm does not find the release and cannot search other namespaces",
+    "release-size": "the output is near the maximum size that Helm can store",
+    "short-ttl": "the attacher Job may be deleted before Helm sees that it is finished",
+    "no-objects": "the input has no Kubernetes objects; a values file is the usual cause",
 }
 NOTES = frozenset({"history-unchecked"})

@@ -1,4 +1,4 @@
-"""Makes `tests` and `postrender` importable wherever pytest is started."""
+"""Setup of all tests: imports, environment and plugins, from wherever pytest is started."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
-# In a job of GitHub Actions the program would write its messages for that.
+# In a job of GitHub Actions, the program would print its messages as workflow commands.
 os.environ.pop("GITHUB_ACTIONS", None)
 
-# In the controller of xdist too, which never loads the conftest of a folder below.
+# Plugins are listed here because the controller of xdist loads no conftest of a subfolder.
 pytest_plugins = ["tests.e2e.absent", "tests.update_golden"]

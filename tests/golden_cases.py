@@ -1,18 +1,26 @@
-"""Golden cases of `postrender render`: an input, the options, and the exact output.
+"""Golden cases of `postrender render`: an input, the options and the exact output.
 
 Most cases are one file, `tests/fixtures/NAME.yaml`, in sections that begin with a marker line:
 
-    #### options: --secrets     only if they are not the default, --no-attacher
+    #### options: --secrets
     #### input
-    #### output                 absent if stdout is empty
-    #### stderr                 absent if stderr is empty
+    #### output
+    #### stderr
 
-A case that needs more files, or bytes that a text editor would not keep, is a folder: `input.yaml`
-or `input.json`, `expected.yaml`, and where needed `stderr.txt`, `options.txt`, `postrender.yaml`
-(passed with --config), `previous.yaml` (passed with --previous) and `not-stable.txt` (the reason
-why a second pass changes the output).
+The options default to --no-attacher. An empty output or stderr has no section.
 
-A run fails with exit code 1 exactly if stderr has a line that begins with `error: `.
+A case is a folder if it needs more files, or bytes that a text editor would not keep. A folder has
+these files, of which only the input is required:
+
+- `input.yaml` or `input.json`
+- `expected.yaml`
+- `stderr.txt`
+- `options.txt`
+- `postrender.yaml`, passed with --config
+- `previous.yaml`, passed with --previous
+- `not-stable.txt`, the reason why a second pass changes the output
+
+A run exits with 1 if stderr has a line that begins with `error: `, and else with 0.
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of the case: what it shows."""
+        """The name of the case, which describes it."""
         return self.path.stem if self.path.is_file() else self.path.name
 
     @cached_property
@@ -71,12 +79,12 @@ class Case:
 
     @property
     def is_error(self) -> bool:
-        """Whether the run must fail."""
+        """True if the run must fail."""
         return any(line.startswith("error: ") for line in self.stderr.splitlines())
 
     @property
     def needs_files(self) -> bool:
-        """Whether the run reads files of the case, so that it must run in its folder."""
+        """True if the program reads files of the case, so that it must run in the case's folder."""
         return not self.files.keys().isdisjoint(_PASSED.values())
 
     @property
@@ -96,7 +104,7 @@ class Case:
         return dict(values)
 
     def update(self, stdout: bytes, stderr: str) -> bool:
-        """Write what a run printed as what is expected; return whether anything changed."""
+        """Write the output of a run as the expected output, and return whether that changed."""
         results = {"expected.yaml": stdout, "stderr.txt": stderr.encode()}
         if all(self.files.get(name, b"") == content for name, content in results.items()):
             return False
@@ -112,18 +120,13 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Return every golden case, by name."""
+    """Return all golden cases, sorted by name."""
     paths = [path for path in FIXTURES.iterdir() if path.is_dir() or path.suffix == ".yaml"]
     return sorted(map(Case, paths), key=lambda case: case.name)
 
 
-def case_named(name: str) -> Case:
-    """Return the golden case of a name."""
-    return next(case for case in cases() if case.name == name)
-
-
 def _read_sections(text: bytes) -> dict[str, bytes]:
-    """Return the sections of a case file by the file names that a folder would use."""
+    """Return the sections of a case file, by the file name that a folder would use."""
     markers = [*_MARKER.finditer(text)]
     ends = [marker.start() for marker in markers[1:]] + [len(text)]
     files: dict[str, bytes] = {}

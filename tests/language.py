@@ -71,13 +71,14 @@ def problems(text: Text) -> Iterator[str]:
         words = [word for word in sentence.split() if re.search(r"\w", word)]
         if len(words) > MAX_WORDS:
             yield f"{text}: {len(words)} words, at most {MAX_WORDS}: {' '.join(words)[:60]} …"
-        if OPENINGS.match(sentence):
+        is_property = text.kind == "docstring" and sentence.startswith("Whether ")
+        if OPENINGS.match(sentence) and not is_property:
             yield f"{text}: begin with a noun or a verb: {' '.join(words)[:60]} …"
 
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text; list items, table cells and clauses at `;` count alone."""
-    parts = re.split(r"(?<=[.?!])[\"')]*\s+|;\s|\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text)
+    parts = re.split(r"(?<=[.?!])[\"')*]*\s+|;\s|\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text)
     return [part.strip(" -*#>\n\t") for part in parts if part.strip(" -*#>\n\t")]
 
 

@@ -1,9 +1,9 @@
-"""A slow and naive second implementation of the renderer, to test the real one against.
+"""A slow and naive second implementation of the renderer, to test the real one.
 
-It loads a stream as plain data, applies each rule in a plain loop and returns plain data. It
-shares no code with the program. What only an eye can judge (bytes, comments, findings, the
-attacher's pod spec) is left out: an attacher object is reduced to names, labels, the annotations
-that a deploying tool reads, and the Job's arguments.
+The module loads a stream as plain data, applies each rule in a plain loop, and returns plain data.
+It shares no code with the program. Bytes, comments, findings and the pod spec of the attacher are
+left out. An attacher object is reduced to names, labels, the annotations that deploy tools read,
+and the Job's arguments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Obj = dict[str, Any]
 
 
 class InputError(ValueError):
-    """The stream is at fault: the program must end with exit code 1 and write nothing."""
+    """An error in the stream: the program must exit with 1 and write nothing."""
 
 
 # ---------------------------------------------------------------- text to data, as Kubernetes reads
@@ -62,16 +62,16 @@ def resolve_plain(text: str) -> Any:
     if text in NULL:
         return None
     if text in NOT_JSON:
-        raise InputError(f"{text} has no place in JSON")
+        raise InputError(f"{text} is not a JSON value")
     return resolve_number(text)
 
 
 def resolve_number(text: str) -> Any:
-    """Return an integer or a float, or the text itself where it is neither."""
+    """Return an integer or a float, or the text if it is not a number."""
     # A number starts with a digit, a sign or a dot.
     if not text[:1] or text[0] not in "0123456789+-.":
         return text
-    # Underscores count for nothing; after a dot only one at a time, between digits.
+    # Underscores are ignored. After a leading dot, only single ones between digits are.
     between = r"(?<=[0-9])_(?=[0-9])"
     digits = re.sub(between, "", text) if text[0] == "." else text.replace("_", "")
     whole = INTEGER.fullmatch(digits)
@@ -79,26 +79,26 @@ def resolve_number(text: str) -> Any:
         return integer_value(whole)
     if FLOAT.fullmatch(digits):
         value = float(digits)
-        # Go's parser refuses what overflows, and the text stays text.
+        # Go's parser rejects an overflow, so that the text stays a string.
         return text if value in (float("inf"), float("-inf")) else value
     return text
 
 
 def integer_value(match: re.Match[str]) -> int:
-    """Return the number that an INTEGER match spells."""
+    """Return the number of an INTEGER match."""
     bases = {"x": 16, "b": 2, "o": 8, "d": 10}
     name, digits = next((n, d) for n, d in match.groupdict().items() if d is not None)
     return int(digits, bases[name]) * (-1 if match[1] == "-" else 1)
 
 
 def integer_fits(match: re.Match[str]) -> bool:
-    """Whether Go can hold it: int64, or uint64 when it has no sign."""
+    """Return whether a number fits into Go's int64, or uint64 if it has no sign."""
     value = integer_value(match)
     return -(2**63) <= value < (2**63 if match[1] else 2**64)
 
 
 def scalar_value(event: ScalarEvent) -> Any:
-    """Return the value of a scalar event: plain ones are resolved, all others are strings."""
+    """Return the value of a scalar event; plain scalars are resolved, all others are strings."""
     if event.tag is None or event.tag == "!":
         return resolve_plain(event.value) if event.implicit[0] else event.value
     if event.tag == STR_TAG:
@@ -109,7 +109,7 @@ def scalar_value(event: ScalarEvent) -> Any:
 
 
 def key_text(key: Any) -> str:
-    """Return a mapping key as JSON needs it: text."""
+    """Return a mapping key as text, as JSON requires."""
     if isinstance(key, str):
         return key
     if isinstance(key, bool):
@@ -120,7 +120,7 @@ def key_text(key: Any) -> str:
 
 
 class Builder:
-    """Builds plain data from parser events; an alias becomes a copy."""
+    """A builder of plain data from parser events; an alias becomes a copy."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self.events = events
@@ -128,12 +128,12 @@ class Builder:
 
     def documents(self) -> list[Any]:
         """Build every document."""
-        found = []
+        documents = []
         for event in self.events:
             if isinstance(event, DocumentStartEvent):
                 self.anchors = {}
-                found.append(self.node(next(self.events)))
-        return found
+                documents.append(self.node(next(self.events)))
+        return documents
 
     def node(self, event: Any) -> Any:
         """Build one node from its first event."""
@@ -147,7 +147,7 @@ class Builder:
         return value
 
     def content(self, event: Any) -> Any:
-        """Build what is no alias."""
+        """Build a node that is not an alias."""
         if isinstance(event, ScalarEvent):
             return scalar_value(event)
         if isinstance(event, SequenceStartEvent):
@@ -164,8 +164,8 @@ class Builder:
         return items
 
     def mapping(self) -> Obj:
-        """Build a mapping: its own keys win over merged ones."""
-        own: Obj = {}
+        """Build a mapping; its own keys override merged keys."""
+        entries: Obj = {}
         merged: Obj = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
             merging = isinstance(event, ScalarEvent) and event.implicit[0] and event.value == "<<"
@@ -173,15 +173,15 @@ class Builder:
             value = self.node(next(self.events))
             if merging:
                 merged = {**merge_sources(value), **merged}
-            elif key_text(key) in own:
+            elif key_text(key) in entries:
                 raise InputError(f"duplicate key {key}")
             else:
-                own[key_text(key)] = value
-        return {**merged, **own}
+                entries[key_text(key)] = value
+        return {**merged, **entries}
 
 
 def merge_sources(value: Any) -> Obj:
-    """Return what `<<` brings in: a mapping, or a list of them of which the first wins."""
+    """Return the keys that `<<` merges, from a mapping or a list in which the first wins."""
     result: Obj = {}
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
@@ -191,14 +191,14 @@ def merge_sources(value: Any) -> Obj:
 
 
 def no_duplicates(pairs: list[tuple[str, Any]]) -> Obj:
-    """Make a JSON object, refusing a key that comes twice."""
+    """Build a JSON object, or raise InputError for a duplicate key."""
     if len({key for key, _ in pairs}) != len(pairs):
         raise InputError("duplicate key")
     return dict(pairs)
 
 
 def json_values(text: str) -> list[Any] | None:
-    """Return the JSON values of a stream that is nothing but JSON objects, else None."""
+    """Return the values of a stream of JSON objects, or None for another stream."""
     decoder = json.JSONDecoder(object_pairs_hook=no_duplicates)
     values = []
     rest = text.strip()
@@ -215,7 +215,7 @@ def json_values(text: str) -> list[Any] | None:
 
 
 def load(text: str) -> list[Any]:
-    """All documents of a stream as data, with None for an empty one."""
+    """Return all documents of a stream as data, with None for an empty document."""
     text = text.removeprefix("\ufeff")
     values = json_values(text)
     if values is not None:
@@ -227,7 +227,7 @@ def load(text: str) -> list[Any]:
 
 
 def is_list(value: Any) -> bool:
-    """Whether it is a List, a ConfigMapList, a ResourceList and so on."""
+    """Return whether a value is a list object: List, ConfigMapList, ResourceList and so on."""
     return (
         isinstance(value, dict)
         and str(value.get("kind", "")).endswith("List")
@@ -236,7 +236,7 @@ def is_list(value: Any) -> bool:
 
 
 def flatten(value: Any) -> list[Obj]:
-    """Return the objects of one document; an item without a kind has that of its list."""
+    """Return the objects of a document; an item without a kind gets it from its list."""
     if not is_list(value):
         return [value] if isinstance(value, dict) else []
     objects = []
@@ -275,7 +275,7 @@ def go_string(value: str) -> str:
 
 
 def go_json(value: Any) -> str:
-    """Compact JSON with sorted keys and Go's escapes."""
+    """Return compact JSON with sorted keys and Go's escapes."""
     if isinstance(value, dict):
         return "{" + ",".join(f"{go_string(k)}:{go_json(value[k])}" for k in sorted(value)) + "}"
     if isinstance(value, list):
@@ -292,25 +292,25 @@ def sha256(text: str) -> str:
 
 
 def hash10(text: str) -> str:
-    """Ten digits of a hash, in the alphabet of kustomize."""
+    """Return ten digits of a hash, in the alphabet of kustomize."""
     return sha256(text)[:10].translate(str.maketrans("013ae", "ghkmt"))
 
 
 def checked_data(obj: Obj, key: str) -> Any:
-    """Return a data mapping, null values read as empty text, or None where there is none."""
+    """Return a mapping of data with null values as empty texts, or None if absent."""
     data = obj.get(key)
     if data is None:
         return None
     if not isinstance(data, dict):
-        raise InputError(f"{key} is no mapping")
+        raise InputError(f"{key} is not a mapping")
     for name, value in data.items():
         if value is not None and not isinstance(value, str):
-            raise InputError(f"{key}.{name} is no string")
+            raise InputError(f"{key}.{name} is not a string")
     return {name: "" if value is None else value for name, value in data.items()}
 
 
 def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
-    """Return the content hash that kustomize computes; a mapping without keys is no data."""
+    """Return the content hash that kustomize computes; an empty mapping counts as absent."""
     data = checked_data(obj, "data")
     content: Obj = {"kind": obj["kind"], "name": name, "data": data or ""}
     other = "binaryData" if obj["kind"] == "ConfigMap" else "stringData"
@@ -319,20 +319,20 @@ def content_hash(obj: Obj, name: str = "", immutable: bool = True) -> str:
         content[other] = extra
     if obj["kind"] == "Secret":
         content["type"] = obj.get("type") or ""
-    # What a program writes to may not share its name with the same content made immutable.
+    # A mutable revision must not share its name with an immutable one of the same content.
     if not immutable:
         content["immutable"] = False
     return hash10(go_json(content))
 
 
 def revision_name(obj: Obj, immutable: bool = True) -> str:
-    """Return base name, a dash and the hash, at most 253 characters."""
+    """Return `<base name>-<hash>`, with at most 253 characters."""
     base = name_of(obj)
     if len(base) + 11 <= 253:
         return f"{base}-{content_hash(obj, immutable=immutable)}"
-    # The cut must end in a letter or digit, and the whole base name goes into the hash.
-    cut = re.sub(r"[^A-Za-z0-9]+$", "", base[:242])
-    return f"{cut}-{content_hash(obj, base, immutable)}"
+    # A truncated name must end in a letter or digit. The hash then covers the whole base name.
+    prefix = re.sub(r"[^A-Za-z0-9]+$", "", base[:242])
+    return f"{prefix}-{content_hash(obj, base, immutable)}"
 
 
 # -------------------------------------------------------------------------------- reading an object
@@ -368,12 +368,12 @@ def sub(value: Any, *keys: str) -> Obj:
 
 def items(value: Any, *keys: str) -> list[Obj]:
     """Return the mappings in the list below some keys."""
-    found = sub(value, *keys[:-1]).get(keys[-1])
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    values = sub(value, *keys[:-1]).get(keys[-1])
+    return [item for item in values if isinstance(item, dict)] if isinstance(values, list) else []
 
 
 def make(value: Obj, *keys: str) -> Obj:
-    """Return the mapping below some keys, made where it is absent or null."""
+    """Return the mapping below some keys, which is created if absent or null."""
     for key in keys:
         if not isinstance(value.get(key), dict):
             value[key] = {}
@@ -411,9 +411,9 @@ def label(obj: Obj, key: str) -> str | None:
 
 
 def is_hook(obj: Obj) -> bool:
-    """Tell a hook of Helm or of Argo CD."""
-    found = sub(obj, "metadata", "annotations")
-    return "helm.sh/hook" in found or "argocd.argoproj.io/hook" in found
+    """Return whether an object is a hook of Helm or Argo CD."""
+    annotations = sub(obj, "metadata", "annotations")
+    return "helm.sh/hook" in annotations or "argocd.argoproj.io/hook" in annotations
 
 
 def is_workload(obj: Obj) -> bool:
@@ -421,28 +421,28 @@ def is_workload(obj: Obj) -> bool:
 
 
 def is_frozen(obj: Obj) -> bool:
-    """Tell what must keep the base names it gives: Jobs, Pods, hooks, what has no name."""
+    """Return whether references in an object keep base names: Jobs, Pods, hooks, no name."""
     immutable = is_workload(obj) and kind_of(obj) in ("Job", "Pod")
     return immutable or is_hook(obj) or not name_of(obj)
 
 
 def is_attacher(obj: Obj) -> bool:
-    """Ours, from an earlier run."""
+    """Return whether an object is an attacher object of an earlier run."""
     return kind_of(obj) in ATTACHER_KINDS and label(obj, MANAGED) is not None
 
 
 def is_config(obj: Obj, kind: str) -> bool:
-    """Tell a ConfigMap or Secret that has an identity."""
+    """Return whether an object is a ConfigMap or Secret with a name."""
     return kind_of(obj) == kind and group_of(obj) == "" and name_of(obj) != ""
 
 
 def is_marked_revision(obj: Obj) -> bool:
-    """Tell a revision that bears our label and base name."""
+    """Return whether an object is a revision with our label and annotation."""
     return label(obj, MANAGED) is not None and annotation(obj, BASE_NAME) is not None
 
 
 def is_revision(obj: Obj) -> bool:
-    """Tell a revision of ours, or anything whose name ends in the hash of its own content."""
+    """Return whether an object is a marked revision, or its name ends in its content hash."""
     if is_marked_revision(obj):
         return True
     try:
@@ -453,7 +453,7 @@ def is_revision(obj: Obj) -> bool:
 
 
 def templates_of(obj: Obj) -> list[Obj]:
-    """Return the pod templates of a workload, in order. A Pod is its own."""
+    """Return the pod templates of a workload, in order; a Pod is its own template."""
     if not is_workload(obj):
         return []
     kind = kind_of(obj)
@@ -486,13 +486,13 @@ def has_many_templates(obj: Obj) -> bool:
 
 
 def render_id(obj: Obj) -> str:
-    """Return the id of a workload's pod template, or of the list of them."""
+    """Return the render ID of a workload's pod template, or of the list of templates."""
     cleaned = [clean_template(template) for template in templates_of(obj)]
     return sha256(go_json(cleaned if has_many_templates(obj) else cleaned[0]))[:10]
 
 
 def clean_template(template: Obj) -> Obj:
-    """Copy a template without the annotations that do not count and what they leave empty."""
+    """Return a copy of a template without ignored annotations and emptied mappings."""
     result = copy.deepcopy(template)
     metadata = result.get("metadata")
     if isinstance(metadata, dict):
@@ -510,34 +510,34 @@ def clean_template(template: Obj) -> Obj:
 
 @dataclass
 class Slot:
-    """One place that names a ConfigMap or Secret: holder[key]."""
+    """A field that references a ConfigMap or Secret: holder[key]."""
 
     owner: Obj
     holder: Any
     key: Any
     kind: str
     template: Obj | None = None
-    # Whether it is a reason to make a revision.
+    # True if the reference is a reason to create a revision.
     counts: bool = True
-    # Whether attach sees it in the cluster.
+    # True if attach sees the reference in the cluster.
     seen: bool = True
-    # Whether the text may hold the name as one word among others.
+    # True if the text may contain the name as one of several words.
     word: bool = False
-    # "ns/" in an ingress annotation.
+    # The "namespace/" in an ingress annotation.
     prefix: str = ""
 
     @property
     def namespace(self) -> str | None:
-        """Return the namespace that the reference is made from."""
+        """Return the namespace of the referenced object."""
         return self.prefix[:-1] or namespace_of(self.owner)
 
     def read(self) -> list[str]:
-        """Return the names in it."""
+        """Return the names in the field."""
         text = str(self.holder[self.key]).removeprefix(self.prefix)
         return re.findall(r"[A-Za-z0-9.-]+", text) if self.word else [text]
 
     def write(self, old: str, new: str) -> None:
-        """Put a revision's name in the place of a base name."""
+        """Replace a base name by the name of a revision."""
         text = str(self.holder[self.key])
         if self.word:
             pattern = rf"(?<![A-Za-z0-9.-]){re.escape(old)}(?![A-Za-z0-9.-])"
@@ -546,41 +546,41 @@ class Slot:
             self.holder[self.key] = self.prefix + new
 
 
-def pod_places(spec: Obj) -> list[tuple[Obj, str, str]]:
-    """(holder, key, kind) of every reference in a pod spec."""
-    places: list[tuple[Obj, str, str]] = []
+def pod_fields(spec: Obj) -> list[tuple[Obj, str, str]]:
+    """Return every reference in a pod spec, as (holder, key, kind)."""
+    fields: list[tuple[Obj, str, str]] = []
     for volume in items(spec, "volumes"):
-        places += volume_places(volume)
+        fields += volume_fields(volume)
     for group in ("containers", "initContainers", "ephemeralContainers"):
         for container in items(spec, group):
-            places += container_places(container)
-    places += [(secret, "name", "Secret") for secret in items(spec, "imagePullSecrets")]
-    return places
+            fields += container_fields(container)
+    fields += [(secret, "name", "Secret") for secret in items(spec, "imagePullSecrets")]
+    return fields
 
 
-def volume_places(volume: Obj) -> list[tuple[Obj, str, str]]:
-    places = [(sub(volume, "configMap"), "name", "ConfigMap")]
-    places.append((sub(volume, "secret"), "secretName", "Secret"))
+def volume_fields(volume: Obj) -> list[tuple[Obj, str, str]]:
+    fields = [(sub(volume, "configMap"), "name", "ConfigMap")]
+    fields.append((sub(volume, "secret"), "secretName", "Secret"))
     for source in items(volume, "projected", "sources"):
-        places.append((sub(source, "configMap"), "name", "ConfigMap"))
-        places.append((sub(source, "secret"), "name", "Secret"))
-    places.append((sub(volume, "csi", "nodePublishSecretRef"), "name", "Secret"))
+        fields.append((sub(source, "configMap"), "name", "ConfigMap"))
+        fields.append((sub(source, "secret"), "name", "Secret"))
+    fields.append((sub(volume, "csi", "nodePublishSecretRef"), "name", "Secret"))
     drivers = ("flexVolume", "rbd", "iscsi", "cephfs")
-    places += [(sub(volume, driver, "secretRef"), "name", "Secret") for driver in drivers]
-    places.append((sub(volume, "azureFile"), "secretName", "Secret"))
-    return places
+    fields += [(sub(volume, driver, "secretRef"), "name", "Secret") for driver in drivers]
+    fields.append((sub(volume, "azureFile"), "secretName", "Secret"))
+    return fields
 
 
-def container_places(container: Obj) -> list[tuple[Obj, str, str]]:
-    places = []
+def container_fields(container: Obj) -> list[tuple[Obj, str, str]]:
+    fields = []
     for env in items(container, "env"):
-        one = sub(env, "valueFrom")
-        places.append((sub(one, "configMapKeyRef"), "name", "ConfigMap"))
-        places.append((sub(one, "secretKeyRef"), "name", "Secret"))
+        source = sub(env, "valueFrom")
+        fields.append((sub(source, "configMapKeyRef"), "name", "ConfigMap"))
+        fields.append((sub(source, "secretKeyRef"), "name", "Secret"))
     for source in items(container, "envFrom"):
-        places.append((sub(source, "configMapRef"), "name", "ConfigMap"))
-        places.append((sub(source, "secretRef"), "name", "Secret"))
-    return places
+        fields.append((sub(source, "configMapRef"), "name", "ConfigMap"))
+        fields.append((sub(source, "secretRef"), "name", "Secret"))
+    return fields
 
 
 def template_slots(obj: Obj) -> list[Slot]:
@@ -588,9 +588,9 @@ def template_slots(obj: Obj) -> list[Slot]:
     slots = [
         Slot(obj, holder, key, kind, template)
         for template in templates_of(obj)
-        for holder, key, kind in pod_places(sub(template, "spec"))
+        for holder, key, kind in pod_fields(sub(template, "spec"))
     ]
-    # A cluster-wide template is nothing that attach can read.
+    # attach cannot read a cluster-wide template.
     for slot in slots:
         slot.seen = kind_of(obj) != "ClusterAnalysisTemplate"
     return slots
@@ -610,7 +610,7 @@ def other_slots(obj: Obj) -> list[Slot]:
             slots.append(Slot(obj, holder, "name", "Secret", seen=False))
     if kind == "ServiceAccount" and group == "":
         for key in ("imagePullSecrets", "secrets"):
-            slots += [Slot(obj, one, "name", "Secret", seen=False) for one in items(obj, key)]
+            slots += [Slot(obj, secret, "name", "Secret", seen=False) for secret in items(obj, key)]
     if kind == "Ingress" and group in ("networking.k8s.io", "extensions"):
         slots += ingress_slots(obj)
     return slots
@@ -626,7 +626,7 @@ def ingress_slots(obj: Obj) -> list[Slot]:
         value = annotations.get(key)
         if isinstance(value, str):
             prefix = value[: value.index("/") + 1] if "/" in value else ""
-            # An Ingress alone is a reason to revise a Secret, not a ConfigMap.
+            # An Ingress alone is a reason to revise a Secret, but not a ConfigMap.
             counts = kind == "Secret"
             slots.append(
                 Slot(obj, annotations, key, kind, counts=counts, seen=False, prefix=prefix)
@@ -635,13 +635,13 @@ def ingress_slots(obj: Obj) -> list[Slot]:
 
 
 def path_steps(path: str) -> list[str]:
-    """`spec.a[]["b.c"].*` as its steps: spec, a, [], b.c, *."""
-    found = re.findall(r'\["((?:[^"\\]|\\.)*)"\]|(\[\])|([^.\[\]]+)', path)
-    return [quoted or each or plain for quoted, each, plain in found]
+    """Return the steps of a path: `spec.a[]["b.c"].*` is spec, a, [], b.c, *."""
+    steps = re.findall(r'\["((?:[^"\\]|\\.)*)"\]|(\[\])|([^.\[\]]+)', path)
+    return [quoted or brackets or plain for quoted, brackets, plain in steps]
 
 
-def path_places(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
-    """(holder, key) of everything that a path reaches."""
+def path_fields(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
+    """Return everything that a path reaches, as (holder, key)."""
     if isinstance(value, list):
         keys: list[Any] = list(range(len(value))) if steps[0] == "[]" else []
     elif isinstance(value, dict):
@@ -650,17 +650,17 @@ def path_places(value: Any, steps: list[str]) -> list[tuple[Any, Any]]:
         keys = []
     if len(steps) == 1:
         return [(value, key) for key in keys]
-    return [location for key in keys for location in path_places(value[key], steps[1:])]
+    return [reached for key in keys for reached in path_fields(value[key], steps[1:])]
 
 
 def rule_slots(obj: Obj, rules: list[Obj]) -> list[Slot]:
-    """Return the references that the user's path rules find."""
+    """Return the references that the path rules of the configuration find."""
     slots = []
     for rule in rules:
         fits = rule["kind"] == kind_of(obj) and rule.get("group", group_of(obj)) == group_of(obj)
         if not fits or not fnmatch.fnmatchcase(name_of(obj), rule.get("name", "*")):
             continue
-        for holder, key in path_places(obj, path_steps(rule["path"])):
+        for holder, key in path_fields(obj, path_steps(rule["path"])):
             target = rule.get("target", "ConfigMap")
             word = rule.get("match", "whole") == "word"
             slots.append(Slot(obj, holder, key, target, seen=False, word=word))
@@ -671,8 +671,8 @@ def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
     """Return the references in anything that looks like a pod spec inside a custom kind."""
     slots = []
     if isinstance(value, dict):
-        if any("name" in one for one in items(value, "containers")):
-            for holder, key, kind in pod_places(value):
+        if any("name" in container for container in items(value, "containers")):
+            for holder, key, kind in pod_fields(value):
                 slots.append(Slot(obj, holder, key, kind, seen=False))
         else:
             slots += [slot for child in value.values() for slot in embedded_slots(obj, child)]
@@ -681,12 +681,12 @@ def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
     return slots
 
 
-# ------------------------------------------------------------------------------------ one rendering
+# ----------------------------------------------------------------------------------- rendering
 
 
 @dataclass
 class Options:
-    """What the command line and the configuration say."""
+    """The options of the command line and the configuration."""
 
     namespace: str | None
     secrets: bool
@@ -698,7 +698,7 @@ class Options:
 
 @dataclass
 class Run:
-    """Everything that one rendering knows."""
+    """The state of one rendering."""
 
     options: Options
     objects: list[Obj]
@@ -711,7 +711,7 @@ class Run:
     bases: dict[int, str] = field(default_factory=dict)
     kept: set[int] = field(default_factory=set)
     dropped: set[int] = field(default_factory=set)
-    # What each slot led to before anything was renamed.
+    # The targets of each slot before the renames, as (slot, base name, target).
     targets: list[tuple[Slot, str, Obj]] = field(default_factory=list)
 
     def kinds(self) -> list[str]:
@@ -719,25 +719,25 @@ class Run:
         return ["ConfigMap", "Secret"] if self.options.secrets else ["ConfigMap"]
 
     def configs(self) -> list[Obj]:
-        """Return the ConfigMaps, and the Secrets where they count."""
+        """Return the ConfigMaps, and the Secrets if the options include them."""
         return [obj for obj in self.objects if self.is_config(obj)]
 
     def is_config(self, obj: Obj) -> bool:
-        """Whether it is one of them."""
+        """Return whether an object is one of configs()."""
         return any(is_config(obj, kind) for kind in self.kinds())
 
     def same_namespace(self, namespace: str | None) -> str | None:
-        """Read an absent namespace as the one that --namespace names."""
+        """Return a namespace, or that of --namespace if it is absent."""
         return namespace or self.options.namespace
 
     def sole_namespace(self) -> str | None:
         """Return the one explicit namespace of all workloads and ConfigMaps, or None."""
-        found = {namespace_of(obj) for obj in [*self.configs(), *filter(is_workload, self.objects)]}
-        found.discard(None)
-        return found.pop() if len(found) == 1 else None
+        objects = [*self.configs(), *filter(is_workload, self.objects)]
+        namespaces = {namespace_of(obj) for obj in objects} - {None}
+        return namespaces.pop() if len(namespaces) == 1 else None
 
     def find(self, candidates: list[Obj], name: str, namespace: str | None) -> Obj | None:
-        """Return the object of a name that a reference from a namespace means."""
+        """Return the object with a name to which a reference from a namespace leads."""
         named = [obj for obj in candidates if name_of(obj) == name]
         # First: the same namespace text.
         for obj in named:
@@ -749,25 +749,25 @@ class Run:
                 if self.same_namespace(namespace_of(obj)) == self.same_namespace(namespace):
                     return obj
             return None
-        # Third: the only candidate, where the stream speaks of one explicit namespace only.
+        # Third: the only candidate, if the stream has only one explicit namespace.
         only = self.sole_namespace()
-        places = {namespace_of(obj) for obj in named} | {namespace}
-        if len({namespace_of(obj) for obj in named}) == 1 and places == {None, only}:
+        namespaces = {namespace_of(obj) for obj in named}
+        if len(namespaces) == 1 and namespaces | {namespace} == {None, only}:
             return named[0]
         return None
 
     def target(self, slot: Slot, name: str) -> Obj | None:
-        """Return what a reference means by a name."""
+        """Return the object to which a name in a reference leads."""
         if slot.kind not in self.kinds():
             return None
         candidates = [obj for obj in self.configs() if is_config(obj, slot.kind)]
         return self.find(candidates, name, slot.namespace)
 
     def is_immutable(self, obj: Obj) -> bool:
-        """Return what the object says, else its rule, else the configuration."""
-        own = obj.get("immutable")
-        if isinstance(own, bool):
-            return own
+        """Return the value of the object, else of its rule, else of the configuration."""
+        value = obj.get("immutable")
+        if isinstance(value, bool):
+            return value
         return bool(self.rule_for(obj).get("immutable", self.options.immutable))
 
     def rule_for(self, obj: Obj) -> Obj:
@@ -778,7 +778,7 @@ class Run:
         return {}
 
     def rule_matches(self, match: Obj, obj: Obj) -> bool:
-        """Whether all that a rule asks for is so."""
+        """Return whether an object satisfies all conditions of a rule."""
         labels = sub(obj, "metadata", "labels")
         namespace = self.same_namespace(namespace_of(obj)) or ""
         return (
@@ -790,22 +790,22 @@ class Run:
         )
 
     def base_of(self, obj: Obj) -> str:
-        """Return the name that the chart gave."""
+        """Return the base name of an object."""
         return self.bases.get(id(obj)) or name_of(obj)
 
     def is_used(self, obj: Obj) -> bool:
-        """Whether something that can be rewritten names it, in a way that counts."""
+        """Return whether a rewritable object has a reference to an object that counts."""
         return any(
             target is obj and slot.counts and slot.owner is not obj and not is_frozen(slot.owner)
             for slot, _, target in self.targets
         )
 
     def is_pinned(self, obj: Obj) -> bool:
-        """Whether something that cannot be rewritten names it."""
+        """Return whether an object that cannot be rewritten references the object."""
         return any(target is obj and is_frozen(slot.owner) for slot, _, target in self.targets)
 
     def is_member(self, obj: Obj) -> bool:
-        """Whether it is a revision that an attacher looks after: made now, or by an earlier run."""
+        """Return whether an object is a revision, of this run or an earlier one."""
         return id(obj) in self.names or (self.is_config(obj) and is_marked_revision(obj))
 
 
@@ -819,7 +819,7 @@ def reference_render(
     immutable: bool = True,
     config: Obj | None = None,
 ) -> list[Obj]:
-    """Return the objects that rendering a stream must result in, in order."""
+    """Return the objects that the rendered stream must contain, in order."""
     config = copy.deepcopy(config or {})
     options = Options(
         namespace=namespace or config.get("namespace"),
@@ -841,34 +841,34 @@ def render(run: Run) -> list[Obj]:
     auto_mount(run)
     find_slots(run)
     choose_strategies(run)
-    refuse_duplicates(run)
+    drop_duplicates(run)
     name_revisions(run)
     rewrite_references(run)
     add_resource_names(run)
     add_checksums(run)
-    sets = find_groups(run)
+    groups = find_groups(run)
     annotate_templates(run)
-    mark_revisions(run, sets)
-    result = assemble(run, sets)
+    mark_revisions(run, groups)
+    result = assemble(run, groups)
     if run.options.attacher:
-        for one in sets:
-            result += attacher_objects(run, one)
+        for group in groups:
+            result += attacher_objects(run, group)
     return result
 
 
 def auto_mount(run: Run) -> None:
-    """Mount what asks to be mounted; its name is written as any chart would, and revised later."""
+    """Mount the objects with a mount annotation, under their base names."""
     for config in run.configs():
         path = annotation(config, "postrender/mount-path")
         env_from = annotation(config, "postrender/env-from") == "true"
         if not (path or env_from) or is_hook(config):
             continue
-        # A revision drives nothing, nor does the original that an earlier run left beside it.
+        # Skip revisions, and originals that an earlier run kept next to their revision.
         if is_revision(config) or has_revision(run, config):
             continue
-        wanted = annotation(config, "postrender/containers")
+        containers = annotation(config, "postrender/containers")
         for template in templates_of(mount_target(run, config)):
-            mount_in_template(config, template, path, env_from, wanted)
+            mount_in_template(config, template, path, env_from, containers)
 
 
 def has_revision(run: Run, config: Obj) -> bool:
@@ -882,9 +882,9 @@ def has_revision(run: Run, config: Obj) -> bool:
 
 
 def mount_target(run: Run, config: Obj) -> Obj:
-    """Return the workload to mount in: the one named, else the only one of the namespace."""
+    """Return the workload of the annotation, else the only workload of the namespace."""
     home = run.same_namespace(namespace_of(config))
-    there = [
+    candidates = [
         obj
         for obj in run.objects
         if is_workload(obj)
@@ -892,22 +892,22 @@ def mount_target(run: Run, config: Obj) -> Obj:
         and run.same_namespace(namespace_of(obj)) == home
         and (templates_of(obj) or sub(obj, "spec", "workloadRef"))
     ]
-    wanted = annotation(config, "postrender/mount-in")
-    if wanted is not None:
-        there = [obj for obj in there if f"{kind_of(obj)}/{name_of(obj)}" == wanted]
-    # A Rollout stands for the workload it refers to.
-    found: list[Obj] = []
-    for obj in there:
-        real = referred_workload(run, obj) or obj
-        if not any(real is one for one in found):
-            found.append(real)
-    if len(found) != 1:
-        raise InputError(f"{name_of(config)}: {len(found)} workloads to mount in")
-    return found[0]
+    mount_in = annotation(config, "postrender/mount-in")
+    if mount_in is not None:
+        candidates = [obj for obj in candidates if f"{kind_of(obj)}/{name_of(obj)}" == mount_in]
+    # The workloadRef of a Rollout is followed.
+    targets: list[Obj] = []
+    for obj in candidates:
+        target = referred_workload(run, obj) or obj
+        if not any(target is other for other in targets):
+            targets.append(target)
+    if len(targets) != 1:
+        raise InputError(f"{name_of(config)}: {len(targets)} workloads to mount in")
+    return targets[0]
 
 
 def mount_in_template(
-    config: Obj, template: Obj, path: str | None, env_from: bool, wanted: str | None
+    config: Obj, template: Obj, path: str | None, env_from: bool, container_names: str | None
 ) -> None:
     name = name_of(config)
     spec = make(template, "spec")
@@ -915,14 +915,14 @@ def mount_in_template(
     volume = "postrender-" + re.sub(r"[^a-z0-9-]", "-", name.lower())
     if path:
         spec.setdefault("volumes", []).append({"name": volume, key[0]: {key[1]: name}})
-    chosen = items(spec, "containers")
-    if wanted is not None:
-        names = [one.strip() for one in wanted.split(",")]
-        every = chosen + items(spec, "initContainers")
-        chosen = [one for one in every if one.get("name") in names]
-        if len(chosen) != len(names):
-            raise InputError(f"{name}: containers {wanted}")
-    for container in chosen:
+    containers = items(spec, "containers")
+    if container_names is not None:
+        names = [text.strip() for text in container_names.split(",")]
+        containers += items(spec, "initContainers")
+        containers = [container for container in containers if container.get("name") in names]
+        if len(containers) != len(names):
+            raise InputError(f"{name}: containers {container_names}")
+    for container in containers:
         if path:
             mount = {"name": volume, "mountPath": path, "readOnly": True}
             container.setdefault("volumeMounts", []).append(mount)
@@ -932,23 +932,23 @@ def mount_in_template(
 
 
 def referred_workload(run: Run, obj: Obj) -> Obj | None:
-    """Return the workload that a Rollout's workloadRef names."""
+    """Return the workload that a Rollout's workloadRef references."""
     if kind_of(obj) != "Rollout" or not is_workload(obj):
         return None
     ref = sub(obj, "spec", "workloadRef")
     candidates = [
-        one for one in run.objects if is_workload(one) and kind_of(one) == ref.get("kind")
+        other for other in run.objects if is_workload(other) and kind_of(other) == ref.get("kind")
     ]
     name = text_or_none(ref.get("name"))
     return run.find(candidates, name, namespace_of(obj)) if name else None
 
 
 def find_slots(run: Run) -> None:
-    """All references, and where each leads."""
+    """Find all references and their targets."""
     rules = run.options.config.get("references", [])
     for obj in run.objects:
         slots = template_slots(obj) + other_slots(obj)
-        # A revision is never edited again.
+        # A path rule never edits a revision of an earlier run.
         if not (run.is_config(obj) and is_revision(obj)):
             slots += rule_slots(obj, rules)
         if run.options.config.get("embeddedPodSpecs") and not is_workload(obj):
@@ -966,7 +966,7 @@ def find_slots(run: Run) -> None:
 
 
 def readable(holder: Any, key: Any) -> bool:
-    """Whether there is a string at the place."""
+    """Return whether holder[key] is a string that is not empty."""
     if isinstance(holder, dict) and key not in holder:
         return False
     return text_or_none(holder[key]) is not None
@@ -980,20 +980,21 @@ def choose_strategies(run: Run) -> None:
 
 
 def strategy_of(run: Run, obj: Obj) -> str:
-    """rename, checksum or ignore."""
-    # Hooks and revisions are left alone, and so is what nothing rewritable names.
+    """Return the strategy of a ConfigMap or Secret: rename, checksum or ignore."""
+    # Hooks, revisions and objects without a rewritable reference are left unchanged.
     if is_hook(obj) or is_revision(obj) or not run.is_used(obj):
         return "ignore"
-    # The annotation wins over the rules, and the default is to rename.
-    own = annotation(obj, "postrender/strategy")
-    strategy = own or str(run.rule_for(obj).get("strategy", "rename"))
+    # The annotation overrides the rules, and the default is rename.
+    strategy = annotation(obj, "postrender/strategy") or str(
+        run.rule_for(obj).get("strategy", "rename")
+    )
     if strategy not in ("rename", "checksum", "ignore"):
         raise InputError(f"strategy {strategy}")
     return strategy
 
 
 def keeps_original(run: Run, obj: Obj) -> bool:
-    """Whether the base name stays beside the revision."""
+    """Return whether the original stays in the output next to its revision."""
     return (
         run.is_pinned(obj)
         or annotation(obj, "postrender/keep-original") == "true"
@@ -1001,8 +1002,8 @@ def keeps_original(run: Run, obj: Obj) -> bool:
     )
 
 
-def refuse_duplicates(run: Run) -> None:
-    """One object twice is one when both are the same, and an error when they differ."""
+def drop_duplicates(run: Run) -> None:
+    """Drop an equal duplicate of an object, or raise InputError for a different one."""
     for first in run.configs():
         if run.strategies[id(first)] == "ignore" or id(first) in run.dropped:
             continue
@@ -1030,9 +1031,12 @@ def name_revisions(run: Run) -> None:
 
 
 def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
-    """Name a revision after those that a path rule writes into its data."""
-    if any(one is obj for one in waiting):
-        raise InputError("a cycle: " + ", ".join(name_of(one) for one in waiting))
+    """Write references into the data of an object, then compute the name of its revision.
+
+    waiting: the objects whose data needs this name
+    """
+    if any(other is obj for other in waiting):
+        raise InputError("a cycle: " + ", ".join(name_of(other) for other in waiting))
     if id(obj) in run.names:
         return
     for slot, name, target in run.targets:
@@ -1050,7 +1054,7 @@ def rewrite_references(run: Run) -> None:
 
 
 def add_resource_names(run: Run) -> None:
-    """Roles get the revision's name after the base name; nothing is taken away."""
+    """Add the revision's name after the base name in Roles; no name is removed."""
     for obj in run.objects:
         rbac = kind_of(obj) in ("Role", "ClusterRole") and not is_frozen(obj)
         if not rbac or group_of(obj) != "rbac.authorization.k8s.io":
@@ -1072,14 +1076,14 @@ def with_revisions(run: Run, role: Obj, kinds: list[str], names: list[Any]) -> l
         result.append(name)
         for config in run.configs():
             revision = run.names.get(id(config))
-            meant = kind_of(config) in kinds and role_means(run, role, config, name)
-            if revision is not None and meant and revision not in names + result:
+            is_meant = kind_of(config) in kinds and role_means(run, role, config, name)
+            if revision is not None and is_meant and revision not in names + result:
                 result.append(revision)
     return result
 
 
 def role_means(run: Run, role: Obj, config: Obj, name: Any) -> bool:
-    """Tell whether a name means it: to a Role in its own namespace, to a ClusterRole in any."""
+    """Return whether a name in a Role means a ConfigMap; a ClusterRole covers all namespaces."""
     if run.bases[id(config)] != name:
         return False
     if kind_of(role) == "ClusterRole":
@@ -1088,57 +1092,55 @@ def role_means(run: Run, role: Obj, config: Obj, name: Any) -> bool:
     return run.find(candidates, name, namespace_of(role)) is run.originals[id(config)]
 
 
-def same_kind(one: Obj, other: Obj) -> bool:
-    return kind_of(one) == kind_of(other)
+def same_kind(obj: Obj, other: Obj) -> bool:
+    return kind_of(obj) == kind_of(other)
 
 
 def add_checksums(run: Run) -> None:
-    """Annotate each template that names checksum ConfigMaps with a hash of all of them."""
+    """Annotate each template with a hash of the ConfigMaps whose strategy is checksum."""
     for obj in run.objects:
         for template in templates_of(obj):
             lines = set()
             for slot, _, target in run.targets:
-                chosen = run.strategies[id(target)] == "checksum"
-                if slot.template is template and chosen and not is_frozen(obj):
+                is_checksum = run.strategies[id(target)] == "checksum"
+                if slot.template is template and is_checksum and not is_frozen(obj):
                     lines.add((name_of(target), content_hash(target)))
             if lines:
                 annotations = make(template, "metadata", "annotations")
-                # By name: `app` stands before `app-config`, though `app=` does not.
+                # Sorted by name: `app` precedes `app-config`, although `app=` does not.
                 annotations[CHECKSUM] = sha256(
                     "".join(f"{name}={digest}\n" for name, digest in sorted(lines))
                 )
 
 
-# ---------------------------------------------------------------------------------- sets and labels
+# -------------------------------------------------------------------------------- attach groups
 
 
 @dataclass
-class Set:
-    """The attacher objects of one namespace, and what they look after."""
+class AttachGroup:
+    """The attacher of one namespace, and its revisions."""
 
     name: str
     namespace: str | None
-    # The same for an absent namespace and the one of --namespace.
+    # The namespace, or that of --namespace if it is absent.
     home: str | None
     members: list[Obj] = field(default_factory=list)
-    # (workload as an argument names it, sync wave, the revisions it names), in stream order
-    workloads: list[tuple[Obj, str, list[Obj]]] = field(default_factory=list)
 
 
 def revisions_of(run: Run, obj: Obj, template: Obj | None = None) -> list[Obj]:
-    """Return the revisions that the templates of a workload name, or one of its templates."""
-    found: list[Obj] = []
+    """Return the revisions that a workload references, or only one of its templates."""
+    revisions: list[Obj] = []
     for slot, _, target in run.targets:
         fits = slot.owner is obj and slot.template is not None
         if template is not None:
             fits = slot.template is template
-        if fits and run.is_member(target) and not any(target is one for one in found):
-            found.append(target)
-    return found
+        if fits and run.is_member(target) and not any(target is other for other in revisions):
+            revisions.append(target)
+    return revisions
 
 
 def attached_workloads(run: Run) -> list[Obj]:
-    """Return the workloads that this run rewrote, or an earlier one."""
+    """Return the workloads that reference revisions, of this run or an earlier one."""
     return [
         obj
         for obj in run.objects
@@ -1150,55 +1152,55 @@ def attached_workloads(run: Run) -> list[Obj]:
 
 
 def group_name(obj: Obj) -> str:
-    """`<workload>-<kind>-attach`, at most 52 characters."""
+    """Return `<workload>-<kind>-attach`, truncated to at most 52 characters."""
     full = f"{name_of(obj)}-{kind_of(obj).lower()}-attach"
     if len(full) <= 52:
         return full
     return full[:41].rstrip("-.") + "-" + sha256(full)[:10]
 
 
-def find_groups(run: Run) -> list[Set]:
-    """One set for each namespace with a rewritten workload, named after the first."""
-    sets: list[Set] = []
+def find_groups(run: Run) -> list[AttachGroup]:
+    """Return a group for each namespace with a rewritten workload, named after the first."""
+    groups: list[AttachGroup] = []
     for obj in attached_workloads(run):
         home = run.same_namespace(namespace_of(obj))
-        if not any(one.home == home for one in sets):
-            sets.append(Set(group_name(obj), namespace_of(obj), home))
-    for one in sets:
-        one.members = [
+        if not any(group.home == home for group in groups):
+            groups.append(AttachGroup(group_name(obj), namespace_of(obj), home))
+    for group in groups:
+        group.members = [
             obj
             for obj in run.configs()
-            if run.is_member(obj) and group_name_of(run, sets, obj) is one
+            if run.is_member(obj) and attach_group_of(run, groups, obj) is group
         ]
-    return sets
+    return groups
 
 
-def group_name_of(run: Run, sets: list[Set], config: Obj) -> Set | None:
-    """Return the set of the first workload that names a revision, else that of its namespace."""
+def attach_group_of(run: Run, groups: list[AttachGroup], config: Obj) -> AttachGroup | None:
+    """Return the group of the first workload with a reference, else that of the namespace."""
     homes = [
         run.same_namespace(namespace_of(obj))
         for obj in attached_workloads(run)
-        if any(config is one for one in revisions_of(run, obj))
+        if any(config is revision for revision in revisions_of(run, obj))
     ]
     homes.append(run.same_namespace(namespace_of(config)))
     for home in homes:
-        for one in sets:
-            if one.home == home:
-                return one
+        for group in groups:
+            if group.home == home:
+                return group
     return None
 
 
-def label_of(run: Run, sets: list[Set], config: Obj) -> str:
-    """Name a revision's set; without a workload the first object that names it does."""
-    found = group_name_of(run, sets, config)
-    if found is not None:
-        return found.name
+def label_of(run: Run, groups: list[AttachGroup], config: Obj) -> str:
+    """Return the name of a revision's group, else one after the first referencing object."""
+    group = attach_group_of(run, groups, config)
+    if group is not None:
+        return group.name
     owners = [slot.owner for slot, _, target in run.targets if target is config]
     return group_name(next(owner for owner in owners if not is_frozen(owner)))
 
 
 def annotate_templates(run: Run) -> None:
-    """Each template that names a revision says which render it is of."""
+    """Add the render ID to each template that references a revision."""
     for obj in run.objects:
         if is_frozen(obj) or not revisions_of(run, obj):
             continue
@@ -1207,13 +1209,13 @@ def annotate_templates(run: Run) -> None:
                 make(template, "metadata", "annotations")[REVISION] = render_id(obj)
 
 
-def mark_revisions(run: Run, sets: list[Set]) -> None:
-    """Set the label, the annotations and `immutable` of every revision made now."""
+def mark_revisions(run: Run, groups: list[AttachGroup]) -> None:
+    """Set the label, the annotations and `immutable` of every new revision."""
     for obj in run.configs():
         if id(obj) not in run.names:
             continue
         obj["immutable"] = run.is_immutable(obj)
-        make(obj, "metadata", "labels")[MANAGED] = label_of(run, sets, obj)
+        make(obj, "metadata", "labels")[MANAGED] = label_of(run, groups, obj)
         annotations = make(obj, "metadata", "annotations")
         annotations[BASE_NAME] = run.bases[id(obj)]
         annotations["helm-diff/base-name"] = run.bases[id(obj)]
@@ -1227,30 +1229,30 @@ def mark_revisions(run: Run, sets: list[Set]) -> None:
 
 
 def add_option(annotations: Obj, key: str, option: str) -> None:
-    """Append to a comma-separated value what it does not have yet."""
+    """Append an option to a comma-separated value that does not have it yet."""
     before = annotations.get(key) or ""
-    present = [one.strip() for one in before.split(",") if one.strip()]
-    if option not in present:
-        annotations[key] = f"{before},{option}" if present else option
+    options = [text.strip() for text in before.split(",") if text.strip()]
+    if option not in options:
+        annotations[key] = f"{before},{option}" if options else option
 
 
-def assemble(run: Run, sets: list[Set]) -> list[Obj]:
-    """Return the objects in their order, a kept original before its revision."""
+def assemble(run: Run, groups: list[AttachGroup]) -> list[Obj]:
+    """Return the objects in their order, with a kept original before its revision."""
     result: list[Obj] = []
     for obj in run.objects:
         if id(obj) in run.dropped:
             continue
         if id(obj) in run.kept:
             result.append(run.originals[id(obj)])
-        # The original that an earlier run kept has its revision beside it already.
-        before = [identity(one) for key, one in run.originals.items() if key != id(obj)]
+        # An original that an earlier run kept is already next to its revision.
+        before = [identity(original) for key, original in run.originals.items() if key != id(obj)]
         if id(obj) not in run.names or identity(obj) not in before:
             result.append(obj)
-    # Attacher objects of another set are not ours to remove.
-    current = {(one.name, one.home) for one in sets}
+    # Attacher objects of other groups stay in the output.
+    current = {(group.name, group.home) for group in groups}
     for obj in run.earlier:
-        location = run.same_namespace(namespace_of(obj))
-        if (label(obj, MANAGED), location) not in current:
+        home = run.same_namespace(namespace_of(obj))
+        if (label(obj, MANAGED), home) not in current:
             result.append(reduced(obj))
     return result
 
@@ -1259,22 +1261,22 @@ def assemble(run: Run, sets: list[Set]) -> list[Obj]:
 
 
 def wave_of(obj: Obj) -> int:
-    """Return the sync wave, 0 where it says none."""
+    """Return the sync wave of an object, 0 if it has none."""
     text = annotation(obj, WAVE) or "0"
     return int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else 0
 
 
 def is_early_hook(obj: Obj) -> bool:
-    """Tell a hook that Argo CD runs before or in the sync."""
+    """Return whether an object is a hook that Argo CD runs before or during the sync."""
     argo = annotation(obj, "argocd.argoproj.io/hook")
     if argo is not None:
-        return bool({one.strip() for one in argo.split(",")} & {"PreSync", "Sync"})
+        return bool({text.strip() for text in argo.split(",")} & {"PreSync", "Sync"})
     helm = annotation(obj, "helm.sh/hook") or ""
-    return bool({one.strip() for one in helm.split(",")} & {"pre-install", "pre-upgrade"})
+    return bool({text.strip() for text in helm.split(",")} & {"pre-install", "pre-upgrade"})
 
 
 def job_mode(run: Run) -> bool:
-    """Whether the attacher is an ordinary Job instead of a hook."""
+    """Return whether the attacher is an ordinary Job instead of a hook."""
     mode = sub(run.options.config, "attacher").get("mode", "auto")
     if mode != "auto":
         return bool(mode == "job")
@@ -1282,15 +1284,18 @@ def job_mode(run: Run) -> bool:
     return len(waves) > 1 or any(is_early_hook(obj) for obj in run.objects)
 
 
-def workload_entries(run: Run, one: Set) -> list[tuple[Obj, str, list[Obj]]]:
-    """(workload, render id, revisions) of a set; a Rollout has those of its workloadRef."""
+def workload_entries(run: Run, group: AttachGroup) -> list[tuple[Obj, str, list[Obj]]]:
+    """Return the workloads of a group, as (workload, render ID, revisions).
+
+    A Rollout has the render ID and revisions of its workloadRef.
+    """
     entries = []
     attached = attached_workloads(run)
     for obj in run.objects:
-        real = referred_workload(run, obj) or obj
-        here = run.same_namespace(namespace_of(obj)) == one.home
-        if here and not is_frozen(obj) and any(real is other for other in attached):
-            entries.append((obj, render_id(real), revisions_of(run, real)))
+        referred = referred_workload(run, obj) or obj
+        is_in_group = run.same_namespace(namespace_of(obj)) == group.home
+        if is_in_group and not is_frozen(obj) and any(referred is other for other in attached):
+            entries.append((obj, render_id(referred), revisions_of(run, referred)))
     return entries
 
 
@@ -1298,29 +1303,31 @@ def member_text(obj: Obj) -> str:
     return f"{kind_of(obj).lower()}/{name_of(obj)}"
 
 
-def attacher_objects(run: Run, one: Set) -> list[Obj]:
-    """ServiceAccount, Role, RoleBinding and a Job for each wave of a set."""
-    entries = workload_entries(run, one)
+def attacher_objects(run: Run, group: AttachGroup) -> list[Obj]:
+    """Return ServiceAccount, Role and RoleBinding of a group, and a Job for each sync wave."""
+    entries = workload_entries(run, group)
     waves = sorted({wave_of(obj) for obj, _, _ in entries})
     result = []
     for kind in ("ServiceAccount", "Role", "RoleBinding"):
         create = sub(run.options.config, "attacher", "serviceAccount").get("create", True)
         if kind != "ServiceAccount" or create:
-            result.append(bare_object(one, kind, one.name, waves[0]))
-    return result + [attacher_job(run, one, wave, entries) for wave in waves]
+            result.append(bare_object(group, kind, group.name, waves[0]))
+    return result + [attacher_job(run, group, wave, entries) for wave in waves]
 
 
-def bare_object(one: Set, kind: str, name: str, wave: int) -> Obj:
-    metadata: Obj = {"name": name, "labels": {MANAGED: one.name}, "annotations": {}}
-    if one.namespace is not None:
-        metadata["namespace"] = one.namespace
+def bare_object(group: AttachGroup, kind: str, name: str, wave: int) -> Obj:
+    metadata: Obj = {"name": name, "labels": {MANAGED: group.name}, "annotations": {}}
+    if group.namespace is not None:
+        metadata["namespace"] = group.namespace
     if wave != 0:
         metadata["annotations"][WAVE] = str(wave)
     return {"kind": kind, "metadata": metadata}
 
 
-def attacher_job(run: Run, one: Set, wave: int, entries: list[tuple[Obj, str, list[Obj]]]) -> Obj:
-    job = bare_object(one, "Job", f"{one.name}-HASH", wave)
+def attacher_job(
+    run: Run, group: AttachGroup, wave: int, entries: list[tuple[Obj, str, list[Obj]]]
+) -> Obj:
+    job = bare_object(group, "Job", f"{group.name}-HASH", wave)
     job["metadata"]["annotations"].update(
         {
             "argocd.argoproj.io/sync-options": "Prune=false",
@@ -1334,36 +1341,37 @@ def attacher_job(run: Run, one: Set, wave: int, entries: list[tuple[Obj, str, li
             "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
         }
     )
-    mine = [entry for entry in entries if wave_of(entry[0]) == wave]
-    job["spec"] = {"template": {"spec": {"containers": [{"args": job_args(run, one, mine)}]}}}
+    args = job_args(run, group, [entry for entry in entries if wave_of(entry[0]) == wave])
+    job["spec"] = {"template": {"spec": {"containers": [{"args": args}]}}}
     return job
 
 
 def original_text(run: Run, revision: Obj) -> str:
-    """Return the original of a revision where it stays in the stream under the base name."""
+    """Return the original of a revision as an argument, or "" if the output does not have it."""
     base = annotation(revision, BASE_NAME) or run.bases.get(id(revision))
-    stay = [obj for obj in run.configs() if id(obj) not in run.names]
-    stay += [original for key, original in run.originals.items() if key in run.kept]
-    for obj in stay:
-        here = run.same_namespace(namespace_of(obj)) == run.same_namespace(namespace_of(revision))
-        if here and kind_of(obj) == kind_of(revision) and name_of(obj) == base:
+    home = run.same_namespace(namespace_of(revision))
+    candidates = [obj for obj in run.configs() if id(obj) not in run.names]
+    candidates += [original for key, original in run.originals.items() if key in run.kept]
+    for obj in candidates:
+        is_home = run.same_namespace(namespace_of(obj)) == home
+        if is_home and kind_of(obj) == kind_of(revision) and name_of(obj) == base:
             return member_text(obj)
     return ""
 
 
-def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> list[str]:
-    args = ["attach", "--group", one.name]
-    if one.namespace is not None:
-        args += ["--namespace", one.namespace]
-    named: list[str] = []
+def job_args(run: Run, group: AttachGroup, entries: list[tuple[Obj, str, list[Obj]]]) -> list[str]:
+    args = ["attach", "--group", group.name]
+    if group.namespace is not None:
+        args += ["--namespace", group.namespace]
+    referenced: list[str] = []
     for obj, identifier, revisions in entries:
         texts = sorted(member_text(revision) for revision in revisions)
-        named += texts
+        referenced += texts
         for part in hundreds(texts):
             args += ["--workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
-    kept = {text for obj in one.members if (text := original_text(run, obj))}
-    others = sorted(({member_text(obj) for obj in one.members} | kept) - set(named))
-    for part in hundreds(others):
+    originals = {text for obj in group.members if (text := original_text(run, obj))}
+    emitted = {member_text(obj) for obj in group.members} | originals
+    for part in hundreds(sorted(emitted - set(referenced))):
         args += ["--emitted", ",".join(part)]
     settings = sub(run.options.config, "attacher")
     args += ["--timeout", f"{settings.get('timeout', 90)}s"]
@@ -1372,7 +1380,7 @@ def job_args(run: Run, one: Set, entries: list[tuple[Obj, str, list[Obj]]]) -> l
 
 
 def hundreds(names: list[str]) -> list[list[str]]:
-    """Parts of at most a hundred: an argument has a greatest length."""
+    """Return parts of at most a hundred names, because the length of an argument is limited."""
     return [names[start : start + 100] for start in range(0, len(names), 100)]
 
 
@@ -1415,16 +1423,16 @@ def args_of(obj: Obj) -> list[str]:
 
 
 def compared_args(args: list[str]) -> Obj:
-    """Arguments without the order of names, and without how many names share one argument."""
+    """Return arguments without the order of names, and with split lists of names joined."""
     result: Obj = {"command": args[:1], "workloads": {}, "emitted": [], "rest": []}
     rest = args[1:]
     while rest:
         flag = rest.pop(0)
         if flag == "--workload" and rest:
             workload, _, names = rest.pop(0).partition("=")
-            known = result["workloads"].setdefault(workload, [])
-            known += names.split(",")
-            known.sort()
+            revisions = result["workloads"].setdefault(workload, [])
+            revisions += names.split(",")
+            revisions.sort()
         elif flag == "--emitted" and rest:
             result["emitted"] = sorted(result["emitted"] + rest.pop(0).split(","))
         elif flag == "--delete-finished-jobs" or not rest:
@@ -1436,7 +1444,7 @@ def compared_args(args: list[str]) -> Obj:
 
 
 def typed(value: Any) -> Any:
-    """Return the same data with types that == cannot confuse: True is not 1, but 1.0 is 1."""
+    """Return data in which == distinguishes True from 1, but not 1.0 from 1."""
     if isinstance(value, dict):
         return {key: typed(child) for key, child in value.items()}
     if isinstance(value, list):
@@ -1447,15 +1455,16 @@ def typed(value: Any) -> Any:
 
 
 def without_volume_names(value: Any) -> Any:
-    """Return the same data with the volumes of each pod spec numbered, for automatic mounts."""
+    """Return data in which the volumes of each pod spec are numbered instead of named."""
     if isinstance(value, list):
         return [without_volume_names(child) for child in value]
     if not isinstance(value, dict):
         return value
     result = {key: without_volume_names(child) for key, child in value.items()}
-    numbers = {one.get("name"): f"volume-{i}" for i, one in enumerate(items(value, "volumes"))}
-    for one in items(result, "volumes"):
-        one["name"] = numbers[one.get("name")]
+    names = [volume.get("name") for volume in items(value, "volumes")]
+    numbers = {name: f"volume-{number}" for number, name in enumerate(names)}
+    for volume in items(result, "volumes"):
+        volume["name"] = numbers[volume.get("name")]
     for group in ("containers", "initContainers", "ephemeralContainers"):
         for container in items(result, group):
             for mount in items(container, "volumeMounts"):
@@ -1464,7 +1473,7 @@ def without_volume_names(value: Any) -> Any:
 
 
 def comparable(objects: list[Obj], *, volume_names: bool = True) -> list[Obj]:
-    """Objects in a form that == compares as wanted. Jobs of one set come in any order."""
+    """Return objects in a form to compare with ==; the Jobs of a group may be in any order."""
     result: list[Obj] = []
     for obj in objects:
         if is_attacher(obj):
@@ -1478,30 +1487,30 @@ def comparable(objects: list[Obj], *, volume_names: bool = True) -> list[Obj]:
 
 
 def sorted_jobs(objects: list[Obj]) -> list[Obj]:
-    """Neighbouring attacher Jobs of one set, ordered by what they say."""
+    """Return objects with adjacent attacher Jobs of one group sorted by content."""
     result: list[Obj] = []
     for obj in objects:
-        location = len(result)
+        position = len(result)
         while (
             is_attacher(obj)
-            and location > 0
+            and position > 0
             and kind_of(obj) == "Job"
-            and is_attacher(result[location - 1])
-            and identity(result[location - 1]) == identity(obj)
-            and repr(obj) < repr(result[location - 1])
+            and is_attacher(result[position - 1])
+            and identity(result[position - 1]) == identity(obj)
+            and repr(obj) < repr(result[position - 1])
         ):
-            location -= 1
-        result.insert(location, obj)
+            position -= 1
+        result.insert(position, obj)
     return result
 
 
 def dump(objects: list[Obj]) -> str:
-    """Objects as a stream that every parser reads the same: JSON documents."""
+    """Return objects as a stream of JSON documents, which all parsers read in the same way."""
     return "".join(f"---\n{json_text(obj)}\n" for obj in objects)
 
 
 def json_text(obj: Obj) -> str:
-    """JSON that is YAML too: its line separators are escaped."""
+    """Return JSON that is also YAML, with escaped line separators."""
     text = json.dumps(obj, ensure_ascii=False, indent=1)
     for character in "\x85\u2028\u2029\ufeff\x7f":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,4 +1,4 @@
-"""Git repositories for tests, by nobody's configuration: a tester's own may ask for signatures."""
+"""Git repositories for tests, without the tester's git configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 def nobody() -> dict[str, str]:
-    """Return the variables with which git takes no settings of the tester's."""
+    """Return the variables with which git ignores the tester's configuration.
+
+    That configuration could require signatures, for example.
+    """
     keys = [f"GIT_{role}_{key}" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")]
     return {
         **dict.fromkeys(keys, "tester@example.com"),
@@ -19,7 +22,7 @@ def nobody() -> dict[str, str]:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder, where it must succeed, and return what it prints."""
+    """Run git in a folder and return its output; git must succeed."""
     done = subprocess.run(
         ["git", *arguments],
         cwd=folder,
@@ -33,7 +36,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def new_repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Make a repository with a branch `main` that has one commit with these files."""
+    """Create a repository with a branch `main`, and one commit with the files."""
     folder.mkdir(exist_ok=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     commit(folder, files)
@@ -41,7 +44,10 @@ def new_repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def commit(folder: Path, files: Mapping[str, str | bytes | None]) -> str:
-    """Write files (delete those that are None), commit all there is, and return the commit's id."""
+    """Write files, commit all changes, and return the commit's ID.
+
+    files: the content of each path; None deletes the file
+    """
     for path, content in files.items():
         file = folder / path
         if content is None:

@@ -1,8 +1,8 @@
 """Random streams of manifests, as text in every style that YAML allows.
 
-Hypothesis draws the objects; a styled emitter writes them. The styles of one stream come from a
-drawn set of features and a drawn seed: a failing example shrinks to the fewest features, and the
-empty set of features writes the plainest YAML.
+Hypothesis draws the objects, and an emitter writes them in a style. The style of a stream comes
+from a drawn set of features and a drawn seed. Therefore a failing example shrinks to the fewest
+features. The empty set of features writes the plainest YAML.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FEATURES = (
     "tabs",
     "tags",
 )
-# What PyYAML (or libyaml) reads in another way than the API server, or not at all.
+# Features that PyYAML or libyaml read differently from the API server, or not at all.
 ODD_FEATURES = frozenset({"anchor names again", "odd scalars", "tabs"})
 
 COMMENTS = (
@@ -65,17 +65,17 @@ COMMENTS = (
 
 @dataclass
 class Styler:
-    """Chooses a style for each node."""
+    """A random choice of styles, limited to some features."""
 
     random: Random
     features: frozenset[str]
 
     def chance(self, feature: str, percent: int) -> bool:
-        """Decide in so many of a hundred cases, and never with the feature off."""
+        """Return True in `percent` of the cases, and never without the feature."""
         return feature in self.features and self.random.randrange(100) < percent
 
     def pick(self, feature: str, plain: str, *others: str) -> str:
-        """Return the plain form, or any of the forms when the feature is on."""
+        """Return the plain form, or with the feature any of the forms."""
         return self.random.choice((plain, *others)) if feature in self.features else plain
 
 
@@ -90,14 +90,14 @@ ODD_FLOW = re.compile(rf"=|[0-9](?:{INNER})*")
 
 
 def is_special(character: str) -> bool:
-    """Whether only an escape can write it: controls, line separators, the byte order mark."""
+    """Return whether a character needs an escape: controls, line separators, byte order mark."""
     code = ord(character)
-    control = code < 0x20 and character not in "\t\n"
-    return control or 0x7F <= code < 0xA0 or code in (0x2028, 0x2029, 0xFEFF)
+    is_control = code < 0x20 and character not in "\t\n"
+    return is_control or 0x7F <= code < 0xA0 or code in (0x2028, 0x2029, 0xFEFF)
 
 
 def plain_ok(text: str, flow: bool, odd: bool) -> bool:
-    """Whether a string can stand without quotes."""
+    """Return whether a string can be written without quotes."""
     try:
         if resolve_plain(text) != text or AMBIGUOUS.fullmatch(text):
             return False
@@ -113,7 +113,7 @@ def single_ok(text: str) -> bool:
 
 
 def literal_ok(text: str, tabs: bool) -> bool:
-    """Whether a literal block scalar keeps a string as it is."""
+    """Return whether a literal block scalar preserves a string."""
     lines = text.split("\n")
     if any(is_special(c) for c in text) or not text.strip():
         return False
@@ -123,7 +123,7 @@ def literal_ok(text: str, tabs: bool) -> bool:
 
 
 def folded_ok(text: str) -> bool:
-    """Tell the same of a folded one, which has no simple form for empty lines."""
+    """Return whether a folded block scalar preserves a string; empty lines are excluded."""
     return literal_ok(text, False) and all(text.rstrip("\n").split("\n"))
 
 
@@ -149,15 +149,15 @@ def broken(text: str, indent: str, style: Styler) -> str:
     """Break a plain or quoted scalar at a space between two letters."""
     if not style.chance("multiline", 30):
         return text
-    places = [match.start() for match in re.finditer(r"(?<=[A-Za-z]) (?=[A-Za-z])", text)]
-    if not places:
+    offsets = [match.start() for match in re.finditer(r"(?<=[A-Za-z]) (?=[A-Za-z])", text)]
+    if not offsets:
         return text
-    location = style.random.choice(places)
-    return text[:location] + "\n" + indent + text[location + 1 :]
+    offset = style.random.choice(offsets)
+    return text[:offset] + "\n" + indent + text[offset + 1 :]
 
 
 def number_text(value: int | float, style: Styler) -> str:
-    """One of the spellings of a number."""
+    """Return a number in one of its spellings."""
     if "odd scalars" not in style.features or isinstance(value, float) or value < 0:
         return repr(value)
     forms = [str(value), hex(value), f"0o{value:o}", f"{value:_}", f"+{value}"]
@@ -168,7 +168,7 @@ def number_text(value: int | float, style: Styler) -> str:
 
 
 def other_text(value: Any, style: Styler) -> str:
-    """Return a scalar that is no string."""
+    """Return the text of a scalar that is not a string."""
     if value is None:
         return style.pick("quotes", "null", "~", "Null")
     if value is True:
@@ -179,7 +179,7 @@ def other_text(value: Any, style: Styler) -> str:
 
 
 def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str:
-    """Return a string as a plain or quoted scalar; over two lines where an indent is given."""
+    """Return a string as a plain or quoted scalar, with an indent perhaps on two lines."""
     forms = []
     if plain_ok(text, flow, "odd scalars" in style.features):
         forms += ["plain", "plain"]
@@ -202,36 +202,41 @@ def inline_text(text: str, flow: bool, indent: str | None, style: Styler) -> str
 
 def continued(text: str, indent: str, style: Styler) -> str:
     """Break a double-quoted scalar between two letters, with an escaped line break."""
-    places = [match.start() for match in re.finditer(r"(?<=[g-w][g-w])(?=[g-w][g-w])", text)]
-    if not places or not style.chance("multiline", 20):
+    offsets = [match.start() for match in re.finditer(r"(?<=[g-w][g-w])(?=[g-w][g-w])", text)]
+    if not offsets or not style.chance("multiline", 20):
         return text
-    location = style.random.choice(places)
-    # Not within an escape such as \x61.
-    if "\\" in text[max(0, location - 10) : location]:
+    offset = style.random.choice(offsets)
+    # The break must not be inside an escape such as \x61.
+    if "\\" in text[max(0, offset - 10) : offset]:
         return text
-    return text[:location] + "\\\n" + indent + text[location:]
+    return text[:offset] + "\\\n" + indent + text[offset:]
 
 
 def block_scalar(text: str, column: int, style: Styler) -> tuple[str, list[str]]:
-    """(header, lines) of a literal or folded scalar."""
+    """Return the header and the lines of a literal or folded scalar."""
     step = style.random.randint(1, 4)
     core = text.rstrip("\n")
     ending = len(text) - len(core)
     lines = core.split("\n")
-    folded = folded_ok(text) and style.random.random() < 0.5
-    if folded:
+    is_folded = folded_ok(text) and style.random.random() < 0.5
+    if is_folded:
         lines = folded_lines(lines, style)
     first = next(line for line in lines if line)
     indicator = str(step) if first[0] in " \t" or style.random.random() < 0.1 else ""
     chomp = "-" if ending == 0 else "" if ending == 1 else "+"
     indent = " " * (column + step)
     body = [indent + line if line else "" for line in lines] + [""] * max(0, ending - 1)
-    header = (">" if folded else "|") + style.random.choice((indicator + chomp, chomp + indicator))
+    header = (">" if is_folded else "|") + style.random.choice(
+        (indicator + chomp, chomp + indicator)
+    )
     return header, body
 
 
 def folded_lines(lines: list[str], style: Styler) -> list[str]:
-    """Lines that fold to the given ones: a break is two breaks but beside indented text."""
+    """Return lines that fold to the given lines.
+
+    A line break is written as two, except next to an indented line.
+    """
     result: list[str] = []
     for number, line in enumerate(lines):
         if number and not line.startswith(" ") and not lines[number - 1].startswith(" "):
@@ -245,7 +250,7 @@ def folded_lines(lines: list[str], style: Styler) -> list[str]:
 
 # -------------------------------------------------------------------------------- writing an object
 
-# Keys of mappings, lists and strings that one edit never splits: equal ones may share an anchor.
+# Equal values of these keys may share an anchor, because postrender edits them alike.
 SHARED = {
     "labels": "labels",
     "matchLabels": "labels",
@@ -259,26 +264,26 @@ SHARED = {
 
 @dataclass
 class Emitter:
-    """Writes one object. Anchors are not shared between objects."""
+    """A writer of one object, whose anchors are not used in other objects."""
 
     style: Styler
     anchors: list[tuple[str, str, Any]] = field(default_factory=list)
     count: int = 0
-    # Whether the last line belongs to a block scalar that keeps its trailing empty lines.
+    # True if the last line belongs to a block scalar that keeps its trailing empty lines.
     keeping: bool = False
 
     # Anchors, aliases, tags
 
     def alias(self, group: str, value: Any) -> str:
-        """Return an alias for an equal node of the same group, or nothing."""
-        found = [name for name, kind, known in self.anchors if kind == group and known == value]
-        return f"*{found[0]}" if group and found and self.style.chance("anchors", 70) else ""
+        """Return an alias for an equal node of the same group, or ""."""
+        names = [name for name, *node in self.anchors if node == [group, value]]
+        return f"*{names[0]}" if group and names and self.style.chance("anchors", 70) else ""
 
     def properties(self, group: str, value: Any) -> str:
-        """` &anchor` and ` !!tag`, each or none."""
+        """Return the properties of a node: ` &anchor` and ` !!tag`, both or one or none."""
         result = ""
-        shared = bool(group) and value not in ({}, [], None)
-        if self.style.chance("anchors", 60 if shared else 3):
+        is_shared = bool(group) and value not in ({}, [], None)
+        if self.style.chance("anchors", 60 if is_shared else 3):
             self.count += 1
             result += f" &{self.style.random.choice(('a', 'x-', 'A_'))}{self.count}"
         if isinstance(value, str) and self.style.chance("tags", 10):
@@ -286,7 +291,7 @@ class Emitter:
         return result
 
     def remember(self, properties: str, group: str, value: Any) -> None:
-        """Note an anchor: it may be used once its node has ended."""
+        """Record an anchor, which aliases may use after the end of its node."""
         for word in properties.split():
             if word.startswith("&"):
                 self.anchors.append((word[1:], group, value))
@@ -294,13 +299,13 @@ class Emitter:
     # Comments
 
     def trailing(self) -> str:
-        """Return a comment behind a node, or nothing."""
+        """Return a comment after a node, or ""."""
         if not self.style.chance("comments", 8):
             return ""
         return "  " + self.style.random.choice(COMMENTS)
 
     def between(self, column: int) -> list[str]:
-        """Comment lines and empty lines between two entries, never deeper than the entries."""
+        """Return comments and empty lines between two entries, with at most their indent."""
         lines = []
         if self.style.chance("comments", 8):
             indent = self.style.random.choice((0, column, column // 2))
@@ -318,21 +323,21 @@ class Emitter:
         rest = dict(value)
         merged = self.merge_key(value, parent)
         if merged:
-            name, taken = merged
+            name, labels = merged
             lines.append(" " * column + f"<<: *{name}")
-            rest = {key: child for key, child in value.items() if key not in taken}
+            rest = {key: child for key, child in value.items() if key not in labels}
         for key, child in rest.items():
             lines += self.between(column)
             lines += self.pair(key, child, column, parent)
         return lines
 
     def merge_key(self, value: Obj, parent: str) -> tuple[str, Obj] | None:
-        """Return an anchored mapping that a mapping of labels contains."""
+        """Return an anchored mapping that is a part of a mapping of labels."""
         if SHARED.get(parent) != "labels" or not self.style.chance("merge keys", 60):
             return None
-        for name, group, known in self.anchors:
-            if group == "labels" and known and known.items() <= value.items():
-                return name, known
+        for name, group, labels in self.anchors:
+            if group == "labels" and labels and labels.items() <= value.items():
+                return name, labels
         return None
 
     def pair(self, key: str, value: Any, column: int, parent: str) -> list[str]:
@@ -354,7 +359,7 @@ class Emitter:
         return lines
 
     def entry(self, prefix: str, value: Any, column: int, key: str, group: str) -> list[str]:
-        """`prefix` (a key and its colon, or a dash) and the value behind or below it."""
+        """Write a key with its colon, or a dash, and the value after or below the prefix."""
         alias = self.alias(group, value)
         if alias:
             return self.last(f"{prefix} {alias}{self.trailing()}")
@@ -364,7 +369,7 @@ class Emitter:
         return lines
 
     def node(self, prefix: str, value: Any, column: int, key: str) -> list[str]:
-        """Write a value that is no alias."""
+        """Write a value that is not an alias."""
         if isinstance(value, dict | list) and (not value or self.style.chance("flow", 12)):
             text = self.flow(value, " " * (column + 2), key)
             return self.last(f"{prefix} {text}{self.trailing()}")
@@ -373,7 +378,7 @@ class Emitter:
         return self.scalar(prefix, value, column)
 
     def last(self, text: str) -> list[str]:
-        """Return the lines of what is no block scalar."""
+        """Return the lines of a text that does not end in a block scalar."""
         self.keeping = False
         return text.split("\n")
 
@@ -422,13 +427,13 @@ class Emitter:
         return self.last(f"{prefix} {text}{self.trailing()}")
 
     def wants_block(self, value: str) -> bool:
-        """Decide for a literal or folded scalar."""
+        """Return whether to write a literal or folded scalar."""
         return self.style.chance("literals", 80 if "\n" in value else 5)
 
     # Flow style
 
     def flow(self, value: Any, indent: str, key: str, group: str = "") -> str:
-        """Write a node in flow style; its further lines have the given indent at least."""
+        """Write a node in flow style; its other lines have at least the given indent."""
         alias = self.alias(group, value)
         if alias:
             return alias + " "
@@ -471,7 +476,7 @@ class Emitter:
 
 
 def json_document(value: Any, style: Styler) -> str:
-    """JSON that YAML reads the same: what YAML takes for a line break is escaped."""
+    """Return JSON that is also YAML, with escaped line separators."""
     indent = style.random.choice((None, 1, 2, 4))
     compact = (",", ":") if indent is None and style.random.random() < 0.5 else None
     text = json.dumps(value, ensure_ascii=False, indent=indent, separators=compact)
@@ -479,12 +484,12 @@ def json_document(value: Any, style: Styler) -> str:
 
 
 def emit(value: Obj, style: Styler) -> str:
-    """One document without its marker, ending in a line break."""
+    """Return a document without its marker, ending in a line break."""
     if style.chance("json", 15):
         return json_document(value, style) + "\n"
     emitter = Emitter(style)
     if style.chance("flow", 10):
-        # The objects of a List may share no anchor: they may want different edits.
+        # The objects of a List must not share an anchor, because their edits may differ.
         if is_list(value):
             emitter.style = Styler(style.random, style.features - {"anchors"})
         return emitter.flow(value, "  ", "") + "\n"
@@ -499,18 +504,18 @@ def is_list(value: Any) -> bool:
 
 
 def emit_list(value: Obj, column: int, emitter: Emitter) -> list[str]:
-    """Write a List in block style, each item with anchors of its own."""
+    """Write a List in block style; anchors are not shared between items."""
     head = {key: child for key, child in value.items() if key != "items"}
     lines = emitter.mapping(head, column, "")
     lines.append(" " * column + "items:" + (" []" if not value["items"] else ""))
     for item in value["items"]:
         inner = column + emitter.style.random.choice((2, 3))
         write = emit_list(item, inner, emitter) if is_list(item) else None
-        # Whether a name may be defined anew, which PyYAML refuses.
+        # With the feature, items reuse the names of anchors, which PyYAML rejects.
         count = 0 if "anchor names again" in emitter.style.features else emitter.count
-        own = Emitter(emitter.style, count=count)
-        lines += [" " * column + "-", *(write or own.mapping(item, inner, ""))]
-        emitter.count = max(emitter.count, own.count)
+        item_emitter = Emitter(emitter.style, count=count)
+        lines += [" " * column + "-", *(write or item_emitter.mapping(item, inner, ""))]
+        emitter.count = max(emitter.count, item_emitter.count)
         emitter.keeping = False
     return lines
 
@@ -520,7 +525,7 @@ def emit_list(value: Obj, column: int, emitter: Emitter) -> list[str]:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream as text, and the objects that it holds, flattened, in order."""
+    """A stream as text, with its objects, flattened and in order."""
 
     text: str
     objects: list[Obj]
@@ -528,7 +533,7 @@ class Stream:
 
 
 def grouped(objects: list[Obj], style: Styler) -> list[Obj]:
-    """Documents: objects, and Lists of some of them."""
+    """Return documents: some objects, and Lists of the other objects."""
     if style.chance("resource list", 50):
         version = "config.kubernetes.io/v1"
         return [{"apiVersion": version, "kind": "ResourceList", "items": objects}]
@@ -580,11 +585,14 @@ def ending(style: Styler) -> str:
     return style.random.choice(("...\n", "... # end\n", "...\n# after the end\n"))
 
 
-def finished(text: str, cut: bool, style: Styler) -> str:
-    """Perhaps without the last line break; a comment stands last where a scalar could lose it."""
+def finished(text: str, is_flow: bool, style: Styler) -> str:
+    """Return a stream, perhaps without its final line break.
+
+    A block scalar would lose that line break, so a comment is added after block style.
+    """
     if not style.chance("no final newline", 100):
         return text
-    return text[:-1] if cut else text + "# the end"
+    return text[:-1] if is_flow else text + "# the end"
 
 
 # ------------------------------------------------------------------------------ drawing the objects
@@ -646,7 +654,7 @@ DATA_KEYS = ("a", "app.properties", "on", "1", "config.yaml", "KEY", "nested.nam
 
 @dataclass
 class Plan:
-    """What the objects of one stream may name."""
+    """The names and namespaces from which the objects of a stream are drawn."""
 
     namespaces: list[str | None]
     configs: list[str]
@@ -667,10 +675,11 @@ def metadata(
     plan: Plan,
     kind: str,
     names: tuple[str, ...],
-    places: tuple[str | None, ...] = (),
+    namespaces: tuple[str | None, ...] = (),
 ) -> Obj | None:
-    """Metadata with a fresh identity, or None where every name is taken."""
-    namespace = None if kind.startswith("Cluster") else one_of(draw, *(places or plan.namespaces))
+    """Return metadata with an unused identity, or None if every name is taken."""
+    choices = namespaces or plan.namespaces
+    namespace = None if kind.startswith("Cluster") else one_of(draw, *choices)
     free = [name for name in names if (kind, name, namespace) not in plan.used]
     if not free:
         return None
@@ -722,7 +731,7 @@ def config_map(draw: Draw, plan: Plan, name: str, namespace: str | None) -> Obj 
     immutable = one_of(draw, *[None] * 6, True, False)
     if strategy is not None:
         annotate(meta, "postrender/strategy", strategy)
-    # Whether `immutable` counts in a checksum is nobody's business.
+    # The program and the reference may differ in whether a checksum covers `immutable`.
     if immutable is not None and strategy != "checksum":
         obj["immutable"] = immutable
     extra = one_of(draw, *[None] * 8, "keep", "hook", "options", "kustomize", "generate")
@@ -748,12 +757,12 @@ def vary_config(plan: Plan, obj: Obj, meta: Obj, extra: str) -> None:
 
 
 def named(draw: Draw, plan: Plan) -> str:
-    """Return the name that a reference gives: mostly of a ConfigMap in the stream."""
+    """Return a name for a reference, mostly of a ConfigMap in the stream."""
     return str(one_of(draw, *plan.configs, *plan.configs, "absent-config", "web"))
 
 
 def env_list(draw: Draw, plan: Plan) -> list[Obj]:
-    def one() -> Obj:
+    def env() -> Obj:
         kind = one_of(draw, "config", "config", "value", "secret", "field")
         if kind == "config":
             ref: Obj = {"name": named(draw, plan), "key": one_of(draw, "a", "on")}
@@ -767,7 +776,7 @@ def env_list(draw: Draw, plan: Plan) -> list[Obj]:
             return {"name": "C", "valueFrom": {"secretKeyRef": ref}}
         return {"name": "D", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
 
-    return [one() for _ in range(one_of(draw, 1, 1, 2))]
+    return [env() for _ in range(one_of(draw, 1, 1, 2))]
 
 
 def env_from(draw: Draw, plan: Plan) -> list[Obj]:
@@ -827,7 +836,7 @@ def pod_spec(draw: Draw, plan: Plan) -> Obj:
     elif extra == "ephemeral":
         spec["ephemeralContainers"] = [container(draw, plan, "debug")]
     elif extra == "twin":
-        # Equal lists, which an anchor may share.
+        # Equal lists, which may share an anchor.
         spec["containers"].append({**spec["containers"][0], "name": "twin"})
     elif extra == "sidecar":
         spec["containers"].append(container(draw, plan, "sidecar"))
@@ -856,7 +865,7 @@ def pod_template(draw: Draw, plan: Plan) -> Obj:
 
 
 def workload_spec(draw: Draw, plan: Plan, kind: str) -> Obj:
-    """Everything of a workload but apiVersion, kind and metadata."""
+    """Return the parts of a workload other than apiVersion, kind and metadata."""
     if kind == "Pod":
         return {"spec": pod_spec(draw, plan)}
     template = pod_template(draw, plan)
@@ -912,11 +921,11 @@ def referring(plan: Plan, meta: Obj) -> list[Obj]:
     if identity in plan.used:
         return []
     plan.used.add(identity)
-    mine = {"name": meta["name"]} | ({"namespace": namespace} if namespace else {})
+    rollout_meta = {"name": meta["name"]} | ({"namespace": namespace} if namespace else {})
     ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": meta["name"]}
     version = KINDS["Rollout"]
     spec = {"replicas": 2, "workloadRef": ref}
-    return [{"apiVersion": version, "kind": "Rollout", "metadata": mine, "spec": spec}]
+    return [{"apiVersion": version, "kind": "Rollout", "metadata": rollout_meta, "spec": spec}]
 
 
 def rbac_rules(draw: Draw, plan: Plan) -> list[Obj]:
@@ -963,23 +972,23 @@ def object_lists(draw: Draw, *, layouts: tuple[str, ...] = LAYOUTS) -> list[Obj]
     objects: list[Obj] = []
     for namespace in plan.namespaces:
         for name in configs:
-            made = config_map(draw, plan, name, namespace)
-            # A few names are those of ConfigMaps that somebody else makes.
-            if made is not None and one_of(draw, *[True] * 7, False):
-                objects.append(made)
+            obj = config_map(draw, plan, name, namespace)
+            # A few names belong to ConfigMaps outside of the stream.
+            if obj is not None and one_of(draw, *[True] * 7, False):
+                objects.append(obj)
     for _ in range(draw(st.integers(1, 5))):
         objects += workload(draw, plan)
     for _ in range(draw(st.integers(0, 2))):
         objects += [obj for obj in [other_object(draw, plan)] if obj is not None]
     order: list[int] = draw(st.permutations(range(len(objects))))
-    return [objects[location] for location in order]
+    return [objects[index] for index in order]
 
 
 FEATURE_SETS = st.one_of(
     st.just(frozenset[str]()),
     st.frozensets(st.sampled_from(FEATURES), max_size=4),
     st.lists(st.booleans(), min_size=len(FEATURES), max_size=len(FEATURES)).map(
-        lambda chosen: frozenset(f for f, on in zip(FEATURES, chosen, strict=True) if on)
+        lambda states: frozenset(name for name, on in zip(FEATURES, states, strict=True) if on)
     ),
     st.just(frozenset(FEATURES) - {"resource list", "json"}),
 )
@@ -987,10 +996,10 @@ FEATURE_SETS = st.one_of(
 
 @st.composite
 def styled_streams(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = LAYOUTS) -> Stream:
-    """Streams with the objects that they hold.
+    """Draw streams with their objects.
 
-    Without `odd` every YAML parser reads the text as the same data. With the layout "mixed" some
-    objects give a namespace and others none.
+    odd: whether YAML parsers may read the text differently
+    layouts: the layouts of namespaces; with "mixed" some objects have a namespace and others none
     """
     objects = draw(object_lists(layouts=layouts))
     features: frozenset[str] = draw(FEATURE_SETS)
@@ -1000,5 +1009,5 @@ def styled_streams(draw: Draw, *, odd: bool = True, layouts: tuple[str, ...] = L
 
 
 def streams(*, odd: bool = True, layouts: tuple[str, ...] = LAYOUTS) -> st.SearchStrategy[str]:
-    """Streams as text."""
+    """Draw streams as text."""
     return styled_streams(odd=odd, layouts=layouts).map(lambda stream: stream.text)

@@ -1,17 +1,17 @@
-"""The structure of the package: imports run downwards only, and no two modules share a name."""
+"""The structure of the package: layers of imports, and unique module names."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1] / "postrender"
 
-# From the ground up. A package imports only from itself and from the lines above its own.
+# The layers, lowest first. A package imports only from itself and from lower layers.
 LAYERS = (
     ("startup",),
     ("errors", "text"),
@@ -30,7 +30,7 @@ LAYERS = (
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 
-# The same role in every package.
+# Modules with the same role in every package.
 ROLES = {"__init__.py", "model.py", "build.py"}
 
 
@@ -39,12 +39,12 @@ def modules() -> list[Path]:
 
 
 def part_of(module: str) -> str:
-    """Return the package of a module, or a module of the root, without `postrender`."""
+    """Return the part of `postrender` to which a module belongs, such as `yaml` or `errors`."""
     return [*module.split("."), ""][1]
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the part of the package for each import, also inside functions."""
+    """Yield the part of `postrender` of each import, also of imports inside functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "postrender":
             module = str(node.module)
@@ -62,12 +62,44 @@ def test_every_part_has_a_layer() -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_run_downwards(path: Path) -> None:
-    own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+    importer = path.relative_to(ROOT).parts[0].removesuffix(".py")
     for part in imported(path):
-        if part not in (own, "__version__"):
-            assert LEVELS[part] < LEVELS[own], f"{own} imports {part}"
+        if part not in (importer, "__version__"):
+            assert LEVELS[part] < LEVELS[importer], f"{importer} imports {part}"
 
 
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(path.name for path in modules() if path.name not in ROLES)
     assert not [name for name, count in names.items() if count > 1]
+
+
+def module_name(path: Path) -> str:
+    parts = ("postrender", *path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def runtime_imports(path: Path, names: Collection[str]) -> set[str]:
+    """Return the modules that a module imports, except for names that only type checkers use."""
+    tree = ast.parse(path.read_text("utf-8"))
+    typing = [
+        node
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    ]
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in typing:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                found.add(submodule if submodule in names else str(node.module))
+    return found & set(names)
+
+
+def test_no_modules_import_each_other() -> None:
+    names = {module_name(path): path for path in modules()}
+    graph = {name: runtime_imports(path, names) for name, path in names.items()}
+    while leaves := [name for name, targets in graph.items() if not targets & graph.keys()]:
+        for name in leaves:
+            del graph[name]
+    assert not graph, "modules in a circle, or above one"

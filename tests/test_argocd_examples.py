@@ -1,6 +1,6 @@
 """The files in examples/argocd, as far as they can be checked without Argo CD.
 
-What they do is in tests/e2e/test_argocd*.py.
+tests/e2e/test_argocd*.py runs them in Argo CD.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def load(name: str) -> Any:
 
 
 def assert_fits(data: Any, schema: Any, path: str = "") -> None:
-    """Check that data has no other keys than the schema, and its types."""
+    """Check that data has only keys of the schema, with values of its types."""
     if isinstance(schema, list):
         assert isinstance(data, list), path
         for index, item in enumerate(data):
@@ -62,7 +62,7 @@ def assert_fits(data: Any, schema: Any, path: str = "") -> None:
     elif isinstance(schema, dict):
         assert isinstance(data, dict), path
         for key, value in data.items():
-            assert key in schema, f"{path}.{key} is unknown"
+            assert key in schema, f"{path}.{key} is not in the schema"
             assert_fits(value, schema[key], f"{path}.{key}")
     else:
         assert isinstance(data, schema), path
@@ -76,7 +76,7 @@ def test_the_plugin_is_a_config_management_plugin() -> None:
     assert plugin["metadata"]["name"] == "postrender"
 
 
-def test_the_plugin_calls_the_script_for_what_it_can() -> None:
+def test_the_plugin_calls_each_command_of_the_script() -> None:
     spec = load("plugin.yaml")["spec"]
     commands = (
         spec["discover"]["find"],
@@ -84,9 +84,9 @@ def test_the_plugin_calls_the_script_for_what_it_can() -> None:
         spec["generate"],
         spec["parameters"]["dynamic"],
     )
-    assert [one["command"][0] for one in commands] == [SCRIPT.name] * 4
-    [offered] = re.findall(r"^  (\w+(?: \| \w+)+)\) ", SCRIPT.read_text("utf-8"), re.M)
-    assert [one["command"][1] for one in commands] == offered.split(" | ")
+    assert [command["command"][0] for command in commands] == [SCRIPT.name] * 4
+    [names] = re.findall(r"^  (\w+(?: \| \w+)+)\) ", SCRIPT.read_text("utf-8"), re.M)
+    assert [command["command"][1] for command in commands] == names.split(" | ")
 
 
 def test_the_script_is_executable_and_has_pipefail() -> None:
@@ -95,22 +95,23 @@ def test_the_script_is_executable_and_has_pipefail() -> None:
 
 
 @pytest.mark.skipif(BASH is None, reason="bash is not on PATH")
-def test_the_script_says_how_it_is_used() -> None:
+def test_without_arguments_the_script_prints_its_usage() -> None:
     done = subprocess.run([str(SCRIPT)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == "usage: postrender-argocd discover | init | generate | parameters\n"
 
 
 @pytest.mark.parametrize("name", ["application.yaml", "applicationset.yaml"])
-def test_an_example_names_the_plugin_and_its_parameters(name: str) -> None:
+def test_an_example_uses_the_plugin_and_its_parameters(name: str) -> None:
     spec = load(name)["spec"]
     plugin = (spec["template"]["spec"] if "template" in spec else spec)["source"]["plugin"]
     assert plugin["name"] == "postrender"
-    announced = {one["name"]: one for one in load("plugin.yaml")["spec"]["parameters"]["static"]}
+    static = load("plugin.yaml")["spec"]["parameters"]["static"]
+    announced = {parameter["name"]: parameter for parameter in static}
     announced["parameters"] = {"collectionType": "map"}
-    for given in plugin["parameters"]:
-        kind = announced[given["name"]].get("collectionType", "string")
-        assert set(given) == {"name", kind}
+    for parameter in plugin["parameters"]:
+        kind = announced[parameter["name"]].get("collectionType", "string")
+        assert set(parameter) == {"name", kind}
 
 
 def test_the_image_has_what_the_plugin_needs() -> None:
@@ -119,13 +120,13 @@ def test_the_image_has_what_the_plugin_needs() -> None:
     assert ("", SCRIPT.name, "/usr/local/bin/") in copied
     assert ("", "plugin.yaml", "/home/argocd/cmp-server/config/plugin.yaml") in copied
     assert re.search(r"^USER 999:999$", DOCKERFILE, re.M)
-    # Where the attacher's image, on which this one is built, has postrender and its Python.
+    # The base image, which is the attacher's, has postrender and its Python in this folder.
     assert re.search(r"^ENV .*PATH=/opt/postrender/bin:\$\{PATH\}$", DOCKERFILE, re.M)
 
 
-def test_all_name_one_version_of_argo_cd() -> None:
+def test_all_files_use_the_tested_version_of_argo_cd() -> None:
     text = (EXAMPLES / "kustomization.yaml").read_text("utf-8") + DOCKERFILE
-    found = set(re.findall(r"v\d+\.\d+\.\d+", text))
+    versions = set(re.findall(r"v\d+\.\d+\.\d+", text))
     module = Path(__file__).parent / "e2e" / "controlplane" / "argocd" / "go.mod"
     [tested] = re.findall(r"argo-cd/v3 (v\S+)$", module.read_text("utf-8"), re.M)
-    assert found == {tested}
+    assert versions == {tested}

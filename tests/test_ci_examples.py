@@ -1,7 +1,7 @@
-"""The jobs of examples/ci: their scripts as they run there, in real repositories with a real Helm.
+"""The jobs of examples/ci: their scripts run in real git repositories, with a real Helm.
 
-The APIs that a comment is posted to are stand-ins of ours, which do what the documents of GitHub's
-(2022-11-28) and GitLab's (v4) say; nothing here has run on either of them.
+The comments are posted to a stand-in, written from the documentation of the APIs of GitHub
+(2022-11-28) and GitLab (v4). No test runs on GitHub or GitLab.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def workflow(name: str) -> Any:
     return YAML(typ="safe").load((EXAMPLES / name).read_text("utf-8"))
 
 
-# --- what changes --------------------------------------------------------------------------------
+# --- the preview ---------------------------------------------------------------------------------
 
 
 class Checkout:
-    """A repository as a job has it: a chart on `main`, a branch `change`, and the scripts."""
+    """The checkout of a job: a chart on `main`, a branch `change`, and the scripts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = new_repository(folder / "repository", {"README.md": "hello\n", **CHART})
@@ -114,7 +114,7 @@ class Checkout:
         )
 
     def preview(self, *options: str, chart: str = "chart") -> str:
-        """Run the script for the branch; return the Markdown."""
+        """Run the script for the branch, and return the Markdown."""
         done = self.run(".ci/preview", "main", "change", "shop", chart, *options)
         assert done.returncode == 0, done.stderr
         assert sorted(path.name for path in (self.folder / "preview").iterdir()) == [
@@ -125,14 +125,14 @@ class Checkout:
         return self.markdown()
 
     def markdown(self) -> str:
-        """Return what the script has made."""
+        """Return the Markdown that the script wrote."""
         return (self.folder / "preview" / "preview.md").read_text("utf-8")
 
     def is_tidy(self) -> bool:
-        """Whether nothing is left of the work but the result."""
+        """Return whether the script left no temporary files and worktrees."""
         worktrees = git(self.folder, "worktree", "list").splitlines()
-        left = list(Path(self.environment["TMPDIR"]).glob("tmp.*"))
-        return len(worktrees) == 1 and not left and not git(self.folder, "status", "--short")
+        temporary = list(Path(self.environment["TMPDIR"]).glob("tmp.*"))
+        return len(worktrees) == 1 and not temporary and not git(self.folder, "status", "--short")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_branch_that_changes_a_value(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_options_and_values_files_are_those_of_each_commit(checkout: Checkout) -> None:
+def test_values_files_are_read_from_each_commit(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
     text = checkout.preview("--values", "chart/values-prod.yaml", "--namespace", "two words")
     assert "welcome" in text
@@ -160,7 +160,7 @@ def test_options_and_values_files_are_those_of_each_commit(checkout: Checkout) -
 
 
 @needs_helm
-def test_a_branch_that_changes_nothing_says_so(checkout: Checkout) -> None:
+def test_a_branch_without_changes_gets_an_empty_preview(checkout: Checkout) -> None:
     commit(checkout.folder, {"README.md": "hello again\n"})
     text = checkout.preview()
     assert text.startswith(f"{MARKER}\n")
@@ -168,7 +168,7 @@ def test_a_branch_that_changes_nothing_says_so(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_what_main_got_meanwhile_is_not_shown(checkout: Checkout) -> None:
+def test_later_changes_of_main_are_not_shown(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
     git(checkout.folder, "switch", "--quiet", "main")
     commit(checkout.folder, {"chart/templates/web.yaml": DEPLOYMENT.replace("web:1", "web:2")})
@@ -179,15 +179,14 @@ def test_what_main_got_meanwhile_is_not_shown(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_a_chart_that_is_new(checkout: Checkout) -> None:
+def test_a_new_chart_and_a_removed_chart(checkout: Checkout) -> None:
     moved = {name.replace("chart/", "charts/next/"): text for name, text in CHART.items()}
     commit(checkout.folder, moved)
     text = checkout.preview(chart="charts/next")
     assert "shop-config" in text
     assert "hello" in text
-    # The other way round everything goes.
     done = checkout.run(".ci/preview", "change", "main", "shop", "charts/next")
-    assert done.returncode == 1  # its merge base is main, which has no such chart either
+    assert done.returncode == 1  # the merge base is main, which does not have the chart either
     git(checkout.folder, "rm", "-r", "--quiet", "chart")
     commit(checkout.folder, {})
     assert "removed" in checkout.preview().lower()
@@ -211,27 +210,28 @@ def test_a_chart_with_a_dependency(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_the_two_commits_are_named(checkout: Checkout) -> None:
+def test_the_title_shows_the_two_commits(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/values.yaml": "greeting: good day\n"})
-    base, head = (git(checkout.folder, "rev-parse", "--short", each) for each in ("main", "change"))
+    branches = ("main", "change")
+    base, head = (git(checkout.folder, "rev-parse", "--short", branch) for branch in branches)
     title = f"from `preview/base-{base.strip()}.yaml` to `preview/head-{head.strip()}.yaml`"
     assert title in checkout.preview()
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
     assert done.stderr.splitlines()[-1] == "written: preview/preview.md, preview/preview.html"
 
 
-def test_how_the_script_is_called(checkout: Checkout) -> None:
+def test_without_a_chart_the_script_prints_its_usage(checkout: Checkout) -> None:
     done = checkout.run(".ci/preview", "main", "change")
     assert done.returncode == 2
     assert done.stderr == "usage: .ci/preview BASE HEAD RELEASE CHART [OPTION]...\n"
 
 
-def test_a_folder_of_that_name_is_not_touched(checkout: Checkout) -> None:
+def test_a_foreign_folder_named_preview_is_not_changed(checkout: Checkout) -> None:
     (checkout.folder / "preview").mkdir()
     (checkout.folder / "preview" / "values.yaml").write_text("greeting: hello\n")
     done = checkout.run(".ci/preview", "main", "change", "shop", "chart")
     assert done.returncode == 1
-    assert "error: preview/values.yaml is in the way" in done.stderr
+    assert "error: preview/values.yaml is not a file of this script. Move " in done.stderr
     assert (checkout.folder / "preview" / "values.yaml").read_text("utf-8") == "greeting: hello\n"
     assert checkout.is_tidy()
 
@@ -247,14 +247,14 @@ def test_a_chart_that_does_not_render_fails_the_job(checkout: Checkout) -> None:
 
 
 @needs_helm
-def test_a_path_that_no_commit_has_is_a_mistake(checkout: Checkout) -> None:
+def test_a_path_that_no_commit_has_is_an_error(checkout: Checkout) -> None:
     done = checkout.run(".ci/preview", "main", "change", "shop", "cahrt")
     assert done.returncode == 1
-    assert "error: cahrt renders nothing at either commit: check the path" in done.stderr
+    assert "error: cahrt renders no manifests at either commit. Check the path" in done.stderr
 
 
 @needs_helm
-def test_no_value_of_a_secret_is_kept(checkout: Checkout) -> None:
+def test_the_result_has_no_value_of_a_secret(checkout: Checkout) -> None:
     secret = "kind: Secret\napiVersion: v1\nmetadata: {name: key}\nstringData: {key: %s}\n"
     git(checkout.folder, "switch", "--quiet", "main")
     commit(checkout.folder, {"chart/templates/secret.yaml": secret % "b3fore"})
@@ -262,10 +262,11 @@ def test_no_value_of_a_secret_is_kept(checkout: Checkout) -> None:
     git(checkout.folder, "merge", "--quiet", "main")
     commit(checkout.folder, {"chart/templates/secret.yaml": secret % "aft3r"})
     checkout.preview()
-    kept = "".join(path.read_text("utf-8") for path in (checkout.folder / "preview").iterdir())
-    assert "key" in kept
-    assert "b3fore" not in kept
-    assert "aft3r" not in kept
+    files = (checkout.folder / "preview").iterdir()
+    result = "".join(path.read_text("utf-8") for path in files)
+    assert "key" in result
+    assert "b3fore" not in result
+    assert "aft3r" not in result
 
 
 @needs_helm
@@ -289,10 +290,10 @@ def test_the_commands_of_the_gitlab_job(checkout: Checkout) -> None:
     commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
     base = git(checkout.folder, "rev-parse", "main").strip()
     head = git(checkout.folder, "rev-parse", "HEAD").strip()
-    known = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
-    # The runner joins the lines and has a shell stop at the first that fails.
+    commits = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
+    # The runner joins the lines, and the shell stops at the first line that fails.
     script = "\n".join(["set -e", *job["script"]])
-    done = checkout.run("sh", "-c", script, **{**job["variables"], **known})
+    done = checkout.run("sh", "-c", script, **{**job["variables"], **commits})
     assert done.returncode == 0, done.stderr
     assert "farewell" in done.stdout
 
@@ -305,7 +306,7 @@ HEAD = "a" * 40
 
 
 class Service:
-    """Stands in for both APIs: the comments of one request, its pages, and who may write them."""
+    """A stand-in for both APIs, with the comments of one pull request or merge request."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
@@ -316,8 +317,8 @@ class Service:
     def add(self, body: str, author: str = OURS) -> None:
         """Add a comment."""
         number = len(self.comments) + 1
-        who = {"login": author, "id": 7 if author == OURS else 8}
-        self.comments.append({"id": number, "body": body, "user": who, "author": who})
+        user = {"login": author, "id": 7 if author == OURS else 8}
+        self.comments.append({"id": number, "body": body, "user": user, "author": user})
 
     @property
     def bodies(self) -> list[str]:
@@ -325,13 +326,13 @@ class Service:
         return [comment["body"] for comment in self.comments]
 
     def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
-        """Return what the API does for a request, None for what it does not have."""
+        """Return the answer of the API to a request, or None if the resource does not exist."""
         self.requests.append(f"{method} {path}")
         if method == "GET" and path == "/user":
             return {"id": 7}
         if method == "GET" and path == "/repos/o/r/pulls":
-            is_here = query["head"] == ["fork:feature/x"] and query["state"] == ["open"]
-            return [{"number": 5, "head": {"sha": HEAD}}] if is_here else []
+            is_open = query["head"] == ["fork:feature/x"] and query["state"] == ["open"]
+            return [{"number": 5, "head": {"sha": HEAD}}] if is_open else []
         lists = ("/repos/o/r/issues/5/comments", "/projects/9/merge_requests/5/notes")
         if method == "GET" and path in lists:
             size, page = int(query["per_page"][0]), int(query["page"][0])
@@ -339,9 +340,9 @@ class Service:
         if method == "POST" and path in lists:
             self.add(body["body"])
             return self.comments[-1]
-        one = re.fullmatch(r"(/repos/o/r/issues/comments|/projects/9/.*/5/notes)/(\d+)", path)
-        if one and method == ("PATCH" if "repos" in path else "PUT"):
-            self.comments[int(one[2]) - 1]["body"] = body["body"]
+        comment = re.fullmatch(r"(/repos/o/r/issues/comments|/projects/9/.*/5/notes)/(\d+)", path)
+        if comment and method == ("PATCH" if "repos" in path else "PUT"):
+            self.comments[int(comment[2]) - 1]["body"] = body["body"]
             return {}
         return None
 
@@ -358,7 +359,10 @@ class Service:
         )
 
     def github(self, event: dict[str, Any] | None = None) -> dict[str, str]:
-        """Return what a job of GitHub Actions has; event: its payload."""
+        """Return the variables of a job of GitHub Actions.
+
+        event: the payload of the event that started the job
+        """
         file = self.folder / "event.json"
         file.write_text(json.dumps(event or {"pull_request": {"number": 5}}))
         return {
@@ -369,7 +373,7 @@ class Service:
         }
 
     def gitlab(self) -> dict[str, str]:
-        """Return what a job of GitLab CI has."""
+        """Return the variables of a job of GitLab CI."""
         return {
             "GITLAB_CI": "true",
             "GITLAB_TOKEN": "s3cret",
@@ -380,7 +384,7 @@ class Service:
         }
 
     def variables(self, kind: str) -> dict[str, str]:
-        """Return what a job of one of the two has."""
+        """Return the variables of a job of GitHub Actions or GitLab CI."""
         return self.gitlab() if kind == "gitlab" else self.github()
 
 
@@ -391,15 +395,15 @@ def service(tmp_path: Path) -> Iterator[Service]:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
             parts = urlsplit(self.path)
-            is_known = "s3cret" in (
+            is_authorised = "s3cret" in (
                 self.headers.get("PRIVATE-TOKEN"),
                 (self.headers.get("Authorization") or "").removeprefix("Bearer "),
             )
-            found = stand_in.answer(self.command, parts.path, parse_qs(parts.query), body)
-            status = 403 if stand_in.fails or not is_known else 404 if found is None else 200
+            answer = stand_in.answer(self.command, parts.path, parse_qs(parts.query), body)
+            status = 403 if stand_in.fails or not is_authorised else 404 if answer is None else 200
             self.send_response(status)
             self.end_headers()
-            self.wfile.write(json.dumps(found).encode())
+            self.wfile.write(json.dumps(answer).encode())
 
         do_GET = do_POST = do_PATCH = do_PUT = do_any  # noqa: N815 (names of http.server)
 
@@ -417,7 +421,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_each_push_writes_the_one_comment_anew(service: Service, kind: str) -> None:
+def test_each_push_updates_the_comment(service: Service, kind: str) -> None:
     service.add("Please rename it.", THEIRS)
     first = service.post(**service.variables(kind))
     assert (first.returncode, first.stdout) == (0, "added a comment\n"), first.stderr
@@ -428,7 +432,7 @@ def test_each_push_writes_the_one_comment_anew(service: Service, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
 @pytest.mark.parametrize("before", [99, 100, 250])
-def test_the_comment_is_found_behind_many_others(service: Service, kind: str, before: int) -> None:
+def test_the_comment_is_found_after_many_comments(service: Service, kind: str, before: int) -> None:
     for number in range(before):
         service.add(f"Comment {number}", THEIRS)
     service.post(**service.variables(kind))
@@ -437,8 +441,8 @@ def test_the_comment_is_found_behind_many_others(service: Service, kind: str, be
 
 
 @pytest.mark.parametrize("kind", ["github", "gitlab"])
-def test_a_comment_of_somebody_else_stays_theirs(service: Service, kind: str) -> None:
-    """Who wrote it could write it anew, and say something else than what was found."""
+def test_a_comment_of_somebody_else_is_not_updated(service: Service, kind: str) -> None:
+    """The author of that comment could replace the preview later."""
     service.add(TEXT, THEIRS)
     service.post(f"{TEXT}ours\n", **service.variables(kind))
     assert service.bodies == [TEXT, f"{TEXT}ours\n"]
@@ -450,48 +454,47 @@ def run_of(sha: str = HEAD, branch: str = "feature/x") -> dict[str, Any]:
     return {"workflow_run": {**run, "pull_requests": []}}
 
 
-def test_a_pull_request_of_a_fork_is_found_by_what_github_says_of_the_run(
-    service: Service,
-) -> None:
+def test_a_pull_request_of_a_fork_is_found_by_its_branch(service: Service) -> None:
     done = service.post(**service.github(run_of()))
     assert done.stdout == "added a comment\n", done.stderr
     assert service.bodies == [TEXT]
 
 
 @pytest.mark.parametrize("event", [run_of(sha="b" * 40), run_of(branch="gone")])
-def test_the_result_of_an_earlier_push_is_not_posted(
+def test_the_preview_of_an_earlier_push_is_not_posted(
     service: Service, event: dict[str, Any]
 ) -> None:
     done = service.post(**service.github(event))
     assert done.returncode == 0
-    assert done.stdout == "no open pull request is at this commit: nothing to do\n"
+    assert done.stdout == "no comment: no open pull request has this commit as its head\n"
     assert service.bodies == []
 
 
 @pytest.mark.parametrize("text", ["", "hello", f" {TEXT}", TEXT + "x" * 65536])
-def test_what_is_no_preview_is_not_posted(service: Service, text: str) -> None:
+def test_only_a_preview_is_posted(service: Service, text: str) -> None:
     done = service.post(text, **service.github())
     assert done.returncode == 1
-    assert "is no output of postrender diff --format markdown" in done.stderr
+    assert "is not the output of postrender diff --format markdown" in done.stderr
     assert service.requests == []
 
 
-def test_a_token_that_may_not_write(service: Service) -> None:
+def test_a_token_without_permission_is_an_error(service: Service) -> None:
     service.fails = True
     done = service.post(**service.github())
     assert done.returncode == 1
     assert done.stderr == f"error: {service.url}/repos/o/r/issues/5/comments: 403 Forbidden\n"
 
 
-def test_a_job_without_its_variables(service: Service) -> None:
+def test_a_missing_variable_is_an_error(service: Service) -> None:
     done = service.post(GITLAB_CI="true")
     assert done.returncode == 1
-    assert re.fullmatch(r"error: '\w+' is not set: the job needs it\n", done.stderr)
+    assert re.fullmatch(
+        r"error: the variable '\w+' is not set. Set the variable in the job\n", done.stderr
+    )
 
 
-def test_a_service_that_does_not_answer(service: Service) -> None:
-    known = {**service.github(), "GITHUB_API_URL": "http://127.0.0.1:1"}
-    done = service.post(**known)
+def test_an_unreachable_service_is_an_error(service: Service) -> None:
+    done = service.post(**{**service.github(), "GITHUB_API_URL": "http://127.0.0.1:1"})
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
@@ -503,18 +506,22 @@ WORKFLOWS = ("github/preview.yaml", "github/preview-comment.yaml")
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)
-def test_actions_are_those_that_were_read(name: str) -> None:
+def test_actions_are_pinned_to_a_commit(name: str) -> None:
     text = (EXAMPLES / name).read_text("utf-8")
     uses = re.findall(r"uses: (.*)", text)
     assert uses
-    for each in uses:
-        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)
-    # What a pull request's author writes must not become part of a command.
+    for action in uses:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_commands_contain_no_expressions(name: str) -> None:
+    """Text from a pull request must not become part of a command."""
     for job in workflow(name)["jobs"].values():
         assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
 
 
-def test_what_a_pull_request_wrote_runs_without_a_token_that_may_write() -> None:
+def test_code_of_a_pull_request_runs_without_a_write_token() -> None:
     text = workflow("github/preview.yaml")
     assert text["on"] == "pull_request"
     assert text["permissions"] == {"contents": "read"}
@@ -524,7 +531,7 @@ def test_what_a_pull_request_wrote_runs_without_a_token_that_may_write() -> None
         assert "token" not in str(step)
 
 
-def test_the_token_that_may_write_meets_nothing_that_a_pull_request_wrote() -> None:
+def test_the_job_with_the_write_token_checks_out_the_default_branch() -> None:
     text = workflow("github/preview-comment.yaml")
     assert text["permissions"] == {}
     assert text["on"]["workflow_run"]["workflows"] == [workflow("github/preview.yaml")["name"]]

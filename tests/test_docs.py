@@ -1,4 +1,4 @@
-"""What the documents say is so: commands and their output, tables, examples, links."""
+"""The documents match the program: commands and their output, tables, examples, links."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ DOCUMENTS = sorted(
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 
-# In a console block: a line of output that stands for any number of lines.
+# In a console block, this line replaces any number of lines of output.
 SKIPPED = "…"
 BASH = shutil.which("bash")
 
 
 def blocks(language: str) -> list[str]:
-    """Return the fenced blocks of a language."""
+    """Return the fenced code blocks of a language in README.md."""
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
 
 
 def section(title: str) -> str:
-    """Return what stands below a heading, as far as the next."""
+    """Return the text between a heading and the next one."""
     return re.split(r"^#+ ", README.split(f"# {title}\n")[1], flags=re.M)[0]
 
 
 def rows(title: str) -> list[list[str]]:
-    """Return the cells of the only table of a section, without its head and without backquotes."""
+    """Return the cells of the only table of a section, without header and backquotes."""
     lines = [line for line in section(title).splitlines() if line.startswith("| ")]
     return [[cell.strip("` ") for cell in line[2:-2].split(" | ")] for line in lines[2:]]
 
 
 def commands() -> list[tuple[str, str]]:
-    """Return each command of the console blocks with the output that is shown."""
-    found = []
+    """Return the commands in console blocks, each with the output below it."""
+    examples = []
     for block in blocks("console"):
         for entry in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, output = re.split(r"(?<!\\)\n", entry, maxsplit=1)
-            found.append((re.sub(r"^> ", "", command, flags=re.M), output))
-    return found
+            examples.append((re.sub(r"^> ", "", command, flags=re.M), output))
+    return examples
 
 
 def pattern_of(output: str) -> str:
-    """Return the regular expression that an output with skipped lines stands for."""
+    """Return the regular expression for an output with skipped lines."""
     return "".join(
         r"(?:.*\n)*?" if line == SKIPPED else re.escape(line) + r"\n"
         for line in output.splitlines()
@@ -71,18 +71,22 @@ def pattern_of(output: str) -> str:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> dict[str, str]:
-    """Return an environment in which this postrender is found, and no settings of the tester's."""
+    """Return an environment with this postrender on PATH, and without the tester's settings."""
     program = tmp_path / "postrender"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m postrender "$@"\n', "utf-8")
     program.chmod(0o755)
-    own = {name: value for name, value in os.environ.items() if not name.startswith("POSTRENDER")}
-    paths = os.pathsep.join([str(tmp_path), own["PATH"]])
-    return {**own, "PATH": paths, "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith("POSTRENDER")
+    }
+    paths = os.pathsep.join([str(tmp_path), variables["PATH"]])
+    return {**variables, "PATH": paths, "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
 
 
 @pytest.mark.skipif(BASH is None, reason="the commands are written for bash, which is not on PATH")
 @pytest.mark.parametrize(("command", "output"), commands())
-def test_a_command_prints_what_is_shown(command: str, output: str, shell: dict[str, str]) -> None:
+def test_a_command_prints_the_output_below_it(
+    command: str, output: str, shell: dict[str, str]
+) -> None:
     run = subprocess.run(
         [str(BASH), "-c", command],
         cwd=ROOT,
@@ -115,12 +119,12 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
     assert revision_name("app", hashed) == f"app-{suffix}"
 
 
-@pytest.mark.parametrize(("template", "expected"), rows("Render id"))
+@pytest.mark.parametrize(("template", "expected"), rows("Render ID"))
 def test_render_id_vectors(template: str, expected: str) -> None:
     data = parse_document(template, Location("README.md")).data
-    is_list = isinstance(data, list)
-    texts = [template_text(each) for each in (data if isinstance(data, list) else [data])]
-    assert render_id(texts, is_list) == expected
+    templates = data if isinstance(data, list) else [data]
+    texts = [template_text(template) for template in templates]
+    assert render_id(texts, isinstance(data, list)) == expected
 
 
 def test_exit_codes() -> None:
@@ -146,19 +150,19 @@ def test_example_configuration(text: str, tmp_path: Path) -> None:
     settings_from(load_config(str(file)))
 
 
-def test_every_label_and_annotation_is_there() -> None:
+def test_every_label_and_annotation_is_documented() -> None:
     values = [value for value in vars(known_annotations).values() if isinstance(value, str)]
     names = {value for value in values if re.fullmatch(r"postrender/[a-z-]+", value)}
     assert names
     assert {name for name in names if f"`{name}" not in README} == set()
 
 
-def test_every_workload_kind_is_there() -> None:
-    text = section("What it does")
+def test_every_workload_kind_is_documented() -> None:
+    text = section("Features")
     assert [kind for _, kind in WORKLOAD_KINDS if not re.search(rf"\b{kind}\b", text)] == []
 
 
-def test_there_is_a_place_for_the_measurements() -> None:
+def test_the_section_speed_has_markers_for_the_measurements() -> None:
     assert re.search(r"<!-- bench -->\n.*<!-- /bench -->", section("Speed"), re.S)
 
 
@@ -168,16 +172,18 @@ def test_links(name: str) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", file.read_text("utf-8")):
         target, _, heading = link.partition("#")
         if "://" not in link:
-            there = file.parent / target if target else file
-            assert there.exists(), link
-            assert not heading or heading in anchors(there), link
+            linked = file.parent / target if target else file
+            assert linked.exists(), link
+            assert not heading or heading in anchors(linked), link
 
 
-def test_every_line_about_the_tools_is_shown() -> None:
+def test_every_statement_about_other_tools_has_a_source() -> None:
     text = (ROOT / "docs" / "behaviour.md").read_text("utf-8")
-    told = [line for line in text.splitlines() if re.match(r"\| [^-|]", line)]
-    shown = ("](../tests/", "source: ")
-    assert [line for line in told if not any(how in line.split(" | ")[-1] for how in shown)] == []
+    lines = [line for line in text.splitlines() if re.match(r"\| [^-|]", line)]
+    sources = ("](../tests/", "source: ")
+    assert [
+        line for line in lines if not any(source in line.split(" | ")[-1] for source in sources)
+    ] == []
     tests = ROOT.glob("tests/e2e/test_behaviour_*.py")
     assert {name for file in tests for name in anchors(file) if f"#{name})" not in text} == set()
 

@@ -1,4 +1,4 @@
-"""The example chart: what it renders is what lies in examples/rendered, and v2 is what it says."""
+"""The example chart: examples/rendered is up to date, and v2 changes what its comment says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RENDERED = ROOT / "examples" / "rendered"
 HELM = shutil.which("helm")
 
-# What values-v2.yaml documents, as (object, path): (before, after).
+# The changes that values-v2.yaml documents, as (object, path): (before, after).
 DOCUMENTED = {
     ("ConfigMap/demo-web-config", "data/application.yaml/checkout/payment/timeout"): (
         "5s",
@@ -31,12 +31,12 @@ DOCUMENTED = {
     ),
 }
 
-# Mounted through an annotation, and found by a label: no other object names these.
-NAMED_NOWHERE = ("demo-web-flags", "demo-dashboard")
+# No object references these: the first is mounted by an annotation, the second is found by a label.
+UNREFERENCED = ("demo-web-flags", "demo-dashboard")
 
 
 def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every scalar of a document with its path; YAML files inside a ConfigMap are opened too."""
+    """Yield every scalar of a document with its path, also in YAML files inside a ConfigMap."""
     if path.endswith(".yaml") and isinstance(node, str):
         node = YAML(typ="safe").load(node)
     if isinstance(node, dict) and node:
@@ -58,29 +58,29 @@ def rendered_leaves(version: str) -> dict[tuple[str, str], Any]:
     }
 
 
-def no_blank_ends(text: str) -> str:
-    """Helm 4 leaves a blank line after each document where Helm 3 leaves none."""
+def without_blank_ends(text: str) -> str:
+    """Return a text without the blank line that Helm 4 prints after each document."""
     return re.sub(r"\n+(?=---$)", "\n", text, flags=re.MULTILINE)
 
 
 @pytest.mark.skipif(HELM is None, reason="helm is not on PATH, so the chart cannot be rendered")
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_rendered_files_are_what_the_chart_renders(version: str) -> None:
+def test_rendered_files_are_up_to_date(version: str) -> None:
     values = f"examples/chart/values-{version}.yaml"
     command = [str(HELM), "template", "demo", "examples/chart", "-f", values]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     assert run.returncode == 0, run.stderr
     expected = (RENDERED / f"{version}.yaml").read_text(encoding="utf-8")
-    assert no_blank_ends(run.stdout) == no_blank_ends(expected)
+    assert without_blank_ends(run.stdout) == without_blank_ends(expected)
 
 
-def test_v2_differs_from_v1_in_what_is_documented_and_nothing_else() -> None:
+def test_only_the_documented_values_differ_between_v1_and_v2() -> None:
     old, new = rendered_leaves("v1"), rendered_leaves("v2")
     assert old.keys() == new.keys()
     assert {key: (old[key], new[key]) for key in old if old[key] != new[key]} == DOCUMENTED
 
 
-@pytest.mark.parametrize("name", NAMED_NOWHERE)
-def test_a_configmap_that_no_workload_names(name: str) -> None:
+@pytest.mark.parametrize("name", UNREFERENCED)
+def test_some_configmaps_are_not_referenced(name: str) -> None:
     holders = [location for location, value in rendered_leaves("v1").items() if value == name]
     assert holders == [(f"ConfigMap/{name}", "metadata/name")]

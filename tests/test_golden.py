@@ -1,7 +1,7 @@
-"""Every golden case is rendered, twice, with both parsers, and held against the reference.
+"""Every golden case is rendered twice, with both parsers, and compared with the reference.
 
-tests/golden_cases.py describes the files of a case. `pytest --update-golden` rewrites what is
-expected.
+tests/golden_cases.py describes the files of a case. `pytest --update-golden` rewrites the expected
+output.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from tests.golden_cases import Case, cases
 from tests.reference import InputError, Obj, comparable, normalise, reference_render
 from tests.update_golden import Update
 
-# What the reference implementation does not look at: limits of size and depth, the cut-off end of
-# a stream, the configuration's own errors, and YAML that the program need not read either.
-# History has a naive model of its own, in test_history_model.py.
+# The reference implementation is simpler than the program, and does not support these cases.
+# tests/plan/test_history.py has a separate model for the retention of earlier revisions.
 NO_REFERENCE_PREFIXES = (
     "history-",
     "error-history-",
@@ -36,49 +35,56 @@ NO_REFERENCE_PREFIXES = (
     "function-",
     "kustomize-",
 )
+CHECKS_DATA_ONLY = "the reference checks the types of ConfigMap data only"
+NO_LIMITS = "the reference does not limit size or depth"
+TAKES_EMPTY = "the reference accepts an empty stream"
+TAKES_TEXT = "the reference reads text instead of bytes"
+READS_ALL = "the reference reads every document"
+MOUNTS_UNCHECKED = "the reference does not check the mount path"
+MOUNTS_LAST = "the reference adds a mount after the existing mounts"
 NO_REFERENCE = {
-    "argo-sync-options-that-say-prune": "it adds an option beside the one that contradicts it",
-    "attacher-long-workload-names": "each cuts a long name in its own way",
-    "custom-path-rule-by-name-and-any-key": "it knows no globs in reference rules",
-    "error-alias-shared-with-another-string": "aliases are copies to it",
-    "error-aliases-that-expand": "it has no limits",
-    "error-anchor-inside-itself": "it has no limits",
-    "error-annotation-not-a-string": "it checks data only",
-    "error-annotations-not-a-mapping": "it checks data only",
-    "error-comments-only": "an empty stream is a stream to it",
-    "error-empty-input": "an empty stream is a stream to it",
-    "error-mount-path-not-absolute": "it mounts where it is told",
-    "error-mount-path-taken": "it mounts where it is told",
-    "error-mount-two-at-one-path": "it mounts where it is told",
-    "error-name-not-a-string": "it checks data only",
-    "error-nested-too-deep": "it has no limits",
-    "error-not-utf-8": "it takes text",
-    "error-nul-byte": "it takes text",
-    "error-name-is-taken": "it lets two objects bear one name",
-    "error-reference-is-a-mapping": "it checks data only",
-    "error-reference-not-a-string": "it checks data only",
-    "error-rule-path-ends-at-a-list": "it checks data only",
-    "error-template-annotations-not-a-mapping": "it checks data only",
-    "error-utf-16": "it takes text",
-    "input-data-null-and-empty": "it hashes `data: {}` as kustomize does, not as no data",
-    "input-literal-with-tab": "its parser refuses what libyaml refuses",
-    "input-unread-document-with-odd-yaml": "it reads every document",
-    "input-unread-last-document-with-odd-yaml": "it reads every document",
-    "input-duplicate-by-namespace-option": "it compares namespaces as they are written",
-    "mount-beside-a-volume-without-a-proper-name": "it takes names for text",
-    "mount-both": "it mounts behind what is there",
-    "mount-containers": "it mounts behind what is there",
-    "mount-env-from": "it mounts behind what is there",
-    "mount-long-name-and-taken-volume-name": "it mounts behind what is there",
-    "mount-path-beside-other-volumes": "it mounts behind what is there",
-    "reference-ingress-nginx-configmap": "it knows one annotation for ConfigMaps",
-    "reference-role-all-resources": "it takes `*` for no resource",
-    "secret-that-a-tool-finds-by-name": "it knows no types of Secrets",
+    "argo-sync-options-that-say-prune": "the reference keeps a contradicting option",
+    "attacher-long-workload-names": "the reference truncates long names differently",
+    "custom-path-rule-by-name-and-any-key": "the reference supports no globs in rules",
+    "error-alias-shared-with-another-string": "the reference treats an alias as a copy",
+    "error-aliases-that-expand": NO_LIMITS,
+    "error-anchor-inside-itself": NO_LIMITS,
+    "error-annotation-not-a-string": CHECKS_DATA_ONLY,
+    "error-annotations-not-a-mapping": CHECKS_DATA_ONLY,
+    "error-comments-only": TAKES_EMPTY,
+    "error-empty-input": TAKES_EMPTY,
+    "error-mount-path-not-absolute": MOUNTS_UNCHECKED,
+    "error-mount-path-taken": MOUNTS_UNCHECKED,
+    "error-mount-two-at-one-path": MOUNTS_UNCHECKED,
+    "error-name-not-a-string": CHECKS_DATA_ONLY,
+    "error-nested-too-deep": NO_LIMITS,
+    "error-not-utf-8": TAKES_TEXT,
+    "error-nul-byte": TAKES_TEXT,
+    "error-name-is-taken": "the reference allows two objects with one name",
+    "error-reference-is-a-mapping": CHECKS_DATA_ONLY,
+    "error-reference-not-a-string": CHECKS_DATA_ONLY,
+    "error-rule-path-ends-at-a-list": CHECKS_DATA_ONLY,
+    "error-template-annotations-not-a-mapping": CHECKS_DATA_ONLY,
+    "error-utf-16": TAKES_TEXT,
+    "input-data-null-and-empty": "the reference does not hash `data: {}` as absent data",
+    "input-literal-with-tab": "the parser of the reference rejects the tab, as libyaml does",
+    "input-unread-document-with-odd-yaml": READS_ALL,
+    "input-unread-last-document-with-odd-yaml": READS_ALL,
+    "input-duplicate-by-namespace-option": "the reference adds no default namespace here",
+    "mount-beside-a-volume-without-a-proper-name": "the reference treats every name as text",
+    "mount-both": MOUNTS_LAST,
+    "mount-containers": MOUNTS_LAST,
+    "mount-env-from": MOUNTS_LAST,
+    "mount-long-name-and-taken-volume-name": MOUNTS_LAST,
+    "mount-path-beside-other-volumes": MOUNTS_LAST,
+    "reference-ingress-nginx-configmap": "the reference supports one annotation for ConfigMaps",
+    "reference-role-all-resources": "the reference ignores the resource `*` in a Role",
+    "secret-that-a-tool-finds-by-name": "the reference ignores the type of a Secret",
 }
 
 
-def parametrised(chosen: list[Case]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", chosen, ids=lambda case: case.name)
+def parametrised(selected: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", selected, ids=lambda case: case.name)
 
 
 every_case = parametrised(cases())
@@ -87,7 +93,7 @@ good_cases = parametrised([case for case in cases() if not case.is_error])
 
 @dataclass(frozen=True)
 class Result:
-    """What a run left behind."""
+    """The exit code and the output of a run."""
 
     code: int
     stdout: bytes
@@ -95,7 +101,7 @@ class Result:
 
 
 class Runner:
-    """Runs the program in this process, in the folder of a case."""
+    """A runner of the program in this process, in the folder of a case."""
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[bytes], empty: Path
@@ -107,8 +113,9 @@ class Runner:
             monkeypatch.delenv(name)
 
     def run(self, case: Case, data: bytes) -> Result:
-        """Run the program on data as the case says."""
-        # A configuration must be the case's own, and messages name it without its folder.
+        """Run the program on data, with the options of a case."""
+        # In the folder of its case, the program shows file names without a folder. The other cases
+        # run in an empty folder, where the program finds no configuration.
         self.monkeypatch.chdir(case.path if case.needs_files else self.empty)
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
@@ -122,14 +129,14 @@ class Runner:
 def runner(
     monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> Runner:
-    (tmp_path / ".git").mkdir()  # no postrender.yaml is looked for above it
+    (tmp_path / ".git").mkdir()  # the program looks for postrender.yaml up to this folder
     return Runner(monkeypatch, capfdbinary, tmp_path)
 
 
 def check(case: Case, result: Result) -> None:
     has_c_parser = vars(parser)["CParser"] is not None
     if not has_c_parser and "not valid YAML" in case.stderr:
-        # Each parser has its own words for what it does not understand.
+        # The two parsers describe a syntax error differently.
         assert "not valid YAML" in result.stderr
         assert (result.code, result.stdout) == (1, b"")
         return
@@ -169,12 +176,12 @@ def test_second_pass_changes_nothing(case: Case, runner: Runner) -> None:
 
 
 def documents(text: str) -> list[str]:
-    """Cut a stream by the plainest of rules: at a line that begins with `---` or `%`."""
+    """Split a stream before each line that begins with `---` or `%`."""
     return [part for part in re.split(r"(?m)^(?=---(?:\s|$)|%)", text) if part.strip()]
 
 
 def data_of(text: str) -> list[Obj] | None:
-    """Return the objects in a text, or None where it is not YAML for everyone."""
+    """Return the objects in a text, or None if the reference rejects the text."""
     try:
         return normalise(text)
     except InputError:
@@ -187,16 +194,16 @@ def test_documents_that_need_no_edit_keep_their_bytes(case: Case) -> None:
     after = case.expected.decode("utf-8-sig")
     if before[:1] == "{":
         pytest.skip("JSON values have no document markers")
-    there = [data_of(part) for part in documents(after)]
-    for part in documents(before):
-        data = data_of(part)
-        if data is None or (data and data in there):
-            # An open end is closed where a copy or the attacher's objects follow.
-            assert part in after or (not before.endswith("\n") and before.endswith(part))
+    outputs = [data_of(document) for document in documents(after)]
+    for document in documents(before):
+        data = data_of(document)
+        if data is None or (data and data in outputs):
+            # A final line without a line break gets one if appended objects follow.
+            assert document in after or (not before.endswith("\n") and before.endswith(document))
 
 
 def without_render_ids(value: Any) -> Any:
-    """Return data without the annotations that hash the names of volumes."""
+    """Return data without render IDs, which depend on the names of volumes."""
     if isinstance(value, dict):
         return {
             key: without_render_ids(child)
@@ -207,7 +214,7 @@ def without_render_ids(value: Any) -> Any:
 
 
 def reference_of(case: Case) -> list[Obj]:
-    """Return what the reference implementation makes of the input of a case."""
+    """Return the objects that the reference implementation renders for a case."""
     options = case.options
     return reference_render(
         case.input.decode("utf-8-sig"),
@@ -224,25 +231,26 @@ def test_agrees_with_the_reference(case: Case) -> None:
     if case.name in NO_REFERENCE:
         pytest.skip(NO_REFERENCE[case.name])
     if case.name.startswith(NO_REFERENCE_PREFIXES) or "--strict" in case.options:
-        pytest.skip("the reference implementation makes no such errors and no findings")
+        pytest.skip("the reference does not support these errors and findings")
     if case.is_error:
         with pytest.raises(InputError):
             reference_of(case)
         return
-    wanted = comparable(reference_of(case), volume_names=False)
-    found = comparable(normalise(case.expected.decode("utf-8-sig")), volume_names=False)
-    if "mount" in case.name:  # the names of volumes are each one's own
-        wanted, found = without_render_ids(wanted), without_render_ids(found)
-    assert found == wanted
+    reference = comparable(reference_of(case), volume_names=False)
+    rendered = comparable(normalise(case.expected.decode("utf-8-sig")), volume_names=False)
+    if "mount" in case.name:  # the two implementations name volumes differently
+        reference, rendered = without_render_ids(reference), without_render_ids(rendered)
+    assert rendered == reference
 
 
 def test_cases_are_complete() -> None:
     for case in cases():
         names = set(case.files)
-        known = {"expected.yaml", "stderr.txt", "options.txt", "not-stable.txt"}
-        known |= {"postrender.yaml", "previous.yaml"}
-        assert len(names & {"input.yaml", "input.json"}) == 1, case.name
-        assert names - known <= {"input.yaml", "input.json"}, case.name
+        inputs = {"input.yaml", "input.json"}
+        optional = {"expected.yaml", "stderr.txt", "options.txt", "not-stable.txt"}
+        optional |= {"postrender.yaml", "previous.yaml"}
+        assert len(names & inputs) == 1, case.name
+        assert names - optional <= inputs, case.name
         assert "expected.yaml" in names or case.is_error or not case.input, case.name
 
 
@@ -278,7 +286,7 @@ def test_an_update_writes_the_files_of_a_case(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["input.json", "stderr.txt"]
 
 
-def test_an_update_refuses_an_output_that_looks_like_a_section(tmp_path: Path) -> None:
+def test_an_update_rejects_an_output_with_a_section_marker(tmp_path: Path) -> None:
     path = tmp_path / "a-case.yaml"
     path.write_text(FILE)
     with pytest.raises(ValueError, match="make the case a folder"):

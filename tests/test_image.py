@@ -1,7 +1,7 @@
-"""The Dockerfile, as far as it can be proved without a container engine.
+"""The Dockerfile, as far as it can be tested without a container engine.
 
-Its rules are read from its text. Its build stage is replayed in a folder, with PyPI; and what comes
-out of that is run as the Job's Pod runs it, where this machine lets one do so (Linux, as root).
+Some tests read its text. The others replay the build stage in a folder, with PyPI. They run the
+result under the constraints of the Job's Pod, which needs Linux and root.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ PINNED_SLIM = re.compile(r"python:3\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?")
 INSTALLERS = re.compile(r"\b(pip3?|apt|apt-get|apk|curl|wget|uv)\b")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# What a Python needs of the machine, besides itself.
+# The folders of the machine that Python needs, in addition to its own.
 SYSTEM_FOLDERS = ("/etc", "/lib", "/lib64", "/proc", "/usr")
 TIMEOUT = 60
 
-# Of nobody: its key was thrown away. Like that of EKS, it has no key identifiers.
+# A CA certificate without key identifiers, as EKS has. Its key was deleted.
 CA = """\
 -----BEGIN CERTIFICATE-----
 MIIBQTCB56ADAgECAhRY2Cc68/XsSXQ+KObRj61QXU3HjjAKBggqhkjOPQQDAjAV
@@ -71,50 +71,53 @@ aFMCIQDzOpd/d40UKcDhKb93Bx5Nu4Ged/ZE4Jpm7x7XKEl/eQ==
 
 @dataclass(frozen=True)
 class Stage:
-    """One FROM with what follows it. steps: (instruction, argument) in their order."""
+    """A stage, from one FROM to the next.
+
+    steps: (instruction, argument) in their order
+    """
 
     base: str
     steps: tuple[tuple[str, str], ...]
 
     def all(self, instruction: str) -> list[str]:
-        """Return the arguments of each such instruction."""
+        """Return the argument of each occurrence of an instruction."""
         return [argument for name, argument in self.steps if name == instruction]
 
     def pairs(self, instruction: str) -> dict[str, str]:
-        """Return what ENV, ARG or LABEL instructions set."""
+        """Return the variables or labels that an instruction (ENV, ARG, LABEL) sets."""
         words = [word for text in self.all(instruction) for word in shlex.split(text)]
         return dict(word.split("=", 1) for word in words)
 
 
 @cache
 def stages() -> tuple[Stage, ...]:
-    """Return the stages, with the arguments before the first put into their FROM."""
+    """Return the stages, with global arguments replaced in FROM."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
     lines = text.replace("\\\n", "").splitlines()
     arguments: dict[str, str] = {}
-    found: list[Stage] = []
+    result: list[Stage] = []
     for instruction, argument in (line.split(None, 1) for line in lines if line.strip()):
         if instruction == "FROM":
             base = argument.split()[0]
             for name, value in arguments.items():
                 base = base.replace(f"${{{name}}}", value)
-            found.append(Stage(base, ()))
-        elif found:
-            found[-1] = replace(found[-1], steps=(*found[-1].steps, (instruction, argument)))
+            result.append(Stage(base, ()))
+        elif result:
+            result[-1] = replace(result[-1], steps=(*result[-1].steps, (instruction, argument)))
         else:
             name, value = argument.split("=", 1)
             arguments[name] = value
-    return tuple(found)
+    return tuple(result)
 
 
 def copied(stage: Stage) -> list[str]:
-    """Return what a stage copies from the repository."""
+    """Return the paths that a stage copies from the repository."""
     lines = [line for line in stage.all("COPY") if not line.startswith("--from=")]
     return [source for line in lines for source in line.split()[:-1]]
 
 
 def is_ignored(path: str) -> bool:
-    """Tell whether .dockerignore keeps a path out: the last line that matches it counts."""
+    """Return whether .dockerignore excludes a path; the last matching line decides."""
     ignored = False
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         pattern = line.lstrip("!")
@@ -128,19 +131,21 @@ def is_ignored(path: str) -> bool:
 
 def pod_spec() -> Any:
     """Return the spec of the appended Job's Pod."""
-    identity = Identity("argoproj.io", "Rollout", None, "a")
-    workload = AttachedWorkload(identity, "0123456789", (("configmap", "b"),), 0)
-    attach_set = AttachGroup("a", None, (workload,), ())
-    job: Any = attacher_objects(attach_set, HOOK, AttacherSettings(), [])[-1]
+    identity = Identity(group="argoproj.io", kind="Rollout", namespace=None, name="a")
+    workload = AttachedWorkload(
+        identity=identity, render_id="0123456789", names=(("configmap", "b"),), wave=0
+    )
+    attach_group = AttachGroup(name="a", namespace=None, workloads=(workload,), emitted=())
+    job: Any = attacher_objects(attach_group, HOOK, AttacherSettings(), [])[-1]
     return job["spec"]["template"]["spec"]
 
 
 def pins(name: str) -> Iterator[tuple[str, str, int]]:
-    """Yield (package, version, how many hashes it has) of a lock file."""
+    """Yield the package, version and number of hashes of each pin in a lock file."""
     text = re.sub(r"^\s*#.*\n", "", (ROOT / name).read_text(), flags=re.MULTILINE)
     for line in text.replace("\\\n", "").splitlines():
         pin, *hashes = line.split()
-        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes), line
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", text) for text in hashes), line
         package, version = pin.split("==")
         yield package, version, len(hashes)
 
@@ -150,11 +155,13 @@ def pins(name: str) -> Iterator[tuple[str, str, int]]:
 
 def test_every_stage_is_on_a_pinned_slim_python() -> None:
     assert len(stages()) == 2
-    assert len({stage.base for stage in stages()}) == 1, "else the venv finds another Python"
+    assert len({stage.base for stage in stages()}) == 1, (
+        "the virtual environment needs the Python with which it was built"
+    )
     assert PINNED_SLIM.fullmatch(stages()[-1].base)
 
 
-def test_the_user_is_that_of_the_pod() -> None:
+def test_the_user_is_the_user_of_the_pod() -> None:
     context = pod_spec()["securityContext"]
     assert stages()[-1].all("USER") == [f"{context['runAsUser']}:{context['runAsGroup']}"]
     assert context["runAsNonRoot"]
@@ -168,14 +175,16 @@ def test_the_pod_only_adds_arguments_to_the_entry_point() -> None:
     assert entry_point() == [f"{VENV}/bin/postrender"]
 
 
-def test_without_arguments_it_renders_as_a_function_has_to() -> None:
+def test_without_arguments_the_image_renders() -> None:
     assert stages()[-1].all("CMD") == ["[]"]
 
 
 def entry_point() -> list[str]:
     (text,) = stages()[-1].all("ENTRYPOINT")
     words = json.loads(text)
-    assert isinstance(words, list), "a shell would be between the Pod and the process"
+    assert isinstance(words, list), (
+        "the shell form would start a shell between the Pod and the process"
+    )
     return words
 
 
@@ -188,7 +197,7 @@ def test_the_final_stage_installs_nothing() -> None:
     assert "RUN" not in names[names.index("USER") :]
 
 
-def test_what_is_copied_is_there_and_nothing_else_is_sent() -> None:
+def test_only_the_copied_paths_are_sent_to_the_build() -> None:
     sources = copied(stages()[0])
     assert sources
     for source in sources:
@@ -201,14 +210,14 @@ def test_what_is_copied_is_there_and_nothing_else_is_sent() -> None:
     assert not is_ignored("postrender/attach/run.py")
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_the_version_is_the_version_of_the_package() -> None:
     version = stages()[-1].pairs("ARG")["VERSION"]
     assert version == __version__
     assert default_image() == f"postrender:{version}"
     assert f"--tag {default_image()} ." in (ROOT / "Dockerfile").read_text()
 
 
-def test_the_labels_are_those_of_oci() -> None:
+def test_the_labels_are_oci_labels() -> None:
     labels = stages()[-1].pairs("LABEL")
     prefix = "org.opencontainers.image."
     names = ("title", "description", "licenses", "version", "source")
@@ -222,12 +231,14 @@ def test_every_pin_has_its_hashes(name: str) -> None:
     assert "://" not in (ROOT / name).read_text()
 
 
-def test_the_lock_file_has_what_the_package_asks_for() -> None:
+def test_the_lock_file_satisfies_the_requirements_of_the_package() -> None:
     locked = {package: version for package, version, _ in pins(LOCK_FILES[0])}
     for requirement in map(Requirement, requires("postrender") or []):
         if requirement.marker is None or requirement.marker.evaluate({"extra": "attach"}):
             name = canonicalize_name(requirement.name)
-            assert requirement.specifier.contains(locked[name]), f"make it again: {requirement}"
+            assert requirement.specifier.contains(locked[name]), (
+                f"run make image-requirements: {requirement}"
+            )
 
 
 # Replay
@@ -235,7 +246,10 @@ def test_the_lock_file_has_what_the_package_asks_for() -> None:
 
 @dataclass(frozen=True)
 class Image:
-    """What the build stage has made in a folder. path: of the virtual environment there."""
+    """The result of the build stage in a folder.
+
+    path: the path of the virtual environment
+    """
 
     path: Path
 
@@ -243,11 +257,23 @@ class Image:
         """Run a command in the jail; return its exit code, stdout and stderr."""
         pod = {**stages()[-1].pairs("ENV"), "PATH": PATH, **variables}
         mounts = [*SYSTEM_FOLDERS, sys.base_prefix, str(self.path)]
-        there = [folder for folder in dict.fromkeys(mounts) if os.path.isdir(folder)]
+        folders = [folder for folder in dict.fromkeys(mounts) if os.path.isdir(folder)]
         user = stages()[-1].all("USER")[0].split(":")
         jail = Path(tempfile.mkdtemp(prefix="jail-", dir=self.path.parent))
         done = subprocess.run(
-            ["unshare", "--mount", "sh", "-euc", JAIL, "jail", jail, *user, *there, "--", *command],
+            [
+                "unshare",
+                "--mount",
+                "sh",
+                "-euc",
+                JAIL,
+                "jail",
+                jail,
+                *user,
+                *folders,
+                "--",
+                *command,
+            ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -257,12 +283,13 @@ class Image:
         return done.returncode, done.stdout, done.stderr
 
     def entry(self) -> str:
-        """Return where the entry point is."""
+        """Return the path of the entry point."""
         return entry_point()[0].replace(VENV, str(self.path))
 
 
-# A root of its own: the folders named and a service account, all of it read-only. The kubelet
-# gives the token to the Pod's user only. The command then runs as that user, without capabilities.
+# Runs a command in a new root with the given folders and a service account, all of them read-only.
+# Only the Pod's user may read the token, as in a Pod. The command runs as that user, without
+# capabilities.
 JAIL = f"""
 root=$1 user=$2 group=$3; shift 3
 mount -t tmpfs -o mode=755 jail "$root"
@@ -287,7 +314,7 @@ exec chroot "$root" setpriv --reuid "$user" --regid "$group" --clear-groups --no
   --bounding-set -all --inh-caps -all -- "$@"
 """
 
-# Whether it is what it should be: nothing may be written anywhere, by nobody in particular.
+# Prints the user, the capabilities, and whether folders are read-only and can be written to.
 PROBE = """
 import json, os, sys
 def can_write(folder):
@@ -305,14 +332,14 @@ print(json.dumps({
 }))
 """
 
-# As the entry point does it, but with less patience. Tells what would have been written.
+# Starts as the entry point does, but waits less. Prints each attempt to write a file.
 IMPATIENT = """
 import os, sys
-def tell(event, args):
+def report(event, args):
     flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT
     if event == "open" and isinstance(args[2], int) and args[2] & flags or event == "os.mkdir":
         os.write(2, f"written: {args}\\n".encode())
-sys.addaudithook(tell)
+sys.addaudithook(report)
 from postrender.attach import client
 client.PATIENCE_SECONDS = 0.5
 from postrender.__main__ import main
@@ -322,9 +349,9 @@ main()
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Image:
-    """Replay the build stage, once for all processes of a test run."""
+    """Replay the build stage, once for all processes of the test run."""
     if not present():
-        pytest.skip("it takes a while, and comes with the end-to-end tests: make e2e")
+        pytest.skip("the replay takes a while, and runs only with the end-to-end tests: make e2e")
     if sys.version_info < (3, 11):
         pytest.skip("the lock file's packages need Python 3.11")
     base = tmp_path_factory.getbasetemp()
@@ -363,7 +390,7 @@ def _skip_without_index(tools: Path, folder: Path) -> None:
 
 
 def _copy(sources: Sequence[str], target: Path) -> None:
-    """Copy what the build would be sent."""
+    """Copy the paths that would be sent to the build."""
     for source in sources:
         if (ROOT / source).is_dir():
             ignore = shutil.ignore_patterns("__pycache__")
@@ -382,9 +409,9 @@ def _run(script: str, folder: Path, variables: Mapping[str, str]) -> None:
 
 @pytest.fixture(scope="session")
 def pod(image: Image) -> Image:
-    """Return the image where it can be jailed; skip where not."""
+    """Return the image, or skip the test if this machine cannot constrain a process."""
     if sys.platform != "linux" or os.geteuid() != 0:
-        pytest.skip("only root on Linux can make a read-only root and become another user")
+        pytest.skip("a read-only root and another user need root on Linux")
     missing = [
         name for name in ("unshare", "setpriv", "chroot") if not shutil.which(name, path=PATH)
     ]
@@ -393,15 +420,15 @@ def pod(image: Image) -> Image:
     command = ["unshare", "--mount", "mount", "-t", "tmpfs", "probe", str(image.path.parent)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     if done.returncode:
-        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+        pytest.skip(f"mounting fails on this machine: {done.stderr.strip()}")
     return image
 
 
-def test_replay_leaves_only_what_runs(image: Image) -> None:
+def test_replay_has_byte_code_and_no_installer(image: Image) -> None:
     (packages,) = image.path.glob("lib/python3.*/site-packages")
     assert not list(packages.glob("pip*"))
     assert not list(image.path.glob("bin/pip*"))
-    # Byte code is there for each module, and all of it may be read by anybody.
+    # Each module has byte code, and every user may read the files.
     sources = [str(path) for path in packages.rglob("*.py")]
     assert sources
     assert all(os.path.exists(cache_from_source(source)) for source in sources)
@@ -449,4 +476,4 @@ def test_replay_fails_in_the_pod_without_an_api_server(pod: Image) -> None:
     assert "in namespace a-namespace" in lines[0]["msg"]
     (failure,) = [line["msg"] for line in lines if line["level"] == "error"]
     assert "Connection refused" in failure
-    assert "check the network and that the API server runs" in failure
+    assert "Check the network and that the API server runs" in failure

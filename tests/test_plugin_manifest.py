@@ -1,4 +1,4 @@
-"""The Helm 4 plugin's manifest; tests/e2e/test_plugin.py shows what Helm makes of it."""
+"""The manifest of the Helm 4 plugin; tests/e2e/test_plugin.py runs the plugin in Helm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_version_is_that_of_the_package() -> None:
     assert re.findall(r"^version: (.*)$", MANIFEST, re.M) == [__version__]
 
 
-def test_every_command_is_there() -> None:
+def test_every_command_exists() -> None:
     commands = re.findall(r"command: \$\{HELM_PLUGIN_DIR\}(\S+)$", MANIFEST, re.M)
     assert len(commands) == MANIFEST.count("command:")
     for command in commands:

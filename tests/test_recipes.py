@@ -1,4 +1,4 @@
-"""What docs/coming-from.md shows of the recipes is what the end-to-end tests run."""
+"""The recipes in docs/coming-from.md are those that the end-to-end tests run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = re.compile(r"^<!-- diff: (\S+) -->\n\n(?:```diff\n(.*?)^```$)?", re.M | 
 
 
 def changes(title: str) -> str:
-    """Return what a recipe changes in the files that there are before and after."""
+    """Return the diff of a recipe, of the files that exist both before and after."""
     return "".join(_changes(RECIPES / title))
 
 
@@ -28,8 +28,8 @@ def _changes(recipe: Path) -> Iterator[str]:
         before = recipe / "before" / file
         if after.is_file() and before.exists() and after.name != "Chart.yaml":
             lines = list(difflib.unified_diff(_lines(before), _lines(after), n=2))[2:]
-            shown = ["@@\n" if line.startswith("@@") else line for line in lines]
-            yield from [f"# {file}\n", *shown] if shown else []
+            diff = ["@@\n" if line.startswith("@@") else line for line in lines]
+            yield from [f"# {file}\n", *diff] if diff else []
 
 
 def _lines(path: Path) -> list[str]:
@@ -37,15 +37,15 @@ def _lines(path: Path) -> list[str]:
 
 
 @pytest.mark.golden
-def test_the_page_shows_what_recipes_change(golden_file: CheckFile) -> None:
+def test_the_page_shows_the_diff_of_each_recipe(golden_file: CheckFile) -> None:
     text = PAGE.read_text()
     titles = {path.name for path in RECIPES.iterdir()} - {"pulumi"}
-    assert {found[1] for found in SHOWN.finditer(text)} == titles
+    assert {match[1] for match in SHOWN.finditer(text)} == titles
     golden_file(PAGE, SHOWN.sub(_shown, text))
 
 
-def _shown(found: re.Match[str]) -> str:
-    return f"<!-- diff: {found[1]} -->\n\n```diff\n{changes(found[1])}```"
+def _shown(match: re.Match[str]) -> str:
+    return f"<!-- diff: {match[1]} -->\n\n```diff\n{changes(match[1])}```"
 
 
 def test_the_page_shows_the_pulumi_program() -> None:

@@ -1,4 +1,4 @@
-"""The reference implementation against cases worked out by hand, and the streams it is fed with."""
+"""Tests of the reference implementation with handwritten cases, and of the random streams."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ from tests.streams import Stream, styled_streams
 ONE = "9g67k2htb6"
 
 
-def config(name: str = "app", **more: Any) -> Obj:
+def config(name: str = "app", **extra: Any) -> Obj:
     """Return a ConfigMap whose hash is ONE."""
-    metadata = {"name": name, **more}
+    metadata = {"name": name, **extra}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"one": ""}}
 
 
 def template(*names: str) -> Obj:
-    """Return a pod template that names ConfigMaps."""
+    """Return a pod template that references ConfigMaps."""
     sources = [{"configMapRef": {"name": name}} for name in names]
     return {"spec": {"containers": [{"name": "main", "image": "app", "envFrom": sources}]}}
 
 
-def workload(kind: str, name: str, *names: str, version: str = "apps/v1", **more: Any) -> Obj:
-    metadata = {"name": name, **more}
+def workload(kind: str, name: str, *names: str, version: str = "apps/v1", **extra: Any) -> Obj:
+    metadata = {"name": name, **extra}
     spec = {"template": template(*names)}
     return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec}
 
@@ -68,17 +68,17 @@ def named(objects: list[Obj]) -> list[str]:
     return [f"{kind_of(obj)}/{name_of(obj)}" for obj in objects]
 
 
-def sources(obj: Obj, location: int = 0) -> list[str]:
+def sources(obj: Obj, index: int = 0) -> list[str]:
     """Return the names in the first container's envFrom."""
-    container = templates_of(obj)[location]["spec"]["containers"][0]
+    container = templates_of(obj)[index]["spec"]["containers"][0]
     return [entry["configMapRef"]["name"] for entry in container["envFrom"]]
 
 
-def template_annotations(obj: Obj, location: int = 0) -> Obj:
-    return sub(templates_of(obj)[location], "metadata", "annotations")
+def template_annotations(obj: Obj, index: int = 0) -> Obj:
+    return sub(templates_of(obj)[index], "metadata", "annotations")
 
 
-def the_id(canonical: str) -> str:
+def expected_id(canonical: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:10]
 
 
@@ -129,8 +129,8 @@ KUSTOMIZE_VALUES = {
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_hash_is_that_of_kustomize(tmp_path: Path) -> None:
-    """One generated ConfigMap for each value, and one with all of them."""
+def test_hashes_equal_those_of_kustomize(tmp_path: Path) -> None:
+    """The generator has a ConfigMap for each value, and one with all values."""
     for key, value in KUSTOMIZE_VALUES.items():
         (tmp_path / key).write_bytes(value.encode())
     groups = {key: [key] for key in KUSTOMIZE_VALUES} | {"all": list(KUSTOMIZE_VALUES)}
@@ -141,16 +141,16 @@ def test_hash_is_that_of_kustomize(tmp_path: Path) -> None:
         data = {file: KUSTOMIZE_VALUES[file] for file in files}
         obj = {"kind": "ConfigMap", "metadata": {"name": f"cm-{name}"}, "data": data}
         assert f"ConfigMap/{revision_name(obj)}" in named(output)
-    # What kubectl prints is read back as what was hashed.
+    # The printed objects have the content that was hashed.
     for obj in output:
         assert name_of(obj).endswith("-" + content_hash(obj))
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_hash_of_bytes_and_secrets_is_that_of_kustomize(tmp_path: Path) -> None:
+def test_hashes_of_bytes_and_secrets_equal_those_of_kustomize(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\x00\xfe")
-    one = [{"name": "one", "files": ["bytes"], "literals": ["a=b"]}]
-    generators = {"configMapGenerator": one, "secretGenerator": one}
+    generator = [{"name": "one", "files": ["bytes"], "literals": ["a=b"]}]
+    generators = {"configMapGenerator": generator, "secretGenerator": generator}
     (tmp_path / "kustomization.yaml").write_text(json.dumps(generators))
     output = kubectl_kustomize(tmp_path)
     assert sorted(map(kind_of, output)) == ["ConfigMap", "Secret"]
@@ -178,7 +178,7 @@ def hash_of(text: str) -> str:
 
 @pytest.mark.parametrize("length", [241, 242, 243, 253])
 def test_long_base_name(length: int) -> None:
-    """242 characters and the hash are 253; above that the whole base name is hashed in."""
+    """Above 242 characters the name is truncated, and the hash covers the whole base name."""
     obj = config("a" * (length - 1) + "b")
     result = revision_name(obj)
     assert len(result) <= 253
@@ -189,7 +189,7 @@ def test_long_base_name(length: int) -> None:
         assert result == "a" * 242 + "-" + hash_of(text)
 
 
-def test_cut_ends_in_a_letter_or_digit() -> None:
+def test_a_truncated_name_ends_in_a_letter_or_digit() -> None:
     result = revision_name(config("a" * 240 + ".-" + "b" * 11))
     assert result[:241] == "a" * 240 + "-"
     assert len(result) == 251
@@ -230,7 +230,7 @@ def test_cut_ends_in_a_letter_or_digit() -> None:
         ('"<\\u2028>"', '"\\u003c\\u2028\\u003e"'),
     ],
 )
-def test_scalar_as_kubernetes_reads_it(text: str, expected: str) -> None:
+def test_scalars_are_resolved_as_kubernetes_does(text: str, expected: str) -> None:
     assert go_json(load(f"a: {text}\n")[0]["a"]) == expected
 
 
@@ -247,7 +247,7 @@ def test_keys_and_merges() -> None:
 @pytest.mark.parametrize(
     "text", ["a: 1\na: 2\n", '{"a": 1, "a": 2}', "a: .nan\n", "a: *b\n", "a: ["]
 )
-def test_what_cannot_be_read(text: str) -> None:
+def test_unreadable_input_is_an_error(text: str) -> None:
     with pytest.raises(InputError):
         load(text)
 
@@ -257,8 +257,8 @@ def test_documents_and_lists() -> None:
         "\ufeff# c\n---\n--- # c\nkind: List\nitems:\n- {kind: A}\n- kind: ConfigMapList\n"
         "  items: [{metadata: {name: b}}]\n...\n---\n# only this\n"
     )
-    inner = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
-    assert normalise(text) == [{"kind": "A"}, inner]
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
+    assert normalise(text) == [{"kind": "A"}, item]
     assert normalise('{"kind": "A"}\n{"kind": "B"}') == [{"kind": "A"}, {"kind": "B"}]
 
 
@@ -298,7 +298,7 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
         "immutable": True,
     }
     spec = {"runAsUser": 15, "volumes": [{"configMap": {"name": f"app-{ONE}"}}]}
-    annotations = {"postrender/render-id": the_id(canonical)}
+    annotations = {"postrender/render-id": expected_id(canonical)}
     assert deployment["spec"]["template"] == {
         "metadata": {"annotations": annotations},
         "spec": spec,
@@ -311,7 +311,7 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
     ]
     assert args_of(attacher[-1]) == [
         *("attach", "--group", "web-deployment-attach"),
-        *("--workload", f"Deployment/web@{the_id(canonical)}=configmap/app-{ONE}"),
+        *("--workload", f"Deployment/web@{expected_id(canonical)}=configmap/app-{ONE}"),
         *("--timeout", "90s", "--on-failure", "report"),
     ]
     assert annotation(attacher[-1], "helm.sh/hook") == "post-install,post-upgrade,post-rollback"
@@ -326,14 +326,14 @@ def test_without_attacher() -> None:
 
 
 def test_nothing_to_revise() -> None:
-    """Nobody names it, only a Job does, or it is a hook: the stream stays as it is."""
+    """Without a rewritable reference, and for hooks, the stream is left unchanged."""
     hook = config("hook", annotations={"helm.sh/hook": "pre-install"})
     job = workload("Job", "one", "only-job", version="batch/v1")
     objects = [config("unused"), config("only-job"), job, hook, workload("Deployment", "w", "hook")]
     assert render(*objects) == objects
 
 
-def test_original_is_kept_for_what_cannot_change() -> None:
+def test_original_is_kept_for_a_hook() -> None:
     hook = workload("Deployment", "hook", "app", annotations={"argocd.argoproj.io/hook": "PreSync"})
     result = render(config(), hook, workload("Rollout", "web", "app", version="argoproj.io/v1"))
     assert result[0] == config()
@@ -371,8 +371,8 @@ def test_strategies() -> None:
     assert len(result) == 5
 
 
-def test_existing_revisions_are_left_alone() -> None:
-    """One that kustomize hashed is not hashed again; one of ours is attached again."""
+def test_existing_revisions_are_left_unchanged() -> None:
+    """A name with kustomize's hash is not hashed again, and a second run changes nothing."""
     hashed = config(f"app-{ONE}")
     deployment = workload("Deployment", "web", f"app-{ONE}")
     assert render(hashed, deployment) == [hashed, deployment]
@@ -381,21 +381,21 @@ def test_existing_revisions_are_left_alone() -> None:
 
 
 def test_immutable() -> None:
-    open_one = {**config("open"), "immutable": False}
-    shut = {**config("shut"), "immutable": True}
-    deployment = workload("Deployment", "web", "open", "shut", "app")
-    objects = render(open_one, shut, config(), deployment, immutable=False)
+    mutable = {**config("mutable"), "immutable": False}
+    immutable = {**config("immutable"), "immutable": True}
+    deployment = workload("Deployment", "web", "mutable", "immutable", "app")
+    objects = render(mutable, immutable, config(), deployment, immutable=False)
     assert [obj["immutable"] for obj in objects[:3]] == [False, True, False]
     hashes = [name_of(obj).split("-")[1] for obj in objects[:3]]
     assert hashes[1] == ONE
     assert hashes[0] == hashes[2] != ONE
 
 
-# --------------------------------------------------------------------------------- places and kinds
+# ----------------------------------------------------------------------------- namespaces and kinds
 
 
 def test_namespaces() -> None:
-    """Two of one name: each workload has its own, and each namespace its own attacher."""
+    """Each workload uses the ConfigMap of its namespace, and each namespace has an attacher."""
     blue, green = config(namespace="blue"), {**config(namespace="green"), "data": {"a": "b"}}
     first = workload("Deployment", "web", "app", namespace="blue")
     second = workload("Deployment", "web", "app", namespace="green")
@@ -407,13 +407,13 @@ def test_namespaces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("explicit", "option", "found"),
+    ("explicit", "option", "is_found"),
     [("blue", None, True), ("blue", "blue", True), ("blue", "green", False)],
 )
-def test_absent_namespace(explicit: str, option: str | None, found: bool) -> None:
+def test_absent_namespace(explicit: str, option: str | None, is_found: bool) -> None:
     deployment = workload("Deployment", "web", "app")
     result = render(config(namespace=explicit), deployment, namespace=option)
-    assert (sources(result[1]) == [f"app-{ONE}"]) is found
+    assert (sources(result[1]) == [f"app-{ONE}"]) is is_found
 
 
 def test_absent_namespace_among_two() -> None:
@@ -422,13 +422,13 @@ def test_absent_namespace_among_two() -> None:
     assert render(*objects) == objects
 
 
-def test_roles_gain_names() -> None:
+def test_roles_get_the_names_of_revisions() -> None:
     names = ["x", "app", "y"]
-    meant = {"resources": ["pods", "configmaps"], "resourceNames": names, "verbs": ["get"]}
+    matching = {"resources": ["pods", "configmaps"], "resourceNames": names, "verbs": ["get"]}
     other = {"resources": ["secrets"], "resourceNames": names, "verbs": ["get"]}
     version = "rbac.authorization.k8s.io/v1"
     role: Obj = {"apiVersion": version, "kind": "Role", "metadata": {"name": "r"}}
-    role["rules"] = [meant, other]
+    role["rules"] = [matching, other]
     assert render(config(), role) == [config(), role]
     result = render(config(), role, workload("Deployment", "web", "app"))
     assert result[1]["rules"][0]["resourceNames"] == ["x", "app", f"app-{ONE}", "y"]
@@ -454,7 +454,7 @@ def test_rollout_with_workload_ref() -> None:
 
 
 def test_several_templates() -> None:
-    """One id over all templates; only those that name a revision bear it."""
+    """The render ID covers all templates; only those that reference a revision get it."""
     experiment: Obj = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Experiment"}
     experiment["metadata"] = {"name": "e"}
     parts = [{"template": template("other")}, {"template": template("app")}]
@@ -462,11 +462,11 @@ def test_several_templates() -> None:
     result = render(config(), experiment)[1]
     assert template_annotations(result, 0) == {}
     canonical = go_json([template("other"), template(f"app-{ONE}")])
-    assert template_annotations(result, 1) == {"postrender/render-id": the_id(canonical)}
+    assert template_annotations(result, 1) == {"postrender/render-id": expected_id(canonical)}
 
 
 def test_waves() -> None:
-    """A Job for each wave, each told of what the others look after."""
+    """Each wave has a Job, which also gets the revisions of the other waves."""
     wave = {"argocd.argoproj.io/sync-wave": "-2"}
     early = workload("Deployment", "early", "a", annotations=wave)
     result = render(workload("Deployment", "web", "b"), early, config("a"), config("b"))
@@ -499,7 +499,7 @@ def test_secrets() -> None:
     result = render(secret, account, deployment, secrets=True)
     assert name_of(result[0]) == "s-74bd68bm66"
     assert result[1]["secrets"] == [{"name": "s-74bd68bm66"}]
-    # The ServiceAccount is nothing that attach looks at.
+    # attach does not read the ServiceAccount.
     assert annotation(result[0], "postrender/sweep") == "false"
     assert "=secret/s-74bd68bm66" in " ".join(args_of(result[-1]))
 
@@ -520,7 +520,7 @@ def test_path_rules() -> None:
     assert annotation(result[0], "postrender/sweep") == "false"
 
 
-def test_hashes_follow_what_data_names() -> None:
+def test_a_hash_covers_revision_names_in_data() -> None:
     outer = {**config("outer"), "data": {"inner": "app"}}
     rule = {"kind": "ConfigMap", "name": "outer", "path": "data.inner"}
     deployment = workload("Deployment", "web", "outer")
@@ -528,9 +528,9 @@ def test_hashes_follow_what_data_names() -> None:
     assert result[0]["data"] == {"inner": f"app-{ONE}"}
     assert sources(result[2]) == [name_of(result[0])] == [f"outer-{content_hash(result[0])}"]
     both = [rule, {"kind": "ConfigMap", "name": "app", "path": "data.one"}]
-    circle = {**config(), "data": {"one": "outer"}}
+    cyclic = {**config(), "data": {"one": "outer"}}
     with pytest.raises(InputError, match="cycle"):
-        render(outer, circle, deployment, config={"references": both})
+        render(outer, cyclic, deployment, config={"references": both})
 
 
 def test_auto_mount() -> None:
@@ -577,9 +577,9 @@ def test_duplicates() -> None:
         render(config(), deployment, {**config(), "data": {}})
 
 
-def test_data_that_is_no_string() -> None:
+def test_data_must_be_strings() -> None:
     numbers = {**config(), "data": {"port": 8080}}
-    with pytest.raises(InputError, match="no string"):
+    with pytest.raises(InputError, match="not a string"):
         render(numbers, workload("Deployment", "web", "app"))
     assert render(numbers) == [numbers]
 
@@ -596,13 +596,13 @@ def safe_load(text: str, pure: bool) -> list[Obj]:
 
 @RELAXED
 @given(styled_streams())
-def test_streams_hold_what_they_say(stream: Stream) -> None:
+def test_streams_contain_their_objects(stream: Stream) -> None:
     assert typed(normalise(stream.text)) == typed(stream.objects)
 
 
 @RELAXED
 @given(styled_streams(odd=False), st.booleans())
-def test_plain_streams_are_read_the_same_by_all(stream: Stream, pure: bool) -> None:
+def test_plain_streams_are_read_alike_by_all_parsers(stream: Stream, pure: bool) -> None:
     assert typed(safe_load(stream.text, pure)) == typed(stream.objects)
 
 
@@ -619,7 +619,7 @@ def test_plain_streams_are_read_the_same_by_all(stream: Stream, pure: bool) -> N
         }
     ),
 )
-def test_rendering_twice_is_rendering_once(stream: Stream, options: Obj) -> None:
+def test_a_second_rendering_changes_nothing(stream: Stream, options: Obj) -> None:
     once = reference_render(stream.text, **options)
     twice = reference_render(dump(once), **options)
     assert comparable(twice) == comparable(once)

@@ -1,4 +1,7 @@
-"""What a plain run imports: its start is most of the time that a user waits for it."""
+"""The imports of a run, and the lazy helpers that keep its start short.
+
+Most of the time that a user waits is start-up.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from postrender.yaml.paths import Path as ObjectPath
 from tests.cli.test_processes import GOOD
 
 ROOT = Path(__file__).resolve().parents[1]
-# Each of them takes longer to import than the run takes to work.
+# To import one of these modules takes longer than the work of a run.
 HEAVY = (
     "click",
     "jsonschema",
@@ -53,7 +56,7 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
     ],
     ids=lambda arguments: " ".join(arguments),
 )
-def test_a_plain_run_imports_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+def test_a_run_imports_no_heavy_modules(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text(GOOD)
     (tmp_path / "new.yaml").write_text(GOOD.replace("key: ", "key: other "))
     (tmp_path / "postrender.yaml").write_text(CONFIGURATION)
@@ -64,7 +67,7 @@ def test_a_plain_run_imports_nothing_heavy(arguments: list[str], tmp_path: Path)
         "print([name for name in heavy if name in sys.modules and name not in before], "
         "file=sys.stderr); sys.exit(code)"
     )
-    # -S: without site-packages nothing else can be imported at all, whatever it is.
+    # With -S, no package of site-packages can be imported.
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=tmp_path,
@@ -85,7 +88,7 @@ class Ours(NamedTuple):
 
 
 class Theirs(typing.NamedTuple):
-    """The same by the standard library."""
+    """The same record with the standard library's NamedTuple."""
 
     first: int
     second: str = "b"
@@ -93,7 +96,7 @@ class Theirs(typing.NamedTuple):
 
 
 def test_records_are_named_tuples() -> None:
-    for _ in range(100):  # the constructor is compiled on the way
+    for _ in range(100):  # the constructor is compiled after some calls
         for record in (Ours(1), Ours(1, "b"), Ours(1, "b", ()), Ours(first=1), Ours(1, third=())):
             assert tuple(record) == Theirs(1)
     record = Ours(1)._replace(second="c")
@@ -106,7 +109,7 @@ def test_records_are_named_tuples() -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_records_refuse_wrong_fields(compiled: bool) -> None:
+def test_records_reject_wrong_fields(compiled: bool) -> None:
     class Record(NamedTuple):
         first: int
         second: int = 0
@@ -135,22 +138,22 @@ def test_patterns_are_compiled_on_first_use() -> None:
 
 
 @pytest.mark.parametrize("text", ["app", 'a"b', "a\x7f0\x7fb", "<é>", ""])
-def test_a_pod_template_is_ready_to_take_new_names(text: str) -> None:
+def test_a_pod_template_can_be_written_with_new_names(text: str) -> None:
     def template(*names: str) -> dict[str, Json]:
-        volumes = [{"configMap": {"name": each}} for each in names]
+        volumes = [{"configMap": {"name": name}} for name in names]
         return {"metadata": {"annotations": {"z": text}}, "spec": {"volumes": volumes}}
 
     paths: list[ObjectPath] = [
         ("spec", "volumes", number, "configMap", "name") for number in range(3)
     ]
-    ready = read_pod_template((), template("one", text, "three"), [*paths, paths[0]])
-    assert ready.data == template("one", text, "three")
-    assert ready.text({}) == template_text(template("one", text, "three"))
+    pod_template = read_pod_template((), template("one", text, "three"), [*paths, paths[0]])
+    assert pod_template.data == template("one", text, "three")
+    assert pod_template.text({}) == template_text(template("one", text, "three"))
     if "\x7f" in text:
-        assert ready.references == ()
+        assert pod_template.references == ()
     else:
-        new = {paths[0]: "<1>", paths[1]: "two-é"}
-        assert ready.text(new) == template_text(template("<1>", "two-é", "three"))
+        new_names = {paths[0]: "<1>", paths[1]: "two-é"}
+        assert pod_template.text(new_names) == template_text(template("<1>", "two-é", "three"))
 
 
 def test_every_module_can_be_imported() -> None:

@@ -1,7 +1,7 @@
-"""`pytest --update-golden`: write what the program prints as what is expected.
+"""`pytest --update-golden`: write the output of the program as the expected output.
 
-With the option only the tests marked `golden` run. Each of them writes its expected output and
-reports the changed case, which the summary lists. A person then reviews the changes as a diff.
+With the option, only the tests marked `golden` run. Each of them writes its expected output, and
+reports the changed case for the summary. A person then reviews the changes as a diff.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PROPERTY = "golden case"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option --update-golden."""
     parser.addoption(
         "--update-golden",
         action="store_true",
@@ -24,17 +24,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Register the marker `golden`."""
     config.addinivalue_line("markers", "golden: compares with a file that --update-golden rewrites")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run only the tests that can update, where that is asked."""
+    """Run only the tests marked `golden` if --update-golden is given."""
     if not config.getoption("--update-golden"):
         return
-    kept = [item for item in items if item.get_closest_marker("golden")]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    items[:] = kept
+    selected = [item for item in items if item.get_closest_marker("golden")]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
+    items[:] = selected
 
 
 Update = Callable[[str, bool], None]
@@ -45,7 +45,7 @@ CheckFile = Callable[[Path, str], None]
 def update_golden(
     request: pytest.FixtureRequest, record_property: Callable[[str, object], None]
 ) -> Update | None:
-    """Return a function that reports an updated case and whether it changed; else None."""
+    """Return a function that reports an updated case, or None without --update-golden."""
     if not request.config.getoption("--update-golden"):
         return None
 
@@ -58,7 +58,7 @@ def update_golden(
 
 @pytest.fixture
 def golden_file(update_golden: Update | None) -> CheckFile:
-    """Return a function that compares a file with a text, or writes the text where asked."""
+    """Return a function that compares a file with a text, or writes the text to the file."""
 
     def check(file: Path, text: str) -> None:
         expected = file.read_bytes().decode() if file.exists() else None
@@ -79,7 +79,7 @@ def _changed(reporter: pytest.TerminalReporter) -> Iterator[str]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """List the golden cases that were rewritten."""
+    """List the golden cases that changed."""
     if not config.getoption("--update-golden"):
         return
     names = sorted(set(_changed(terminalreporter)))

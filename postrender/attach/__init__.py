@@ -1,5 +1,5 @@
-"""The cluster half: what the appended Job runs, and `postrender adopt`.
+"""The commands `attach`, which the appended Job runs in the cluster, and `adopt`.
 
-Only this package touches a cluster, and only `client` and `connect` know the library that does:
-read `run` first, it is the whole way in one page.
+No other package accesses a cluster, and only `client` and `connect` use the HTTP library. Start
+with `run`: its function `attach` has all steps of a run.
 """

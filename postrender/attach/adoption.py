@@ -1,7 +1,8 @@
-"""`postrender adopt`: before the first release with revisions, keep the originals that it replaces.
+"""`postrender adopt`: protect the live originals before the first release with revisions.
 
-The applying tool would delete a ConfigMap that its new manifests lack, under the old pods that
-still name it. Marked as render marks revisions it stays, and attach owns and later collects it.
+The tool that applies deletes a ConfigMap that is not in its new manifests, even if old Pods still
+reference the ConfigMap. Adopt marks the live ConfigMap in the way that render marks revisions. So
+the tool keeps the ConfigMap; attach then owns it, and deletes it once it is unused.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.live import Object, read_holder
+from postrender.attach.live import Object, read_consumer
 from postrender.attach.request import RevisionRef
-from postrender.attach.resources import PODS, REVISED, Resource
+from postrender.attach.resources import PODS, REVISED_KINDS, Resource
 from postrender.errors import Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -22,27 +23,27 @@ from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at
 
-ADOPTED, CANNOT_BE_PROTECTED = "adopted", "cannot be protected"
 SHOWN_PODS = 5
 
 
 class Original(NamedTuple):
-    """A base name of the rendered output, of which the output holds a revision.
+    """The original of one or more revisions in the rendered output.
 
-    stays: whether the output holds an object of that very name, which overwrites the live one;
-    labels, annotations: what the live one is to bear.
+    is_in_output: whether the output also contains the original itself, and so overwrites the live
+    object;
+    labels, annotations: the marks that adopt writes.
     """
 
     resource: Resource
     namespace: str | None
     name: str
-    stays: bool
+    is_in_output: bool
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
     @property
-    def key(self) -> RevisionRef:
-        """Kind and name, as holders name it."""
+    def ref(self) -> RevisionRef:
+        """The kind and name, as in the references of consumers."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -50,85 +51,93 @@ class Original(NamedTuple):
 
 
 def find_originals(inventory: Inventory) -> list[Original]:
-    """Return what the revisions of a rendered output replace.
+    """Return the originals that the revisions of a rendered output replace.
 
-    Raises UserError where there is no revision.
+    Raises UserError if the output has no revision.
     """
     present = {item.identity for item in inventory.items}
     originals: dict[tuple[Resource, str | None, str], Original] = {}
     for item in inventory.items:
         base_name = item.annotations.get(BASE_NAME_ANNOTATION)
         if base_name and GROUP_LABEL in item.labels:
-            stays = item.identity._replace(name=base_name) in present
-            original = _original(item, base_name, stays=stays)
-            originals[original[:3]] = original
+            is_in_output = item.identity._replace(name=base_name) in present
+            original = _original(item, base_name, is_in_output=is_in_output)
+            originals[original.resource, original.namespace, original.name] = original
     if not originals:
         raise UserError(
-            "it holds no revision",
-            "pipe in what postrender renders: helm template … | postrender | postrender adopt",
+            "the input does not contain a revision",
+            "Pipe in the output of postrender: helm template … | postrender | postrender adopt",
             Location(inventory.stream.source),
         )
     return list(originals.values())
 
 
-def _original(item: Item, base_name: str, *, stays: bool) -> Original:
-    resource = next(found for found in REVISED if found.group_kind == item.identity.group_kind)
+def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
     annotations = keep_annotations()
     if item.annotations.get(SWEEP_ANNOTATION) == "false":
         annotations[SWEEP_ANNOTATION] = "false"
-    labels = {GROUP_LABEL: item.labels[GROUP_LABEL]}
-    return Original(resource, item.identity.namespace, base_name, stays, labels, annotations)
+    return Original(
+        resource=next(
+            kind for kind in REVISED_KINDS if kind.group_kind == item.identity.group_kind
+        ),
+        namespace=item.identity.namespace,
+        name=base_name,
+        is_in_output=is_in_output,
+        labels={GROUP_LABEL: item.labels[GROUP_LABEL]},
+        annotations=annotations,
+    )
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Mark the live originals of one namespace; return a line about each.
+    """Mark the live originals of one namespace; return a line for each. Raises ApiError.
 
-    is_dry: tell, and write nothing. Raises ApiError.
+    is_dry: whether to write nothing.
     """
-    pods, _ = client.list_all(PODS, partial(read_holder, PODS))
+    pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
-        (resource, _name(data)): data
+        (resource, str(mapping_at(data, ("metadata",)).get("name"))): data
         for resource in dict.fromkeys(original.resource for original in originals)
-        for data in client.list_all(resource, _as_it_is)[0]
+        for data in client.list_all(resource, _whole)[0]
     }
     lines = []
     for original in originals:
-        users = [str(pod) for pod in pods if original.key in pod.names]
+        users = [str(pod) for pod in pods if original.ref in pod.references]
         data = live.get((original.resource, original.name))
-        state = _adopt_one(client, original, data, is_dry=is_dry)
-        lines.append(f"{original}: {state}{_named_by(users)}")
+        state, explanation = _adopt_original(client, original, data, is_dry=is_dry)
+        lines.append(f"{original}: {state}{_used_by(users)}{explanation}")
     if not any((original.resource, original.name) in live for original in originals):
-        lines.append("none of them is here: check --namespace and --context")
+        lines.append("no original is in the cluster. Check --namespace and --kube-context.")
     return lines
 
 
-def _named_by(users: Sequence[str]) -> str:
+def _whole(data: Object) -> Object:
+    return data
+
+
+def _used_by(users: Sequence[str]) -> str:
     if len(users) > SHOWN_PODS:
-        return f", named by {len(users)} Pods such as {users[0]}"
-    return f", named by {', '.join(users)}" if users else ""
+        return f", used by {len(users)} Pods such as {users[0]}"
+    return f", used by {', '.join(users)}" if users else ""
 
 
-def _adopt_one(client: Client, original: Original, data: Object | None, *, is_dry: bool) -> str:
+def _adopt_original(
+    client: Client, original: Original, data: Object | None, *, is_dry: bool
+) -> tuple[str, str]:
+    """Return the new state of an original, and an explanation if one is needed."""
     if data is None:
-        return "is not in the cluster, nothing to do"
-    if original.stays:
-        return (
-            f"{CANNOT_BE_PROTECTED}: the output holds it under this name and overwrites it (named "
-            "by a Job or a hook, or --keep-original), unless --previous carries it along as it is"
+        return "not in the cluster, nothing to do", ""
+    if original.is_in_output:
+        return "cannot be protected", (
+            f". The output contains {original} itself (a Job or a hook references the object, or "
+            "--keep-original is set) and overwrites the live object, unless --previous retains "
+            "the object unchanged."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)
     if not labels and not annotations:
-        return f"is {ADOPTED} already"
+        return "already adopted", ""
     if is_dry:
-        return f"would be {ADOPTED}"
+        return "would be adopted", ""
     patch: Object = {"metadata": {"labels": labels, "annotations": annotations}}
-    return ADOPTED if client.patch(original.resource, original.name, patch) else "is gone"
-
-
-def _as_it_is(data: Object) -> Object:
-    return data
-
-
-def _name(data: Object) -> str:
-    return str(mapping_at(data, ("metadata",)).get("name"))
+    is_patched = client.patch(original.resource, original.name, patch)
+    return ("adopted" if is_patched else "deleted during this run"), ""

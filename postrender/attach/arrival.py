@@ -1,7 +1,7 @@
-"""How far an apply has come: each workload's live template, and its revision object.
+"""The progress of an apply: whether the live workloads have their new pod templates.
 
-Only the render id tells: right after an apply, phase, observedGeneration and currentPodHash still
-speak of the template before, and a revision object may be an old one that is used again.
+Only the render ID is reliable. Right after an apply, phase, observedGeneration and currentPodHash
+still describe the earlier template. A ReplicaSet may be an old one that is used again.
 """
 
 from __future__ import annotations
@@ -10,132 +10,154 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.attach.live import Consumer, Revision
 from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload, title
-from postrender.attach.resources import DEPLOYMENTS, REVISION_KINDS, Resource
+from postrender.attach.resources import DEPLOYMENTS, HISTORY_KINDS, Resource
 from postrender.attach.watched import Watched
 from postrender.startup.records import NamedTuple
 
 
 class Pending(NamedTuple):
-    """Why a workload is not ready to be attached to, and which kind of object to watch for it."""
+    """The reason why a workload is not ready, and the kind of object to watch for."""
 
     reason: str
-    to_watch: Resource
-
-
-def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[RevisionRef]:
-    """Return the given revisions that are not there or are being deleted."""
-    there = {revision.key for revision in revisions if not revision.is_deleting}
-    return [name for name in request.given if name not in there]
+    awaited: Resource
 
 
 class Arrival(NamedTuple):
-    """How far an apply has come: the live workloads, and what is still to come.
+    """The progress of an apply.
 
-    wanted: all workloads of the request; revisions: those that are there; missing: given ones
-    that are not.
+    requested: all workloads of the request;
+    consumers: the live objects of those workloads;
+    pending: the workloads that are not ready;
+    missing: the given revisions that do not exist;
+    revisions: the live revisions.
     """
 
-    wanted: Sequence[WantedWorkload]
-    workloads: Mapping[WantedWorkload, Consumer]
+    requested: Sequence[WantedWorkload]
+    consumers: Mapping[WantedWorkload, Consumer]
     pending: Mapping[WantedWorkload, Pending]
     missing: Sequence[RevisionRef]
     revisions: Sequence[Revision]
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything has arrived."""
+        """Return whether every workload is ready and every given revision exists."""
         return not self.pending and not self.missing
 
     @property
     def reasons(self) -> list[str]:
-        """What is still to come, as text."""
+        """The reasons why the arrival is not complete."""
         return [
-            *(f"{title(name)} does not exist" for name in self.missing),
+            *(f"{title(ref)} does not exist" for ref in self.missing),
             *(pending.reason for pending in self.pending.values()),
         ]
 
     @property
     def paused(self) -> list[WantedWorkload]:
-        """The workloads that make no revision object until they are resumed."""
-        return [wanted for wanted, consumer in self.workloads.items() if _is_paused(consumer)]
+        """The workloads whose controller does not create a ReplicaSet until they are resumed."""
+        return [workload for workload, consumer in self.consumers.items() if _is_paused(consumer)]
 
-    def workloads_of(self, name: RevisionRef) -> list[Consumer]:
+    def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
         """Return the live workloads that a revision was given with."""
-        return [consumer for wanted, consumer in self.workloads.items() if name in wanted.names]
+        return [
+            consumer for workload, consumer in self.consumers.items() if ref in workload.references
+        ]
 
 
-def look(request: AttachRequest, watched: Watched, revisions: Sequence[Revision]) -> Arrival:
-    """Return how far an apply has come."""
-    pending = {wanted: find_pending(wanted, watched) for wanted in request.workloads}
-    found = {wanted: watched.find(wanted.resource, wanted.name) for wanted in request.workloads}
+def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[RevisionRef]:
+    """Return the given revisions that do not exist or are being deleted."""
+    existing = {revision.key for revision in revisions if not revision.is_deleting}
+    return [ref for ref in request.given if ref not in existing]
+
+
+def check_arrival(
+    request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
+) -> Arrival:
+    """Return the progress of an apply."""
+    consumers: dict[WantedWorkload, Consumer] = {}
+    all_pending: dict[WantedWorkload, Pending] = {}
+    for workload in request.workloads:
+        consumer = watched.find(workload.resource, workload.name)
+        if consumer and not consumer.is_deleting:
+            consumers[workload] = consumer
+        pending = find_pending(workload, watched)
+        if pending:
+            all_pending[workload] = pending
     return Arrival(
-        request.workloads,
-        {wanted: item for wanted, item in found.items() if item and not item.is_deleting},
-        {wanted: item for wanted, item in pending.items() if item},
-        find_missing(request, revisions),
-        revisions,
+        requested=request.workloads,
+        consumers=consumers,
+        pending=all_pending,
+        missing=find_missing(request, revisions),
+        revisions=revisions,
     )
 
 
-def find_pending(wanted: WantedWorkload, watched: Watched) -> Pending | None:
-    """Return what is still to come for a workload, or None when it can be attached to."""
-    workload = watched.find(wanted.resource, wanted.name)
-    if workload is None or workload.is_deleting:
-        state = "is being deleted" if workload else "does not exist"
-        return Pending(f"{wanted} {state}", wanted.resource)
-    source = _template_source(workload, watched)
+def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
+    """Return why a workload is not ready, or None for a workload that is ready."""
+    consumer = watched.find(workload.resource, workload.name)
+    if consumer is None or consumer.is_deleting:
+        state = "is being deleted" if consumer else "does not exist"
+        return Pending(f"{workload} {state}", workload.resource)
+    source = _template_source(consumer, watched)
     if source is None:
-        resource, name = workload.template_from or (wanted.resource, wanted.name)
-        reason = f"{resource.kind}/{name}, which {wanted} takes its template from, does not exist"
+        resource, name = consumer.template_from or (workload.resource, workload.name)
+        reason = f"{resource.kind}/{name}, the spec.workloadRef of {workload}, does not exist"
         return Pending(reason, resource)
-    if not _carries(source, wanted):
-        return Pending(_not_arrived(source, wanted), source.resource)
-    made = REVISION_KINDS.get(wanted.resource)
-    if made is None or _is_paused(workload) or _has_revision(workload, wanted, watched, made):
+    if not _has_wanted_template(source, workload):
+        return Pending(_describe_other_template(source, workload), source.resource)
+    history_kind = HISTORY_KINDS.get(workload.resource)
+    if (
+        history_kind is None
+        or _is_paused(consumer)
+        or _has_history_object(consumer, workload, watched, history_kind)
+    ):
         return None
-    return Pending(_not_made(workload, made), made)
+    return Pending(_describe_no_history_object(consumer, history_kind), history_kind)
 
 
-def _is_paused(workload: Consumer) -> bool:
-    """Tell whether a workload makes no revision objects for now (only a Deployment does that)."""
-    return workload.resource == DEPLOYMENTS and workload.is_paused
+def _is_paused(consumer: Consumer) -> bool:
+    """Return whether the controller creates no ReplicaSet, as only that of a Deployment does."""
+    return consumer.resource == DEPLOYMENTS and consumer.is_paused
 
 
-def _template_source(workload: Consumer, watched: Watched) -> Consumer | None:
-    """Return the object whose pod template a workload runs: itself, but for a workloadRef."""
-    return watched.find(*workload.template_from) if workload.template_from else workload
+def _template_source(consumer: Consumer, watched: Watched) -> Consumer | None:
+    """Return the object that has the pod template: the target of workloadRef, or the workload."""
+    return watched.find(*consumer.template_from) if consumer.template_from else consumer
 
 
-def _carries(consumer: Consumer, wanted: WantedWorkload) -> bool:
-    if wanted.render_id:
-        return wanted.render_id in consumer.render_ids
-    return consumer.names.issuperset(wanted.names)
+def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
+    if workload.render_id:
+        return workload.render_id in consumer.render_ids
+    return consumer.references.issuperset(workload.references)
 
 
-def _has_revision(
-    workload: Consumer, wanted: WantedWorkload, watched: Watched, made: Resource
+def _has_history_object(
+    consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
 ) -> bool:
-    """Tell whether the workload has made its revision object.
+    """Return whether the workload's ReplicaSet or ControllerRevision has the new template.
 
-    It must be its own: a workloadRef's Deployment makes some with the same template.
+    The workload must be the controller. A Deployment behind a workloadRef creates ReplicaSets with
+    the same template.
     """
     return any(
-        item.controller == workload.uid and not item.is_deleting and _carries(item, wanted)
-        for item in watched.objects(made)
+        item.controller == consumer.uid
+        and not item.is_deleting
+        and _has_wanted_template(item, workload)
+        for item in watched.objects(history_kind)
     )
 
 
-def _not_arrived(source: Consumer, wanted: WantedWorkload) -> str:
-    if not wanted.render_id:
-        missing = ", ".join(title(name) for name in wanted.names if name not in source.names)
-        return f"the pod template of {source} does not name {missing}"
-    there = ", ".join(sorted(source.render_ids)) or "nothing"
+def _describe_other_template(source: Consumer, workload: WantedWorkload) -> str:
+    if not workload.render_id:
+        missing = [title(ref) for ref in workload.references if ref not in source.references]
+        return f"the pod template of {source} does not reference {', '.join(missing)}"
+    render_ids = ", ".join(sorted(source.render_ids))
+    actual = f"postrender/render-id {render_ids}" if render_ids else "no postrender/render-id"
     return (
-        f"the pod template of {source} carries {there} as postrender/render-id instead of "
-        f"{wanted.render_id}: the apply has not reached it, or another one came after it"
+        f"the pod template of {source} has {actual}, expected {workload.render_id} "
+        "(the apply has not reached the object, or a later apply has changed the template)"
     )
 
 
-def _not_made(workload: Consumer, made: Resource) -> str:
-    reason = f"{workload} has made no {made.kind} of its new pod template"
-    return f"{reason} ({workload.trouble})" if workload.trouble else reason
+def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> str:
+    reason = f"{consumer} has not created a {history_kind.kind} for the new pod template"
+    return f"{reason} ({consumer.trouble})" if consumer.trouble else reason

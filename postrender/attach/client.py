@@ -1,89 +1,94 @@
-"""The few requests that attach sends, each retried for a while: list, watch, patch, delete, create.
+"""The API requests of attach, each with retries: list, watch, patch, delete, create, get.
 
-Lists are paged; those of ConfigMaps and Secrets ask for metadata only (PartialObjectMetadata), so
-that no value is read and 2,000 of them fit into a small Pod.
+This client is not lightkube.Client, because lightkube 1.0 cannot send two of the requests. Its
+delete has no preconditions, and its list has no PartialObjectMetadata. Lists of ConfigMaps and
+Secrets ask for metadata only: no value is read, and 2,000 objects fit into a small Pod.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import random
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from postrender.attach.resources import REVISED, Resource
-from postrender.errors import UserError
+from postrender.attach.resources import REVISED_KINDS, Resource
+from postrender.errors import UserError, sentences
 
 if TYPE_CHECKING:
     from httpx2 import Client as Session
     from httpx2 import Response
 
     from postrender.attach.live import Object
-    from postrender.attach.log import Log
 
 Fact = TypeVar("Fact")
 
 PAGE_SIZE = 500
-# How often a list is begun anew because its pages expire.
+# The number of attempts for a list whose pages expire.
 LIST_TRIES = 5
-# How long a request is tried again while the API server is away, busy or broken.
+# How long a request is retried while the API server is unreachable, busy or failing.
 PATIENCE_SECONDS = 60.0
-# A Role that was applied just before a run may not be in force when it starts, and a restarted API
-# server knows no Role at first. So long in all, and anew after each lost connection.
+# A Role that was just applied may not be in force yet. A restarted API server does not know any
+# Role at first. This is the total for all requests; a lost connection resets the total.
 UNKNOWN_PATIENCE_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
-# Beside the codes of HTTP: what an ApiError bears where there was no answer.
+# The statuses of an ApiError without an HTTP response.
 _NO_ANSWER, _UNTRUSTED = 0, -1
 _UNAUTHORIZED, FORBIDDEN = 401, 403
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
-_PASSING = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
+_TRANSIENT = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
 
-# What the refusals of admission policies and of webhooks say (Kubernetes 1.35).
+# Phrases in the refusals of admission policies and webhooks (Kubernetes 1.35).
 _ADMISSION = ("denied request", "denied the request")
 
-_REMEDIES = {
-    _NO_ANSWER: "check the network and that the API server runs",
-    _UNTRUSTED: "check the certificate authority that the kubeconfig names",
-    _UNAUTHORIZED: "check the token or certificate",
-    FORBIDDEN: "check the Role and RoleBinding in this namespace",
+_FIXES = {
+    _NO_ANSWER: "Check the network and that the API server runs",
+    _UNTRUSTED: "Check the certificate authority in the kubeconfig",
+    _UNAUTHORIZED: "Check the token or certificate",
+    FORBIDDEN: "Check the Role and RoleBinding in this namespace",
 }
+
+_log = logging.getLogger(__name__)
 
 
 class ApiError(UserError):
-    """The API server refused a request, or did not answer. status: of HTTP, less for no answer."""
+    """The API server refused a request, or did not answer.
 
-    def __init__(self, status: int, what: str) -> None:
+    status: of HTTP, or 0 and less without an answer;
+    retry_after: the seconds that the server asks for.
+    """
+
+    def __init__(self, status: int, problem: str, retry_after: float = 0.0) -> None:
         self.status = status
-        # A policy refuses with the same code as a Role that lacks a permission.
-        self.is_missing_permission = status == FORBIDDEN and not any(
-            words in what for words in _ADMISSION
-        )
-        by_policy = status == FORBIDDEN and not self.is_missing_permission
-        known = "" if by_policy else _REMEDIES.get(status, "")
-        super().__init__(what, known or "the API server's log may tell more")
+        self.retry_after = retry_after
+        # An admission policy refuses with the same status as a missing permission.
+        is_by_policy = status == FORBIDDEN and any(phrase in problem for phrase in _ADMISSION)
+        self.is_missing_permission = status == FORBIDDEN and not is_by_policy
+        fix = "" if is_by_policy else _FIXES.get(status, "")
+        super().__init__(problem, fix or "See the API server's log for details")
 
     @property
     def is_answer(self) -> bool:
-        """Whether the API server said so itself."""
+        """Return whether the error is an answer of the API server."""
         return self.status > 0
 
 
 class Client:
     """One namespace of a cluster, through an authenticated HTTP session.
 
-    manager: the field manager of what is written; log: told of each request, and warned of each
-    that has to be tried again; requests, writes: how many were sent, every try counted.
+    manager: the field manager of the writes;
+    requests, writes: the numbers of sent requests, including retries.
     """
 
-    def __init__(self, session: Session, namespace: str, manager: str, log: Log) -> None:
+    def __init__(self, session: Session, namespace: str, manager: str) -> None:
         self._session = session
         self._manager = {"fieldManager": manager}
-        self._log = log
         self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
         self.namespace = namespace
         self.requests = 0
@@ -92,24 +97,23 @@ class Client:
     def list_all(
         self, resource: Resource, read: Callable[[Object], Fact], selector: str = ""
     ) -> tuple[list[Fact], str]:
-        """Return what `read` makes of each object of a kind, and a version to watch from.
+        """Return `read` of each object of a kind, and a version to watch from. Raises ApiError.
 
-        Nothing and "" where the cluster has no such kind. selector: a label selector.
-        Raises ApiError.
+        If the cluster does not have the kind, the result is empty and the version is "".
+        selector: a label selector.
         """
         for _ in range(LIST_TRIES):
-            found = self._list(resource, read, selector)
-            if found is not None:
-                return found
-            # A page came too late, and what it was a part of is gone: from the start again.
+            result = self._list(resource, read, selector)
+            if result is not None:
+                return result
             time.sleep(_FIRST_PAUSE_SECONDS)
         what = f"cannot list {resource.plural} in namespace {self.namespace}"
-        raise ApiError(_GONE, f"{what}: {_GONE} its pages expire before they are read")
+        raise ApiError(_GONE, f"{what}: {_GONE} the pages expire before they are read")
 
     def _list(
         self, resource: Resource, read: Callable[[Object], Fact], selector: str
     ) -> tuple[list[Fact], str] | None:
-        """Return what list_all does, or None where a page has expired."""
+        """Return the result of list_all, or None if a page has expired."""
         facts: list[Fact] = []
         version = ""
         try:
@@ -127,8 +131,8 @@ class Client:
     def _pages(
         self, resource: Resource, selector: str
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """Yield metadata and items of each page of a list."""
-        accept = _METADATA_ONLY if resource in REVISED else "application/json"
+        """Yield the metadata and items of each page of a list."""
+        accept = _METADATA_ONLY if resource in REVISED_KINDS else "application/json"
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
         while True:
             what = f"list {resource.plural}"
@@ -142,10 +146,10 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Yield (type, object) of what changes, until it is over for whatever reason.
+        """Yield (type, object) of each change, until the watch ends.
 
-        It may end early (an expired version, a lost connection): list again then.
-        Raises ApiError where watching is forbidden.
+        The watch may end early (an expired version, a lost connection); the caller then lists
+        again. Raises ApiError if watching is forbidden.
         """
         parameters = {
             "watch": "true",
@@ -165,15 +169,14 @@ class Client:
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Apply a strategic merge patch; return False where the object is gone. Raises ApiError."""
+        """Apply a strategic merge patch; return False if the object is deleted. Raises ApiError."""
         what = f"patch {resource.plural}/{name}"
         return self._change("PATCH", self._url(resource, name), what, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object if it is still as it was read: preconditions on uid, resourceVersion.
+        """Delete an object that has not changed; return False if it has. Raises ApiError.
 
-        Return False where it has changed. One that is gone may have been deleted by a try whose
-        answer was lost. Raises ApiError.
+        preconditions: uid, and resourceVersion if any change counts.
         """
         body: Object = {
             "preconditions": dict(preconditions),
@@ -183,16 +186,20 @@ class Client:
         try:
             return self._change("DELETE", self._url(resource, name), what, body, _CONFLICT)
         except ApiError as error:
+            # An earlier try, whose answer was lost, may have deleted the object.
             if error.status == _NOT_FOUND:
                 return True
             raise
 
     def create(self, resource: Resource, data: Object) -> None:
-        """Create an object, unless a try whose answer was lost has made it. Raises ApiError."""
+        """Create an object. Raises ApiError.
+
+        A conflict is not an error: an earlier try, whose answer was lost, created the object.
+        """
         self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
 
     def read(self, resource: Resource, name: str) -> Object | None:
-        """Return one whole object, or None where it is gone. Raises ApiError."""
+        """Return one whole object, or None if the object does not exist. Raises ApiError."""
         try:
             return self._send("GET", self._url(resource, name), f"get {resource.plural}/{name}")
         except ApiError as error:
@@ -201,7 +208,7 @@ class Client:
             raise
 
     def _change(self, method: str, url: str, what: str, body: Object, *expected: int) -> bool:
-        """Send a write; return False where it is answered with one of the expected refusals."""
+        """Send a write; return False if the answer is one of the expected refusals."""
         try:
             self._send(method, url, what, self._manager if method != "DELETE" else {}, body)
         except ApiError as error:
@@ -223,50 +230,63 @@ class Client:
         body: Object | None = None,
         accept: str = "application/json",
     ) -> dict[str, Any]:
-        """Send a request until it is answered for good; return the object in the answer."""
+        """Send a request with retries; return the object in the answer. Raises ApiError."""
         headers = {"Accept": accept}
         content = None
         if body is not None:
             headers["Content-Type"] = _STRATEGIC if method == "PATCH" else "application/json"
             content = json.dumps(body).encode()
-        given = {key: value for key, value in (parameters or {}).items() if value}
+        arguments = {
+            "params": {key: value for key, value in (parameters or {}).items() if value},
+            "content": content,
+            "headers": headers,
+        }
         started, pause = time.monotonic(), _FIRST_PAUSE_SECONDS
         while True:
-            self.requests += 1
-            self.writes += method != "GET"
-            self._log.debug(f"{method} {url}")
             delay = pause * random.uniform(0.5, 1.5)
             try:
-                answer = self._session.request(
-                    method, url, params=given, content=content, headers=headers
-                )
-                if answer.is_success:
-                    return _object(answer)
-                error = self._error(answer, what)
-                delay = max(delay, _retry_after(answer))
-            except _transport_errors() as problem:
-                error = self._no_answer(problem, what)
-                self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
-            if not self._may_wait(error, method, time.monotonic() - started + delay, delay):
-                raise error
-            if pause == _FIRST_PAUSE_SECONDS:
-                self._log.warning(f"{error.problem}: trying again")
+                return self._try(method, url, what, arguments)
+            except ApiError as error:
+                delay = max(delay, error.retry_after)
+                if not self._may_wait(error, method, time.monotonic() - started + delay, delay):
+                    raise
+                if pause == _FIRST_PAUSE_SECONDS:
+                    _log.warning(sentences(error.problem, "Retrying"))
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
+    def _try(self, method: str, url: str, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Send a request once; return the object in the answer. Raises ApiError."""
+        self.requests += 1
+        self.writes += method != "GET"
+        _log.debug(f"{method} {url}")
+        try:
+            answer = self._session.request(method, url, **arguments)
+            if answer.is_success:
+                return _object(answer)
+        except _transport_errors() as problem:
+            self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
+            raise self._no_answer(problem, what) from None
+        raise self._error(answer, what)
+
     def _may_wait(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
-        """Tell whether a request is tried again, after a delay with which it takes so long."""
+        """Return whether to retry a request.
+
+        seconds: the duration of all tries, including the delay before the next try.
+        """
         if error.status == _UNAUTHORIZED or error.is_missing_permission:
             self._unknown_seconds -= delay
             return self._unknown_seconds >= 0
         is_conflict = error.status == _CONFLICT and method == "PATCH"
-        return seconds <= PATIENCE_SECONDS and (is_conflict or error.status in _PASSING)
+        return seconds <= PATIENCE_SECONDS and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, what: str) -> ApiError:
         reason = str(problem) or type(problem).__name__
         server = self._session.base_url.host
-        text = f"cannot {what} in namespace {self.namespace}: {server}: {reason}"
-        return ApiError(_UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER, text)
+        return ApiError(
+            _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,
+            f"cannot {what} in namespace {self.namespace}: request to {server} failed ({reason})",
+        )
 
     def _error(self, answer: Response, what: str) -> ApiError:
         try:
@@ -274,18 +294,18 @@ class Client:
         except (ValueError, KeyError, TypeError):
             message = answer.text[:200]
         text = f"cannot {what} in namespace {self.namespace}: {answer.status_code} {message}"
-        return ApiError(answer.status_code, text)
+        return ApiError(answer.status_code, text, _retry_after(answer))
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
     import httpx2
 
-    # A body that is cut off, or no JSON, comes from a connection that broke or a proxy.
+    # A body that is cut off or not JSON comes from a broken connection or a proxy.
     return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:
-    """Tell whether the server's certificate was refused: trying again would not help."""
+    """Return whether the server's certificate was refused, so that a retry would not help."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return True
     return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
@@ -299,7 +319,7 @@ def _retry_after(answer: Response) -> float:
 def _object(answer: Response) -> dict[str, Any]:
     data = answer.json()
     if not isinstance(data, dict):
-        raise ValueError("the answer is no object")
+        raise ValueError("the answer is not a JSON object")
     return data
 
 

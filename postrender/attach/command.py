@@ -1,8 +1,9 @@
-"""`postrender attach` and `postrender adopt` from their options to an outcome."""
+"""`postrender attach` and `postrender adopt`, from their options to the outcome."""
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -13,15 +14,15 @@ from postrender import __version__
 from postrender.attach.adoption import adopt, find_originals
 from postrender.attach.client import ApiError, Client
 from postrender.attach.connect import connect
-from postrender.attach.failures import settle, tell_abort
+from postrender.attach.failures import report_abort, report_failures
 from postrender.attach.live import FIELD_MANAGER
-from postrender.attach.log import ALIASES, LEVELS, Log
+from postrender.attach.log import ALIASES, LEVELS, configure_log
 from postrender.attach.request import (
     AttachRequest,
     WantedWorkload,
     merge_workloads,
     parse_group,
-    parse_names,
+    parse_revision_refs,
     parse_seconds,
     parse_workload,
 )
@@ -31,37 +32,48 @@ from postrender.errors import UsageError, UserError
 from postrender.inventory.build import Inventory
 
 INTERRUPTED = 130
-# The field manager of adopt: whoever looks at managedFields sees that a person did it.
+# The field manager of adopt. In managedFields it shows that a person ran the command.
 ADOPTER = "postrender-adopt"
+
+_log = logging.getLogger(__name__)
 
 
 def run_attach(
-    request: AttachRequest, namespace: str | None, *, fails: bool, arguments: Sequence[str]
+    request: AttachRequest,
+    namespace: str | None,
+    context: str | None,
+    kubeconfig: str | None,
+    *,
+    fails: bool,
+    arguments: Sequence[str],
 ) -> int:
-    """Run attach against the cluster one is in, and return the exit code.
+    """Run attach against the cluster and return the exit code; errors are lines in the log.
 
-    namespace: None for the Pod's own, or that of the kubeconfig's context; fails: whether what
-    could be recorded as an Event is a failure all the same. Every error is a line of the log.
+    namespace: None for the Pod's own namespace, or that of the kubeconfig's context.
+    fails: whether a failure counts in the exit code even if an Event records the failure.
+    arguments: the command line of this run.
     """
-    # This run is longer than the others, and its HTTP client makes cycles.
+    # This command runs longer than the others, and its HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
-    log = open_log()
+    configure_log(log_level(), is_json=not _is_terminal())
     client = None
     try:
-        connection = connect(is_in_cluster())
-        client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER, log)
-        log.info(_start_line(request, client.namespace))
-        code = settle(client, attach(client, request, log, arguments), log, fails=fails)
-        log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
+        connection = connect(is_in_cluster(), context, kubeconfig)
+        client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER)
+        _log.info(_start_line(request, client.namespace))
+        code = report_failures(client, attach(client, request, arguments), fails=fails)
+        _log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
     except UserError as error:
         if client and isinstance(error, ApiError):
-            tell_abort(client, request, error, log)
+            report_abort(client, request, error)
         else:
-            log.error(str(error))
+            _log.error(str(error))
         return 1
     except KeyboardInterrupt:
-        log.error("ended before its time: what is attached stays so, the next run does the rest")
+        _log.error(
+            "the run was terminated early. The finished work is kept; the next run does the rest."
+        )
         return INTERRUPTED
     return code
 
@@ -70,52 +82,61 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 def _start_line(request: AttachRequest, namespace: str) -> str:
-    about = ", ".join(map(str, request.workloads))
-    named = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
-    start = ", ".join([f"postrender {__version__}", *named])
+    workloads = ", ".join(map(str, request.workloads))
+    settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
+    start = ", ".join([f"postrender {__version__}", *settings])
     count = len(request.given)
     revisions = "1 revision" if count == 1 else f"{count} revisions"
-    return f"{start}: attaching {revisions} to {about} in namespace {namespace}"
+    return f"{start}: attaching {revisions} to {workloads} in namespace {namespace}"
 
 
 def run_adopt(
-    inventory: Inventory, namespace: str | None, context: str | None, *, is_dry: bool
+    inventory: Inventory,
+    namespace: str | None,
+    context: str | None,
+    kubeconfig: str | None,
+    *,
+    is_dry: bool,
 ) -> list[str]:
-    """Adopt what the revisions of a rendered output replace; return a line about each.
+    """Adopt the originals that the revisions of a rendered output replace; return a line for each.
 
-    namespace: of objects that have none, None for that of the kubeconfig's context.
+    namespace: of objects without one; None for the namespace of the kubeconfig's context.
+    is_dry: whether to write nothing.
     Raises UserError.
     """
     originals = find_originals(inventory)
-    log = Log("warning", is_json=False)
-    connection = connect(is_in_cluster(), context)
+    configure_log("warning", is_json=False)
+    connection = connect(is_in_cluster(), context, kubeconfig)
     lines = []
-    for own in dict.fromkeys(original.namespace for original in originals):
-        here = own or namespace or connection.namespace
-        client = Client(connection.session, here, ADOPTER, log)
-        chosen = [original for original in originals if original.namespace == own]
-        lines += [f"namespace {here}: {line}" for line in adopt(client, chosen, is_dry=is_dry)]
+    for written_namespace in dict.fromkeys(original.namespace for original in originals):
+        actual = written_namespace or namespace or connection.namespace
+        client = Client(connection.session, actual, ADOPTER)
+        group = [original for original in originals if original.namespace == written_namespace]
+        lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
     return lines
 
 
-def open_log() -> Log:
-    """Return the log: text on a terminal, JSON lines elsewhere. Raises UsageError."""
+def log_level() -> str:
+    """Return the value of LOG_LEVEL, by default `info`. Raises UsageError."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
-        raise UsageError(f"LOG_LEVEL is {level!r}, which is none of {', '.join(LEVELS)}")
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    return Log(level, is_json=not is_terminal)
+        raise UsageError(f"LOG_LEVEL is '{level}', expected one of {', '.join(LEVELS)}")
+    return level
 
 
 def is_in_cluster() -> bool | None:
-    """Return what IS_IN_CLUSTER says, None where it says nothing. Raises UsageError."""
+    """Return the value of IS_IN_CLUSTER, or None if the variable is unset. Raises UsageError."""
     text = os.environ.get("IS_IN_CLUSTER", "").lower()
     if text in ("", "1", "t", "true"):
         return True if text else None
     if text in ("0", "f", "false"):
         return False
-    raise UsageError(f"IS_IN_CLUSTER is {text!r}, which is neither true nor false")
+    raise UsageError(f"IS_IN_CLUSTER is '{text}', expected true or false")
 
 
 def read_request(
@@ -129,29 +150,30 @@ def read_request(
     prunes: bool,
     deletes_finished_jobs: bool,
 ) -> AttachRequest:
-    """Return the request that options make. Raises UsageError for what cannot be read."""
+    """Return the request of the options. Raises UsageError for an option that cannot be parsed."""
     if bool(rollout) != bool(config_maps):
-        raise UsageError("-rollout and -configmaps go together")
+        raise UsageError("--rollout and --configmaps must be passed together")
     try:
-        wanted = [parse_workload(text) for text in workloads]
+        requested = [parse_workload(text) for text in workloads]
         if rollout:
-            names = tuple(
-                ("configmap", name.strip()) for name in config_maps.split(",") if name.strip()
+            names = (name.strip() for name in config_maps.split(","))
+            references = tuple(("configmap", name) for name in names if name)
+            requested.append(
+                WantedWorkload(resource=ROLLOUTS, name=rollout, render_id="", references=references)
             )
-            wanted.append(WantedWorkload(ROLLOUTS, rollout, "", names))
-        others = frozenset(name for text in emitted for name in parse_names(text))
+        in_stream = frozenset(ref for text in emitted for ref in parse_revision_refs(text))
         seconds = parse_seconds(timeout)
         parse_group(group_name or "")
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if not wanted:
-        raise UsageError("say what to attach to: -workload, or -rollout and -configmaps")
+    if not requested:
+        raise UsageError("no workload is given, expected --workload, or --rollout and --configmaps")
     return AttachRequest(
-        merge_workloads(wanted),
-        group_name or "",
-        others,
-        seconds,
-        prunes,
-        deletes_finished_jobs,
+        workloads=merge_workloads(requested),
+        group_name=group_name or "",
+        emitted=in_stream,
+        timeout=seconds,
+        prunes=prunes,
+        deletes_finished_jobs=deletes_finished_jobs,
         is_tolerant=not group_name,
     )

@@ -1,6 +1,6 @@
-"""Where the cluster is: a Pod's own service account, or a kubeconfig.
+"""The connection to a cluster: from a Pod's service account, or from a kubeconfig.
 
-lightkube reads both, and brings TLS, tokens that are renewed, and exec plugins of kubeconfigs.
+lightkube reads both, and provides TLS, token renewal, and exec plugins of kubeconfigs.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 
 
 class Connection(NamedTuple):
-    """An authenticated HTTP session with an API server, and the namespace one is in there."""
+    """An authenticated HTTP session with an API server, and its default namespace."""
 
     session: Session
     namespace: str
 
 
-def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Connection:
+def connect(
+    is_in_cluster: bool | None = None, context: str | None = None, kubeconfig: str | None = None
+) -> Connection:
     """Return a connection; nothing is sent yet.
 
-    is_in_cluster: None takes the service account in a Pod, elsewhere the kubeconfig
-    (KUBECONFIG, or ~/.kube/config); context: of the kubeconfig, None for its current one.
-    Raises UserError where there is no such configuration.
+    is_in_cluster: None takes the service account in a Pod, elsewhere the kubeconfig.
+    context: of the kubeconfig, None for its current context.
+    kubeconfig: a file, None for $KUBECONFIG or ~/.kube/config.
+    Raises UserError if the configuration is missing or cannot be read.
     """
     try:
         import httpx2
@@ -42,34 +45,34 @@ def connect(is_in_cluster: bool | None = None, context: str | None = None) -> Co
     except ImportError as error:
         raise UserError(
             f"the cluster client is not installed ({error.name} is missing)",
-            "install postrender with its extra attach: in a checkout, pip install '.[attach]'",
+            "Install postrender with the extra attach: in a checkout, pip install '.[attach]'",
         ) from None
     timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
     try:
-        config = _config(is_in_cluster, context)
+        config = _config(is_in_cluster, context, kubeconfig)
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
-        parameters["auth"] = _explained(parameters["auth"])
-        # From 3.13 on Python would refuse the authorities of many clusters (EKS among them),
-        # which have no key identifiers; kubectl and everything else in Go takes them.
+        parameters["auth"] = _with_readable_errors(parameters["auth"])
+        # Python 3.13 and later refuse certificate authorities without a key identifier, as many
+        # clusters have (EKS among them). kubectl and all other Go programs accept them.
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
-        # lightkube lets through whatever a wrong file raises: KeyError, YAMLError, SSLError ...
+        # lightkube does not wrap the errors of a bad file, such as KeyError, YAMLError or SSLError.
         raise UserError(
-            f"found no usable cluster configuration: {_reason(error)}",
-            "check KUBECONFIG (or ~/.kube/config), or in a Pod its service account token",
+            f"cannot use the cluster configuration: {_reason(error)}",
+            "Check KUBECONFIG (or ~/.kube/config), or in a Pod the service account token",
         ) from None
     return Connection(session, config.namespace)
 
 
-def _explained(auth: Auth | None) -> Auth | None:
-    """Return what logs in, with an error that a user can read where it fails.
+def _with_readable_errors(auth: Auth | None) -> Auth | None:
+    """Return an authentication that raises UserError if the login fails.
 
-    lightkube lets through whatever an exec plugin of the kubeconfig makes it raise.
+    lightkube does not wrap the errors that an exec plugin of the kubeconfig causes.
     """
     import httpx2
 
-    class Explained(httpx2.Auth):
+    class ReadableAuth(httpx2.Auth):
         def sync_auth_flow(self, request: Request) -> Generator[Request, Response, None]:
             assert auth is not None
             try:
@@ -79,10 +82,10 @@ def _explained(auth: Auth | None) -> Auth | None:
             except Exception as error:
                 raise UserError(
                     f"cannot log in to the cluster: {_reason(error)}",
-                    "run kubectl with the same kubeconfig to see whether it can",
+                    "Run kubectl with the same kubeconfig to see whether kubectl can log in",
                 ) from None
 
-    return Explained() if auth else None
+    return ReadableAuth() if auth else None
 
 
 def _reason(error: Exception) -> str:
@@ -90,20 +93,25 @@ def _reason(error: Exception) -> str:
     return text or type(error).__name__
 
 
-def _config(is_in_cluster: bool | None, context: str | None) -> SingleConfig:
+def _config(
+    is_in_cluster: bool | None, context: str | None, kubeconfig: str | None
+) -> SingleConfig:
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
-    if is_in_cluster is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-        is_in_cluster = True  # a Pod without a token is told so, not that a file is missing
+    is_chosen = context is not None or kubeconfig is not None
+    if is_in_cluster is None and not is_chosen and "KUBERNETES_SERVICE_HOST" in os.environ:
+        is_in_cluster = True  # the error in a Pod is then about the token, not about a file
     if is_in_cluster:
-        found = KubeConfig.from_service_account()
+        configs = KubeConfig.from_service_account()
     else:
-        found = KubeConfig.from_file(os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG)
-    config = found.get(context)
+        configs = KubeConfig.from_file(
+            kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
+        )
+    config = configs.get(context)
     if config is None:
-        raise LookupError("it has no current context")
+        raise LookupError("the kubeconfig has no current context")
     plugin = config.user.exec if config.user else None
     if plugin and plugin.apiVersion == "client.authentication.k8s.io/v1":
-        # v1 differs from v1beta1 in nothing that lightkube, which knows only that, reads.
+        # lightkube knows only v1beta1, which has the same fields as far as lightkube reads them.
         plugin.apiVersion += "beta1"
     return config

@@ -1,4 +1,4 @@
-"""What happened to a workload as an Event on it, so that `kubectl describe` shows it."""
+"""Events on workloads, so that `kubectl describe` shows the outcome of a run."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from postrender.attach.live import Object
 from postrender.attach.request import WantedWorkload
 from postrender.attach.resources import EVENTS
 
-# The API server refuses longer ones.
+# The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
 _LONGEST_NAME = 200
 
 
-def record(
-    client: Client, wanted: WantedWorkload, uid: str, kind: str, reason: str, message: str
+def record_event(
+    client: Client, workload: WantedWorkload, uid: str, kind: str, reason: str, message: str
 ) -> None:
-    """Create an Event about a workload; uid is "" where it does not exist. Raises ApiError.
+    """Create an Event on a workload. Raises ApiError.
 
-    kind: `Normal` or `Warning`; reason: a CamelCase word. It is named here, not by the API server,
-    so that a try whose answer was lost makes no second.
+    uid: of the workload, "" if the workload does not exist;
+    kind: `Normal` or `Warning`;
+    reason: a CamelCase word.
     """
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    about: Object = {
-        "apiVersion": wanted.resource.api_version,
-        "kind": wanted.resource.kind,
+    target: Object = {
+        "apiVersion": workload.resource.api_version,
+        "kind": workload.resource.kind,
         "namespace": client.namespace,
-        "name": wanted.name,
+        "name": workload.name,
     }
     if uid:
-        about["uid"] = uid
+        target["uid"] = uid
+    # With a name from the API server (generateName), a retry could create a second Event.
+    name = f"{workload.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
     event: Object = {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.kind,
-        "metadata": {"name": f"{wanted.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"},
-        "involvedObject": about,
+        "metadata": {"name": name},
+        "involvedObject": target,
         "type": kind,
         "reason": reason,
         "message": message[:_LONGEST_MESSAGE],

@@ -1,21 +1,28 @@
-"""Which finished Jobs of the attacher a newer one supersedes (mode *job*, which has no TTL)."""
+"""Finished Jobs of the attacher that a newer Job supersedes (mode *job*, which has no TTL)."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object
-from postrender.attach.log import Log
 from postrender.attach.resources import JOBS
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import value_at
+from postrender.yaml.paths import mapping_at, value_at
+
+_log = logging.getLogger(__name__)
 
 
 class AttacherJob(NamedTuple):
-    """A Job of the set: its arguments, whether it has ended, when it was made, in which wave."""
+    """A Job of the attach group.
+
+    wave: the sync wave of Argo CD, "" for none;
+    created: the creation time as text;
+    arguments: of the container.
+    """
 
     name: str
     uid: str
@@ -26,21 +33,21 @@ class AttacherJob(NamedTuple):
 
 
 def read_job(data: Object) -> AttacherJob:
-    """Return what matters of a live Job."""
-    metadata, conditions = data.get("metadata"), value_at(data, ("status", "conditions"))
-    fields = metadata if isinstance(metadata, dict) else {}
+    """Return the record of a live Job."""
+    metadata = mapping_at(data, ("metadata",))
+    conditions = value_at(data, ("status", "conditions"))
     arguments = value_at(data, ("spec", "template", "spec", "containers", 0, "args"))
     return AttacherJob(
-        str(fields.get("name", "")),
-        str(fields.get("uid", "")),
-        strings_at(data, "annotations").get(SYNC_WAVE_ANNOTATION, ""),
-        str(fields.get("creationTimestamp", "")),
-        any(map(_ends, conditions if isinstance(conditions, list) else ())),
-        tuple(map(str, arguments)) if isinstance(arguments, list) else (),
+        name=str(metadata.get("name", "")),
+        uid=str(metadata.get("uid", "")),
+        wave=strings_at(data, "annotations").get(SYNC_WAVE_ANNOTATION, ""),
+        created=str(metadata.get("creationTimestamp", "")),
+        is_finished=any(map(_is_end, conditions if isinstance(conditions, list) else ())),
+        arguments=tuple(map(str, arguments)) if isinstance(arguments, list) else (),
     )
 
 
-def _ends(condition: object) -> bool:
+def _is_end(condition: object) -> bool:
     return (
         isinstance(condition, dict)
         and condition.get("type") in ("Complete", "Failed")
@@ -49,29 +56,32 @@ def _ends(condition: object) -> bool:
 
 
 def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
-    """Return the finished Jobs that were made before the one that runs, for the same wave.
+    """Return the finished Jobs of the same wave that are older than the running Job.
 
-    arguments: those of this run, by which its own Job is known; other waves' Jobs are of the same
-    apply, and what applies them would make them anew.
+    Jobs of other waves belong to the same apply. The tool that applies would re-create them.
+    arguments: of this run, which identify its own Job.
     """
     jobs = list(jobs)
-    own = max(
+    running = max(
         (job for job in jobs if job.arguments == tuple(arguments) and not job.is_finished),
         key=lambda job: job.created,
         default=None,
     )
-    if own is None:
+    if running is None:
         return []
     return [
         job
         for job in jobs
-        if job.is_finished and job.wave == own.wave and job.created <= own.created
+        if job.is_finished and job.wave == running.wave and job.created <= running.created
     ]
 
 
-def delete_superseded(client: Client, group_name: str, arguments: Sequence[str], log: Log) -> None:
-    """Delete the finished Jobs of a set that the one which runs supersedes. Raises ApiError."""
-    found, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
-    for job in superseded(found, arguments):
+def delete_superseded(client: Client, group_name: str, arguments: Sequence[str]) -> None:
+    """Delete the finished Jobs of an attach group that the running Job supersedes.
+
+    Raises ApiError.
+    """
+    jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
+    for job in superseded(jobs, arguments):
         if client.delete(JOBS, job.name, {"uid": job.uid}):
-            log.info(f"Job/{job.name} is deleted: it has ended and a newer one ran")
+            _log.info(f"Job/{job.name}: deleted, because a newer Job supersedes the finished Job")

@@ -1,12 +1,12 @@
-"""Live objects as facts: what a holder names, who controls it, who owns a revision.
+"""Live objects as records: consumers with their references, and revisions with their owners.
 
-An object is reduced to these as soon as it is read, so that memory does not grow with its size.
+Each object is reduced to its record as soon as the object is read. So memory use does not depend on
+the size of the objects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from postrender.attach.request import RevisionRef
 from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
@@ -17,26 +17,20 @@ from postrender.kubernetes.annotations import (
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.kubernetes.kinds import (
-    CONFIG_MAP,
-    SECRET,
-    WORKLOAD_KINDS,
-    GroupKind,
-    api_group,
-    strings_at,
-)
+from postrender.kubernetes.kinds import CONFIG_MAP, POD, SECRET, GroupKind, strings_at
+from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.references import find_built_in
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Json, PatternTree, mapping_at, value_at
+from postrender.yaml.paths import Json, mapping_at, value_at
 
 Object = dict[str, Json]
 
 FIELD_MANAGER = "postrender-attach"
 
 _STATEFUL_SET = ("apps", "StatefulSet")
-# How managedFields writes the key of an owner reference, before the uid and `"}`.
+# The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
-# Conditions that say by their being true that something is wrong.
+# The conditions that report a problem when their status is True.
 _BAD_WHEN_TRUE = frozenset({"InvalidSpec", "ReplicaFailure"})
 
 
@@ -53,11 +47,13 @@ class Owner(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A live object that has a pod template, or keeps one.
+    """A live object with a pod template, or with a copy of one (a ControllerRevision).
 
-    names: the revisions, of any set, that it names; render_ids: what its templates carry as
-    postrender/render-id; controller: the uid of its controller, "" for none; template_from: what a
-    Rollout takes its template from; trouble: what its status tells of failing.
+    controller: the uid of the controller, "" for none;
+    references: the referenced revisions, of any attach group;
+    render_ids: the values of postrender/render-id in the pod templates;
+    template_from: the object in spec.workloadRef of a Rollout;
+    trouble: the problems that the status reports.
     """
 
     resource: Resource
@@ -66,7 +62,7 @@ class Consumer(NamedTuple):
     uid: str
     controller: str
     is_deleting: bool
-    names: frozenset[RevisionRef]
+    references: frozenset[RevisionRef]
     render_ids: frozenset[str]
     template_from: tuple[Resource, str] | None = None
     is_paused: bool = False
@@ -74,8 +70,10 @@ class Consumer(NamedTuple):
 
     @property
     def owner(self) -> Owner:
-        """The entry of ownerReferences that makes it an owner."""
-        return Owner(self.api_version, self.resource.kind, self.name, self.uid)
+        """The entry of ownerReferences that makes the object an owner."""
+        return Owner(
+            api_version=self.api_version, kind=self.resource.kind, name=self.name, uid=self.uid
+        )
 
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
@@ -84,7 +82,9 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret that attach looks after.
 
-    owned_by_us: uids of the owners that a run of attach added; unused_since: the mark as written.
+    is_swept: whether a run may own and delete the revision;
+    owned_by_us: the uids of the owners that a run of attach added;
+    unused_since: the unparsed value of postrender/unused-since.
     """
 
     resource: Resource
@@ -101,53 +101,49 @@ class Revision(NamedTuple):
 
     @property
     def key(self) -> RevisionRef:
-        """Kind and name, as the arguments write them."""
+        """The kind and name, as in the arguments."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
 
 
-def read_holder(resource: Resource, data: Object) -> Consumer:
-    """Return what matters of a live object of one of the kinds of postrender.attach.resources."""
+def read_consumer(resource: Resource, data: Object) -> Consumer:
+    """Return the record of a live object of one of CONSUMER_KINDS."""
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
-    is_kept = resource == CONTROLLER_REVISIONS
-    group_kind = _STATEFUL_SET if is_kept else resource.group_kind
-    template_owner = mapping_at(data, ("data",)) if is_kept else data
+    is_copy = resource == CONTROLLER_REVISIONS
+    group_kind = _STATEFUL_SET if is_copy else resource.group_kind
+    template_owner = mapping_at(data, ("data",)) if is_copy else data
     return Consumer(
-        resource,
-        resource.api_version,
-        _text(data, "metadata", "name"),
-        _text(data, "metadata", "uid"),
-        next((owner.uid for owner, controls in _owners(data) if controls), ""),
-        bool(_text(data, "metadata", "deletionTimestamp")),
-        frozenset(
-            (rule.target[1].lower(), name)
-            for _, name, rule in find_built_in(group_kind, (CONFIG_MAP, SECRET), template_owner)
-            if isinstance(name, str)
-        ),
-        frozenset(_render_ids(group_kind, template_owner)),
-        _template_from(data),
-        value_at(data, ("spec", "paused")) is True,
-        "; ".join(_trouble(data)),
+        resource=resource,
+        api_version=resource.api_version,
+        name=_text(data, "metadata", "name"),
+        uid=_text(data, "metadata", "uid"),
+        controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
+        is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
+        references=frozenset(_references(group_kind, template_owner)),
+        render_ids=frozenset(_render_ids(group_kind, template_owner)),
+        template_from=_template_from(resource, data),
+        is_paused=value_at(data, ("spec", "paused")) is True,
+        trouble="; ".join(_trouble(data)),
     )
 
 
 def read_revision(resource: Resource, data: Object) -> Revision:
-    """Return what matters of the metadata of a live ConfigMap or Secret."""
+    """Return the record of a live ConfigMap or Secret; only the metadata is read."""
     annotations = strings_at(data, "annotations")
     return Revision(
-        resource,
-        _text(data, "metadata", "name"),
-        _text(data, "metadata", "uid"),
-        _text(data, "metadata", "resourceVersion"),
-        strings_at(data, "labels").get(GROUP_LABEL, ""),
-        annotations.get(BASE_NAME_ANNOTATION, ""),
-        annotations.get(SWEEP_ANNOTATION) != "false",
-        bool(_text(data, "metadata", "deletionTimestamp")),
-        tuple(owner for owner, _ in _owners(data)),
-        frozenset(_uids_of_ours(data)),
-        annotations.get(UNUSED_ANNOTATION),
+        resource=resource,
+        name=_text(data, "metadata", "name"),
+        uid=_text(data, "metadata", "uid"),
+        resource_version=_text(data, "metadata", "resourceVersion"),
+        group_name=strings_at(data, "labels").get(GROUP_LABEL, ""),
+        base_name=annotations.get(BASE_NAME_ANNOTATION, ""),
+        is_swept=annotations.get(SWEEP_ANNOTATION) != "false",
+        is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
+        owners=tuple(owner for owner, _ in _owners(data)),
+        owned_by_us=frozenset(_uids_of_ours(data)),
+        unused_since=annotations.get(UNUSED_ANNOTATION),
     )
 
 
@@ -157,45 +153,56 @@ def _text(data: Object, *path: str) -> str:
 
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
-    """Yield each owner, with whether it is the controller."""
+    """Yield each owner, and whether the owner is the controller."""
     for entry in _dicts_at(data, "metadata", "ownerReferences"):
-        fields = (str(entry.get(key, "")) for key in ("apiVersion", "kind", "name", "uid"))
-        yield Owner(*fields), entry.get("controller") is True
+        owner = Owner(
+            api_version=str(entry.get("apiVersion", "")),
+            kind=str(entry.get("kind", "")),
+            name=str(entry.get("name", "")),
+            uid=str(entry.get("uid", "")),
+        )
+        yield owner, entry.get("controller") is True
 
 
-@cache
-def _templates(group_kind: GroupKind) -> PatternTree:
-    tree: PatternTree = PatternTree()
-    tree.add(WORKLOAD_KINDS[group_kind].template, None)
-    return tree
+def _references(group_kind: GroupKind, data: Object) -> Iterator[RevisionRef]:
+    """Yield the ConfigMaps and Secrets that the pod templates reference."""
+    for _, name, rule in find_built_in(group_kind, (CONFIG_MAP, SECRET), data):
+        if isinstance(name, str):
+            yield rule.target[1].lower(), name
 
 
 def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
-    for _, template, _ in _templates(group_kind).find(data):
+    # pod_templates yields nothing for a Pod, which is its own template.
+    templates = (
+        [data] if group_kind == POD else [item for _, item in pod_templates(group_kind, data)]
+    )
+    for template in templates:
         value = value_at(template, ("metadata", "annotations", RENDER_ID_ANNOTATION))
         if isinstance(value, str):
             yield value
 
 
-def _template_from(data: Object) -> tuple[Resource, str] | None:
-    """Return what a Rollout's spec.workloadRef names (Argo Rollouts: also a ReplicaSet)."""
-    reference = mapping_at(data, ("spec", "workloadRef"))
-    group_kind = api_group(str(reference.get("apiVersion", ""))), str(reference.get("kind", ""))
-    resource = BY_GROUP_KIND.get(group_kind)
-    return (resource, str(reference.get("name", ""))) if resource else None
+def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | None:
+    """Return the target of a Rollout's spec.workloadRef: a Deployment, or also a ReplicaSet."""
+    target = workload_ref(resource.group_kind, data)
+    if target is None:
+        return None
+    group_kind, name = target
+    target_resource = BY_GROUP_KIND.get(group_kind)
+    return (target_resource, name) if target_resource else None
 
 
 def _trouble(data: Object) -> Iterator[str]:
-    """Yield what a status tells: a Rollout's phase and message, and conditions that are bad."""
+    """Yield the problems in a status: a Rollout's phase and message, and bad conditions."""
     status = mapping_at(data, ("status",))
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:
         yield f"{phase}: {message}" if phase else message
     for condition in _dicts_at(status, "conditions"):
-        reason, told = str(condition.get("reason") or ""), str(condition.get("message") or "")
-        if _is_bad(condition) and not (told and told in message):
+        reason, detail = str(condition.get("reason") or ""), str(condition.get("message") or "")
+        if _is_bad(condition) and not (detail and detail in message):
             state = f"{condition.get('type')} is {condition.get('status')}"
-            yield ": ".join(part for part in (state, reason, told) if part)
+            yield ": ".join(part for part in (state, reason, detail) if part)
 
 
 def _is_bad(condition: Object) -> bool:
@@ -206,7 +213,7 @@ def _is_bad(condition: Object) -> bool:
 
 
 def _uids_of_ours(data: Object) -> Iterator[str]:
-    """Yield the uids of owner references that we set, as metadata.managedFields records it."""
+    """Yield the uids of the owner references that attach added, from metadata.managedFields."""
     for entry in _dicts_at(data, "metadata", "managedFields"):
         if entry.get("manager") == FIELD_MANAGER:
             for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):

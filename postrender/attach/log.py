@@ -1,64 +1,61 @@
-"""Log lines: text on a terminal, JSON objects in a Pod.
+"""The log on stderr: text on a terminal, JSON lines in a Pod.
 
-The keys are those of the original attacher: level, msg, time.
+The JSON keys are those of configmap-attacher: level, msg, time. Modules log in the usual way,
+through `logging.getLogger(__name__)`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sys
-from collections.abc import Callable
 from datetime import datetime, timezone
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TextIO
-
 LEVELS = ("debug", "info", "warning", "error")
-# What the original attacher's LOG_LEVEL accepted besides (logrus).
+# configmap-attacher also accepts these values of LOG_LEVEL (levels of logrus).
 ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "error"}
 
 
-class Log:
-    """Where a run tells what it does, one line a fact, on stderr."""
+def configure_log(level: str, *, is_json: bool) -> None:
+    """Send the log lines of this package to stderr, from a level upwards.
 
-    def __init__(self, level: str, *, is_json: bool, stream: TextIO | None = None) -> None:
-        self._least = LEVELS.index(ALIASES.get(level, level))
-        self._format: Callable[[str, str], str] = _as_json if is_json else _as_text
-        self._stream = stream
-
-    def debug(self, message: str) -> None:
-        """Tell what only someone who looks for a fault wants to know."""
-        self._write("debug", message)
-
-    def info(self, message: str) -> None:
-        """Tell what was done."""
-        self._write("info", message)
-
-    def warning(self, message: str) -> None:
-        """Tell what someone may want to mend."""
-        self._write("warning", message)
-
-    def error(self, message: str) -> None:
-        """Tell what failed."""
-        self._write("error", message)
-
-    def _write(self, level: str, message: str) -> None:
-        stream = self._stream or sys.stderr
-        if LEVELS.index(level) < self._least or stream is None:
-            return
-        try:
-            stream.write(self._format(level, message) + "\n")
-            stream.flush()
-        except (OSError, ValueError):
-            # Nobody can read it; the work itself matters more.
-            return
+    level: one of LEVELS or ALIASES.
+    """
+    handler = _StderrHandler()
+    handler.setFormatter(_JsonFormatter() if is_json else _TextFormatter())
+    logger = logging.getLogger("postrender.attach")
+    logger.handlers = [handler]
+    logger.setLevel(ALIASES.get(level, level).upper())
+    # Otherwise a handler of the root logger would print each line a second time.
+    logger.propagate = False
 
 
-def _as_json(level: str, message: str) -> str:
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    return json.dumps({"level": level, "msg": message, "time": now.replace("+00:00", "Z")})
+class _StderrHandler(logging.Handler):
+    """Writes to the current sys.stderr, and ignores a stream that is closed or full.
+
+    The work of a run matters more than a log line that cannot be written.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        if sys.stderr is not None:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(self.format(record) + "\n")
+                sys.stderr.flush()
 
 
-def _as_text(level: str, message: str) -> str:
-    return f"{level}: {message}"
+class _TextFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as `level: message`."""
+        return f"{record.levelname.lower()}: {record.getMessage()}"
+
+
+class _JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as a JSON object on one line."""
+        now = datetime.fromtimestamp(record.created, timezone.utc)
+        time = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return json.dumps(
+            {"level": record.levelname.lower(), "msg": record.getMessage(), "time": time}
+        )

@@ -1,20 +1,20 @@
-"""Reading a namespace: the revisions of a set, and every object that may name one."""
+"""Reading a namespace: the revisions of an attach group, and all possible consumers."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
-from postrender.attach.live import Consumer, Revision, read_holder, read_revision
+from postrender.attach.live import Consumer, Revision, read_consumer, read_revision
 from postrender.attach.reconcile import ClusterState
 from postrender.attach.request import AttachRequest
-from postrender.attach.resources import CONFIG_MAPS, HOLDERS, REVISED, Resource
+from postrender.attach.resources import CONFIG_MAPS, CONSUMER_KINDS, REVISED_KINDS, Resource
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.startup.records import NamedTuple
 
 
-class Seen(NamedTuple):
-    """The revisions a run is about, and the set they belong to ("" where none can be told)."""
+class GroupRevisions(NamedTuple):
+    """The revisions of a run, and their attach group ("" if unknown)."""
 
     revisions: tuple[Revision, ...]
     group_name: str
@@ -22,72 +22,73 @@ class Seen(NamedTuple):
 
 def read_revisions(
     client: Client, request: AttachRequest, workloads: frozenset[str] = frozenset()
-) -> Seen:
-    """Return the revisions of the request's set, and those given that bear another label or none.
+) -> GroupRevisions:
+    """Return the revisions of the request's attach group, and all given revisions.
 
-    Without a set, it is the one whose label the given revisions bear. workloads: uids; revisions of
-    other sets are returned too where an earlier run made one of these an owner. An original that
-    stays in the stream is returned as one that is not swept. Raises ApiError.
+    A request without a group gets the group in the label of the given revisions. An original in the
+    applied stream is returned as a revision that is not swept. Raises ApiError.
+    workloads: uids; revisions of other groups are included if a run of attach made one of these
+    workloads an owner.
     """
-    found: list[Revision] = []
-    resources = [item for item in REVISED if item in (CONFIG_MAPS, *request.resources)]
-    for resource in resources:
-        found += _read(client, resource, request)
+    candidates: list[Revision] = []
+    for resource in REVISED_KINDS:
+        if resource in (CONFIG_MAPS, *request.resources):
+            candidates += _read_kind(client, resource, request)
     given = set(request.given)
-    labels = {item.group_name for item in found if item.key in given} - {""}
+    labels = {revision.group_name for revision in candidates if revision.key in given} - {""}
     group_name = request.group_name or (labels.pop() if len(labels) == 1 else "")
-    ours = [
-        item
-        for item in found
-        if item.key in given
-        or item.group_name == group_name != ""
-        or (group_name and item.group_name and item.owned_by_us & workloads)
-    ]
-    stays = {name for name in request.emitted if name not in given}
-    return Seen(tuple(_kept(item) if item.key in stays else item for item in ours), group_name)
+    others_in_stream = {ref for ref in request.emitted if ref not in given}
+    revisions = (
+        _protected(revision) if revision.key in others_in_stream else revision
+        for revision in candidates
+        if revision.key in given
+        or revision.group_name == group_name != ""
+        or (group_name and revision.group_name and revision.owned_by_us & workloads)
+    )
+    return GroupRevisions(tuple(revisions), group_name)
 
 
-def _kept(revision: Revision) -> Revision:
-    """Return one of the stream with an original as what must outlive every workload.
+def _protected(revision: Revision) -> Revision:
+    """Return a revision of the applied stream; an original must outlive every workload.
 
-    `postrender adopt` may have labelled it, but now it belongs to the tool that applies it: with a
-    Job for its only owner, the garbage collector would take it along when that Job is deleted.
+    `postrender adopt` may have labelled the original, but the tool that applies manages it. A Job
+    may be its only owner, and the garbage collector would delete the original with that Job.
     """
     return revision if revision.base_name else revision._replace(is_swept=False)
 
 
-def _read(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
+def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
     selector = GROUP_LABEL if request.group_name else ""
-    found, _ = client.list_all(resource, partial(read_revision, resource), selector)
+    revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
-    wanted = {name for given_kind, name in request.given if given_kind == kind}
-    if selector and not wanted <= {item.name for item in found}:
-        # One that is given may have no label (another tool made it), or not be there at all.
-        found, _ = client.list_all(resource, partial(read_revision, resource))
-    return found
+    given = {name for given_kind, name in request.given if given_kind == kind}
+    if selector and not given <= {revision.name for revision in revisions}:
+        # A given revision does not exist, or has no label because another tool created it.
+        revisions, _ = client.list_all(resource, partial(read_revision, resource))
+    return revisions
 
 
-def read_live(client: Client, revisions: tuple[Revision, ...] = ()) -> ClusterState:
-    """Return the revisions, which must have been read before, with every holder there is now.
+def read_state(client: Client, revisions: tuple[Revision, ...] = ()) -> ClusterState:
+    """Return the revisions together with every possible consumer. Raises ApiError.
 
-    The order matters: an owner that a revision already had and that is not among the holders
-    read after it is gone for good. Raises ApiError, but not for a kind that may not be read.
+    The revisions must have been read before. Then an owner of a revision that is missing in the
+    later lists of consumers was deleted. A kind that cannot be listed is not an error.
     """
     consumers: dict[str, Consumer] = {}
     unreadable = set()
-    for resource in HOLDERS:
-        found = _read_holders(client, resource)
-        if found is None:
+    for resource in CONSUMER_KINDS:
+        items = _read_consumers(client, resource)
+        if items is None:
             unreadable.add(resource)
         else:
-            consumers.update((consumer.uid, consumer) for consumer in found)
+            consumers.update((consumer.uid, consumer) for consumer in items)
     return ClusterState(revisions, consumers, frozenset(unreadable))
 
 
-def _read_holders(client: Client, resource: Resource) -> list[Consumer] | None:
-    """Return the objects of a kind, or None where they may not be read."""
+def _read_consumers(client: Client, resource: Resource) -> list[Consumer] | None:
+    """Return the objects of a kind, or None if listing the kind is forbidden."""
     try:
-        return client.list_all(resource, partial(read_holder, resource))[0]
+        return client.list_all(resource, partial(read_consumer, resource))[0]
     except ApiError as error:
         if error.status == FORBIDDEN:
             return None

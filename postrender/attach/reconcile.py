@@ -1,8 +1,8 @@
-"""From live state to patches, as a pure function: who is to own each revision, what is marked.
+"""From cluster state to patches, as a pure function: the owners and the mark of each revision.
 
-The rule: a revision is owned by every live object whose pod template names it, and by the
-workloads that those objects belong to. One that nothing names is marked with the time; sweep
-deletes it when the mark has grown old.
+The rule: the owners of a revision are all of its consumers, and the workloads that those consumers
+belong to. A revision without consumers is marked with the time. Sweep deletes the revision when the
+mark is old enough.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from datetime import datetime, timedelta, timezone
 
 from postrender.attach.live import Consumer, Object, Owner, Revision
 from postrender.attach.request import RevisionRef
-from postrender.attach.resources import BY_GROUP_KIND, MADE_BY_OTHERS, PODS, Resource
+from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, PODS, Resource
 from postrender.kubernetes.annotations import UNUSED_ANNOTATION
 from postrender.kubernetes.kinds import api_group
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
 GRACE = timedelta(minutes=10)
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class ClusterState(NamedTuple):
-    """What was read of a namespace: revisions first, then holders by uid.
+    """The objects of a namespace: the revisions, and all possible consumers, which are read later.
 
-    unreadable: kinds that may not be read, so that nothing can be said of their objects.
+    consumers: by uid;
+    unreadable: the kinds that cannot be listed, so their objects are unknown.
     """
 
     revisions: tuple[Revision, ...]
@@ -34,28 +36,28 @@ class ClusterState(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """What a run looks after: the revisions of a set ("" for none), and the uids of its workloads.
+    """The objects of a run: the attach group ("" for none), and the uids of its workloads.
 
-    A set is named after its first workload. Where that changes, revisions under the old name are
-    known by their owners: they belong to a run if all that live are its workloads.
+    The name of a group is derived from its first workload. After the name changes, a run recognises
+    the revisions of the earlier group by their owners.
     """
 
     group_name: str
     workloads: frozenset[str] = frozenset()
 
-    def covers(self, revision: Revision, live: ClusterState) -> bool:
-        """Tell whether a run may mark and delete a revision when nothing names it."""
+    def covers(self, revision: Revision, state: ClusterState) -> bool:
+        """Return whether the run may mark and delete a revision that is unused."""
         if not self.group_name or not revision.group_name:
             return False
-        owners = {owner.uid for owner in revision.owners if owner.uid in live.consumers}
+        owners = {owner.uid for owner in revision.owners if owner.uid in state.consumers}
         is_left_behind = bool(owners) and owners <= (self.workloads & revision.owned_by_us)
         return revision.group_name == self.group_name or is_left_behind
 
 
 class Patch(NamedTuple):
-    """What is to change on one revision.
+    """The changes of one revision.
 
-    mark: the value of postrender/unused-since, "" takes it away, None leaves it as it is.
+    mark: the value of postrender/unused-since; "" removes the mark, None means no change.
     """
 
     revision: Revision
@@ -64,14 +66,14 @@ class Patch(NamedTuple):
     mark: str | None = None
 
     @property
-    def changes_something(self) -> bool:
-        """Whether there is anything to send."""
+    def has_changes(self) -> bool:
+        """Return whether the patch changes anything."""
         return bool(self.added or self.dropped or self.mark is not None)
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch: owner references merge by uid, so nobody else's is touched."""
-        references: list[Json] = [_reference(owner) for owner in self.added]
+        """The strategic merge patch; it merges owners by uid, so other owners stay unchanged."""
+        references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.dropped]
         metadata: Object = {}
         if references:
@@ -81,7 +83,7 @@ class Patch(NamedTuple):
         return {"metadata": metadata}
 
 
-def _reference(owner: Owner) -> Object:
+def _owner_reference(owner: Owner) -> Object:
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,
@@ -95,170 +97,181 @@ def _reference(owner: Owner) -> Object:
 def pin(
     revisions: Iterable[Revision], workloads_of: Callable[[RevisionRef], Sequence[Consumer]]
 ) -> list[Patch]:
-    """Return the patches that make each workload an owner of the revisions given with it.
+    """Return the patches that make each workload an owner of its given revisions.
 
-    workloads_of: the live workloads that a revision was given with.
+    workloads_of: returns the live workloads that a revision was given with.
     """
     patches = []
     for revision in revisions:
         if not revision.is_swept:
             continue
-        wanted = [consumer.owner for consumer in workloads_of(revision.key)]
-        mark = "" if wanted and revision.unused_since is not None else None
-        patches.append(Patch(revision, _missing(revision, wanted), mark=mark))
-    return [patch for patch in patches if patch.changes_something]
+        owners = [workload.owner for workload in workloads_of(revision.key)]
+        mark = "" if owners and revision.unused_since is not None else None
+        patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
+    return [patch for patch in patches if patch.has_changes]
 
 
 def reconcile(
-    live: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
+    state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return what is to change so that every revision has the owners of the rule.
+    """Return the patches that give every revision the owners of the rule.
 
-    Those of the applied stream come first. scope: whose unused revisions are marked;
-    in_stream: what the applied stream holds, which is never marked.
+    Revisions of the applied stream come first.
+    scope: the unused revisions to mark;
+    in_stream: the revisions of the applied stream, which are never marked.
     """
-    users = _users(live)
+    consumers_of = _consumers_by_revision(state)
     patches = []
-    for revision in sorted(live.revisions, key=lambda one: one.key not in in_stream):
-        wanted = _wanted_owners(live, users[revision.key]) if revision.is_swept else []
-        is_used = bool(users[revision.key]) or revision.key in in_stream
-        may_mark = scope.covers(revision, live)
+    for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
+        consumers = consumers_of[revision.key]
+        owners = _required_owners(state, consumers) if revision.is_swept else []
+        is_used = bool(consumers) or revision.key in in_stream
+        may_mark = scope.covers(revision, state)
         patch = Patch(
-            revision,
-            _missing(revision, wanted),
-            tuple(_stale(live, revision, {owner.uid for owner in wanted})),
-            _mark(live, revision, is_used, now if may_mark else None),
+            revision=revision,
+            added=_missing_owners(revision, owners),
+            dropped=tuple(_stale_owners(state, revision, {owner.uid for owner in owners})),
+            mark=_new_mark(state, revision, is_used, now if may_mark else None),
         )
         patches.append(patch)
-    return [patch for patch in patches if patch.changes_something]
+    return [patch for patch in patches if patch.has_changes]
 
 
-def unused(
-    live: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
+def find_unused(
+    state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[tuple[Revision, str]]:
-    """Return the marked revisions of a scope that nothing names, with why each is kept, or ""."""
-    users = _users(live)
+    """Return the marked revisions of a scope that have no consumer.
+
+    The text is the reason to keep the revision, "" for a revision to delete.
+    """
+    consumers_of = _consumers_by_revision(state)
     return [
-        (revision, _why_kept(live, revision, in_stream, now))
-        for revision in live.revisions
-        if scope.covers(revision, live)
+        (revision, _keep_reason(state, revision, in_stream, now))
+        for revision in state.revisions
+        if scope.covers(revision, state)
         and revision.unused_since is not None
-        and not users[revision.key]
+        and not consumers_of[revision.key]
         and not revision.is_deleting
     ]
 
 
-def _why_kept(
-    live: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
+def _keep_reason(
+    state: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
 ) -> str:
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
-        return "it is in the applied stream"
+        return "the applied stream contains the revision"
     if not revision.is_swept:
-        return "something outside of pod templates names it"
-    foreign = _foreign_owners(live, revision)
+        return "a field outside of pod templates references the revision"
+    foreign = _foreign_owners(state, revision)
     if foreign:
-        return f"it is owned by {foreign[0]}, which is not ours"
-    if live.unreadable:
-        kinds = ", ".join(sorted(resource.plural for resource in live.unreadable))
-        return f"{kinds} may not be read, and one might name it"
+        return f"postrender does not manage the owner {foreign[0]}"
+    if state.unreadable:
+        kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
+        return f"cannot list {kinds}, and one of them might reference the revision"
     if since is None or now - since < GRACE:
-        return f"it is unused since {revision.unused_since}, not long enough"
+        minutes = GRACE // timedelta(minutes=1)
+        return f"{minutes} minutes have not passed since {revision.unused_since}"
     return ""
 
 
-def _users(live: ClusterState) -> defaultdict[RevisionRef, list[Consumer]]:
-    users: defaultdict[RevisionRef, list[Consumer]] = defaultdict(list)
-    for consumer in live.consumers.values():
-        for name in consumer.names:
-            users[name].append(consumer)
-    return users
+def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list[Consumer]]:
+    consumers: defaultdict[RevisionRef, list[Consumer]] = defaultdict(list)
+    for consumer in state.consumers.values():
+        for ref in consumer.references:
+            consumers[ref].append(consumer)
+    return consumers
 
 
-def _wanted_owners(live: ClusterState, users: Iterable[Consumer]) -> list[Owner]:
-    """Return the owners by the rule: those that name it, and what they belong to, upward.
+def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
+    """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
-    What something that cannot be read has made is no owner: it may go while its maker stays, and
-    would take along what was its own alone.
+    A consumer with a controller that cannot be read is not an owner. The consumer may be deleted
+    while its controller exists, and the garbage collector would delete the revision.
     """
-    wanted: dict[str, Consumer] = {}
-    for user in users:
-        chain = _chain(live, user)
-        if chain[-1].resource in MADE_BY_OTHERS and chain[-1].controller:
+    owners: dict[str, Consumer] = {}
+    for consumer in consumers:
+        chain = _controller_chain(state, consumer)
+        if chain[-1].resource in CONTROLLER_MADE_KINDS and chain[-1].controller:
             continue
-        # A Pod that something controls comes and goes with it, and is no owner itself.
-        is_controlled_pod = user.resource == PODS and bool(user.controller)
-        wanted.update((consumer.uid, consumer) for consumer in chain[is_controlled_pod:])
-    return [consumer.owner for consumer in wanted.values() if not consumer.is_deleting]
+        # A Pod with a controller is deleted together with the controller, and is not an owner.
+        is_controlled_pod = consumer.resource == PODS and bool(consumer.controller)
+        owners.update((owner.uid, owner) for owner in chain[is_controlled_pod:])
+    return [owner.owner for owner in owners.values() if not owner.is_deleting]
 
 
-def _chain(live: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return an object and what controls it, as far up as that can be read."""
+def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
+    """Return an object, its controller, the controller of that, and so on, if readable."""
     chain = {consumer.uid: consumer}
-    while (maker := live.consumers.get(consumer.controller)) and maker.uid not in chain:
-        chain[maker.uid] = consumer = maker
+    while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
+        chain[controller.uid] = consumer = controller
     return list(chain.values())
 
 
-def _missing(revision: Revision, wanted: Iterable[Owner]) -> tuple[Owner, ...]:
-    there = {owner.uid for owner in revision.owners}
-    return tuple(owner for owner in wanted if owner.uid not in there)
+def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner, ...]:
+    present = {owner.uid for owner in revision.owners}
+    return tuple(owner for owner in owners if owner.uid not in present)
 
 
-def _stale(live: ClusterState, revision: Revision, wanted: set[str]) -> Iterator[Owner]:
-    """Yield our owner references to what is gone, or is a revision object that names it no more.
+def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -> Iterator[Owner]:
+    """Yield the owners to remove that an earlier run added.
 
-    A workload stays as long as it lives: the next change may make one of its objects name it.
-    What is named outside of pod templates has no owners at all: it must outlive every workload.
+    An owner is stale if the object was deleted. An object that a controller made is also stale if
+    the object no longer references the revision. A workload stays an owner: with its next change, a
+    new ReplicaSet may reference the revision. A revision that is not swept has no owners, because
+    it must outlive every workload.
+    required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
-        if owner.uid in wanted or owner.uid not in revision.owned_by_us:
+        if owner.uid in required or owner.uid not in revision.owned_by_us:
             continue
-        consumer = live.consumers.get(owner.uid)
+        consumer = state.consumers.get(owner.uid)
         if not revision.is_swept:
             yield owner
         elif consumer is None:
-            if _is_readable(live, owner):
+            if _is_readable(state, owner):
                 yield owner
         elif (
-            consumer.resource in MADE_BY_OTHERS and consumer.controller and not consumer.is_deleting
+            consumer.resource in CONTROLLER_MADE_KINDS
+            and consumer.controller
+            and not consumer.is_deleting
         ):
             yield owner
 
 
-def _is_readable(live: ClusterState, owner: Owner) -> bool:
+def _is_readable(state: ClusterState, owner: Owner) -> bool:
     resource = BY_GROUP_KIND.get((api_group(owner.api_version), owner.kind))
-    return resource is not None and resource not in live.unreadable
+    return resource is not None and resource not in state.unreadable
 
 
-def _foreign_owners(live: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the owners that another program set and that live, as far as one can tell."""
+def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
+    """Return the existing owners that another program set, and the owners that cannot be read."""
     return [
         owner
         for owner in revision.owners
-        if not _is_readable(live, owner)
-        or (owner.uid in live.consumers and owner.uid not in revision.owned_by_us)
+        if not _is_readable(state, owner)
+        or (owner.uid in state.consumers and owner.uid not in revision.owned_by_us)
     ]
 
 
-def _mark(
-    live: ClusterState, revision: Revision, is_used: bool, now: datetime | None
+def _new_mark(
+    state: ClusterState, revision: Revision, is_used: bool, now: datetime | None
 ) -> str | None:
-    """Return the mark to write: the time, "" to take it away, None for no change."""
+    """Return the mark to write: the time, "" to remove the mark, None for no change.
+
+    now: None if the run may not mark the revision.
+    """
     if is_used:
         return "" if revision.unused_since is not None else None
-    if now is None or live.unreadable or not revision.is_swept or _foreign_owners(live, revision):
+    if now is None or state.unreadable or not revision.is_swept or _foreign_owners(state, revision):
         return None
-    written = parse_time(revision.unused_since or "")
-    is_sound = written is not None and written <= now + GRACE
-    return None if is_sound else now.strftime(_TIME_FORMAT)
-
-
-_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+    marked = parse_time(revision.unused_since or "")
+    is_valid = marked is not None and marked <= now + GRACE
+    return None if is_valid else now.strftime(_TIME_FORMAT)
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return the time of a mark, or None for what is none."""
+    """Return the time of a mark, or None for a text that is not a time."""
     try:
         return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
     except ValueError:

@@ -1,51 +1,53 @@
-"""What a run of attach is asked to do, and how that is written on its command line."""
+"""The request of a run of attach, and how the command line spells the request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from postrender.attach.resources import BY_KIND, REVISED, Resource
+from postrender.attach.resources import BY_KIND, REVISED_KINDS, Resource
 from postrender.startup.records import NamedTuple
 
-# Kind (in lower case) and name of a revision, as the arguments write it: `configmap/app-h2k4`.
+# The kind (in lower case) and name of a revision, as in the argument `configmap/app-h2k4`.
 RevisionRef = tuple[str, str]
 
 _WORKLOAD = re.compile(
-    r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<names>.+)"
+    r"(?P<kind>[A-Za-z]+)/(?P<name>[^@=/]+)(?:@(?P<id>[0-9a-f]+))?=(?P<references>.+)"
 )
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _SECONDS = re.compile(r"(?:(\d+)m)?(?:(\d+)s?)?")
-_REVISED_KINDS = {resource.kind.lower(): resource.kind for resource in REVISED}
+_KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KINDS}
 
 
-def title(name: RevisionRef) -> str:
-    """Return a revision as messages name it: `ConfigMap/app-h2k4`."""
-    return f"{_REVISED_KINDS[name[0]]}/{name[1]}"
+def title(ref: RevisionRef) -> str:
+    """Return a revision as messages show it: `ConfigMap/app-h2k4`."""
+    return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
 
 
 class WantedWorkload(NamedTuple):
-    """A workload and the revisions that its pod templates name.
+    """A workload of the request, and the revisions that its pod templates reference.
 
-    render_id: what its templates carry as postrender/render-id, "" where that is not known.
+    render_id: the value of postrender/render-id in its pod templates, "" if unknown.
     """
 
     resource: Resource
     name: str
     render_id: str
-    names: tuple[RevisionRef, ...]
+    references: tuple[RevisionRef, ...]
 
     def __str__(self) -> str:
         return f"{self.resource.kind}/{self.name}"
 
 
 class AttachRequest(NamedTuple):
-    """Everything that a run is told; timeout in seconds.
+    """All parameters of a run.
 
-    set_name: whose revisions are looked after, "" for whatever set the given ones bear;
-    emitted: other revisions of the applied stream, which are never swept; prunes: whether what is
-    unused is marked and deleted; deletes_finished_jobs: superseded finished Jobs of the set;
-    is_tolerant: whether a kind that may not be read is only warned of.
+    group_name: the attach group; "" means the group in the label of the given revisions;
+    emitted: other revisions in the applied stream, which a run never deletes;
+    timeout: in seconds;
+    prunes: whether to mark and delete unused revisions;
+    deletes_finished_jobs: whether to delete the group's finished Jobs that this run supersedes;
+    is_tolerant: whether a kind that cannot be listed is only a warning.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -58,70 +60,77 @@ class AttachRequest(NamedTuple):
 
     @property
     def given(self) -> tuple[RevisionRef, ...]:
-        """The revisions that the workloads name, each once."""
-        return tuple(dict.fromkeys(name for work in self.workloads for name in work.names))
+        """The revisions that the workloads reference, without duplicates."""
+        return tuple(dict.fromkeys(ref for work in self.workloads for ref in work.references))
 
     @property
     def in_stream(self) -> frozenset[RevisionRef]:
-        """Every revision that the applied stream is known to hold."""
+        """Every known revision of the applied stream."""
         return self.emitted | set(self.given)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        """The kinds of revisions that the run is about."""
+        """The kinds of the revisions in the request."""
         kinds = {kind for kind, _ in (*self.given, *self.emitted)}
-        return tuple(resource for resource in REVISED if resource.kind.lower() in kinds)
+        return tuple(resource for resource in REVISED_KINDS if resource.kind.lower() in kinds)
 
 
 def parse_workload(text: str) -> WantedWorkload:
-    """Return a workload of `Kind/name@RENDERID=configmap/a,secret/b`; the id may be left out.
+    """Return the workload of `Kind/name@RENDERID=configmap/a,secret/b`; the ID is optional.
 
-    Raises ValueError with what is wrong.
+    Raises ValueError with the problem.
     """
     match = _WORKLOAD.fullmatch(text)
     if not match:
         raise ValueError(
-            f"{text!r} is not KIND/NAME@RENDERID=configmap/NAME,… as in "
+            f"'{text}' is not KIND/NAME@RENDERID=configmap/NAME,… as in "
             "Rollout/web@8396ba243e=configmap/web-config-m567dfc6df"
         )
     resource = BY_KIND.get(match["kind"])
     if resource is None:
-        raise ValueError(f"{match['kind']} is none of {', '.join(sorted(BY_KIND))}")
-    return WantedWorkload(resource, match["name"], match["id"] or "", parse_names(match["names"]))
+        raise ValueError(
+            f"{match['kind']} is not a supported kind, expected one of {', '.join(sorted(BY_KIND))}"
+        )
+    return WantedWorkload(
+        resource=resource,
+        name=match["name"],
+        render_id=match["id"] or "",
+        references=parse_revision_refs(match["references"]),
+    )
 
 
-def parse_names(text: str) -> tuple[RevisionRef, ...]:
-    """Return the names of `configmap/a,secret/b`. Raises ValueError with what is wrong."""
-    names = []
+def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
+    """Return the revisions of `configmap/a,secret/b`. Raises ValueError with the problem."""
+    refs = []
     for part in filter(None, text.split(",")):
         kind, slash, name = part.strip().partition("/")
-        if not slash or not name or kind.lower() not in _REVISED_KINDS:
-            raise ValueError(f"{part!r} is not configmap/NAME or secret/NAME")
-        names.append((kind.lower(), name))
-    return tuple(names)
+        if not slash or not name or kind.lower() not in _KIND_TITLES:
+            raise ValueError(f"'{part}' is not configmap/NAME or secret/NAME")
+        refs.append((kind.lower(), name))
+    return tuple(refs)
 
 
 def parse_group(text: str) -> str:
-    """Return the name of a set. Raises ValueError for what no label can hold."""
+    """Return the name of an attach group. Raises ValueError if a label cannot hold the name."""
     if text and not _LABEL_VALUE.fullmatch(text):
-        raise ValueError(f"{text!r} is no value of a label, so no name of a set")
+        raise ValueError(f"'{text}' is not a valid label value, so not a valid attach group")
     return text
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds of `90s`, `90` or `2m30s`. Raises ValueError for anything else."""
+    """Return the seconds of `90s`, `90` or `2m30s`. Raises ValueError for any other text."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
-        raise ValueError(f"{text!r} is not a time such as 90s or 2m")
+        raise ValueError(f"'{text}' is not a time such as 90s or 2m")
     return int(match[1] or 0) * 60 + int(match[2] or 0)
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return the workloads with those that were given in parts put together."""
+    """Return the workloads; the parts of a workload that was given in parts are joined."""
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
-    for work in workloads:
-        key = work.resource, work.name, work.render_id
-        before: Sequence[RevisionRef] = merged[key].names if key in merged else ()
-        names = tuple(dict.fromkeys([*before, *work.names]))
-        merged[key] = work._replace(names=names)
+    for workload in workloads:
+        key = workload.resource, workload.name, workload.render_id
+        earlier: Sequence[RevisionRef] = merged[key].references if key in merged else ()
+        references = tuple(dict.fromkeys([*earlier, *workload.references]))
+        merged[key] = workload._replace(references=references)
     return tuple(merged.values())

@@ -1,7 +1,7 @@
 """The kinds of live objects that attach reads, and where the API serves them.
 
-A new kind of consumer is one entry here, one in kubernetes/kinds.py if it has pod templates, and
-one in the Role that plan/attacher_job.py writes.
+To add a kind of consumer, add an entry here and one to the Role in plan/attacher_job.py.
+A kind with pod templates also needs an entry in kubernetes/kinds.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A kind as the API serves it: `apps/v1`, `ReplicaSet`, `replicasets`."""
+    """A kind as the API serves the kind: `apps/v1`, `ReplicaSet`, `replicasets`."""
 
     api_version: str
     kind: str
@@ -19,12 +19,12 @@ class Resource(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """Group and kind, by which owner references and workloads are matched."""
+        """The group and kind, which match owner references and workloads to resources."""
         return api_group(self.api_version), self.kind
 
     @property
     def path(self) -> str:
-        """The start of its addresses on the API server."""
+        """The first part of the URL path on the API server."""
         root = "/apis" if "/" in self.api_version else "/api"
         return f"{root}/{self.api_version}"
 
@@ -43,11 +43,12 @@ CONTROLLER_REVISIONS = Resource("apps/v1", "ControllerRevision", "controllerrevi
 EXPERIMENTS = Resource("argoproj.io/v1alpha1", "Experiment", "experiments")
 ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
-REVISED = (CONFIG_MAPS, SECRETS)
+REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 
-# Those that make others come before those that they make: an object made while the lists are read
-# is then seen itself, or its maker was seen with the template that it was made from.
-HOLDERS = (
+# The kinds whose objects can be consumers. A kind comes before the kinds that its controller
+# creates. An object may be created while the lists are read. Then the object is in a later list, or
+# its creator was read with the same pod template.
+CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
     STATEFUL_SETS,
@@ -63,19 +64,20 @@ HOLDERS = (
     JOBS,
     PODS,
 )
-BY_GROUP_KIND = {resource.group_kind: resource for resource in HOLDERS}
-BY_KIND = {resource.kind: resource for resource in HOLDERS}
+BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
+BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# What keeps a workload's earlier templates, and is made anew for each: its revision objects.
-REVISION_KINDS = {
+# The kind of object in which a workload's controller keeps each of the pod templates.
+HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,
     STATEFUL_SETS: CONTROLLER_REVISIONS,
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# Kinds of which a controller makes and deletes objects: one that names a revision no more is no
-# owner of it any more. A workload that a person applies stays an owner for as long as it lives.
-MADE_BY_OTHERS = frozenset(
+# The kinds whose objects a controller creates and deletes. Such an object stops being an owner once
+# it no longer references the revision. A workload that a user applies stays an owner until the
+# workload is deleted.
+CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

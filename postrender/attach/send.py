@@ -1,34 +1,36 @@
-"""Sending patches: each revision's outcome is a line in the log."""
+"""Sending patches: the outcome for each revision is a line in the log."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from postrender.attach.client import ApiError, Client
-from postrender.attach.log import Log
 from postrender.attach.reconcile import Patch
 from postrender.errors import UserError
 
+_log = logging.getLogger(__name__)
 
-def send(client: Client, patches: Iterable[Patch], log: Log) -> list[UserError]:
-    """Send patches, one a revision; return the refusals, which stop none of the others.
 
-    Raises ApiError where the API server does not answer.
+def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
+    """Send one patch for each revision; return the refusals, which do not stop the other patches.
+
+    Raises ApiError if the API server does not answer.
     """
     refusals: list[UserError] = []
     for patch in patches:
-        refusal = _send(client, patch, log)
+        refusal = _send(client, patch)
         if refusal:
             refusals.append(refusal)
     return refusals
 
 
-def _send(client: Client, patch: Patch, log: Log) -> ApiError | None:
+def _send(client: Client, patch: Patch) -> ApiError | None:
     try:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
-            log.info(f"{patch.revision}: {_what(patch)}")
+            _log.info(f"{patch.revision}: {_description(patch)}")
         else:
-            log.warning(f"{patch.revision} is gone")
+            _log.warning(f"{patch.revision} was deleted during this run.")
     except ApiError as error:
         if not error.is_answer:
             raise
@@ -36,14 +38,14 @@ def _send(client: Client, patch: Patch, log: Log) -> ApiError | None:
     return None
 
 
-def _what(patch: Patch) -> str:
+def _description(patch: Patch) -> str:
     parts = []
     if patch.added:
-        parts.append("owners added: " + ", ".join(map(str, patch.added)))
+        parts.append("added owners " + ", ".join(map(str, patch.added)))
     if patch.dropped:
-        parts.append("owners removed: " + ", ".join(map(str, patch.dropped)))
+        parts.append("removed owners " + ", ".join(map(str, patch.dropped)))
     if patch.mark:
-        parts.append("nothing names it any more; it is deleted when that has been so for a while")
+        parts.append("marked as unused, and deleted by a later run unless used again")
     elif patch.mark is not None:
-        parts.append("in use again")
+        parts.append("used again, so the mark is removed")
     return "; ".join(parts)

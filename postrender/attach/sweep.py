@@ -1,79 +1,87 @@
-"""Deleting the revisions that nothing has named for a while."""
+"""Deleting revisions that have been unused for a while."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from postrender.attach.client import ApiError, Client
 from postrender.attach.live import Revision
-from postrender.attach.log import Log
-from postrender.attach.observe import read_live, read_revisions
-from postrender.attach.reconcile import ClusterState, Scope, unused
+from postrender.attach.observe import read_revisions, read_state
+from postrender.attach.reconcile import ClusterState, Scope, find_unused
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
 from postrender.kubernetes.hashing import fits_content
 
+_log = logging.getLogger(__name__)
+
 
 def sweep(
-    client: Client, request: AttachRequest, live: ClusterState, scope: Scope, log: Log
+    client: Client, request: AttachRequest, state: ClusterState, scope: Scope
 ) -> list[UserError]:
-    """Delete what `live` shows to be unused for long enough; return what went wrong.
+    """Delete the revisions that were unused for long enough; return the problems.
 
-    Raises ApiError where the API server does not answer.
+    Raises ApiError if the API server does not answer.
     """
     doomed = set()
-    for revision, why in _unused(live, request, scope):
-        reason = why or _why_edited(client, revision)
+    for revision, keep_reason in _unused(state, request, scope):
+        reason = keep_reason or _edit_reason(client, revision)
         if reason:
-            log.info(f"{revision} is unused, and kept: {reason}")
+            _log.info(f"{revision} is unused but kept: {reason}")
         else:
             doomed.add(revision.key)
     if not doomed:
         return []
-    # Everything is read again just before: what was written since the first look took its time.
-    live = read_live(client, read_revisions(client, request, scope.workloads).revisions)
-    chosen = [
+    # The writes of this run took time. So everything is read again just before the deletion.
+    state = read_state(client, read_revisions(client, request, scope.workloads).revisions)
+    still_doomed = [
         revision
-        for revision, why in _unused(live, request, scope)
-        if revision.key in doomed and not why
+        for revision, keep_reason in _unused(state, request, scope)
+        if revision.key in doomed and not keep_reason
     ]
     refusals: list[UserError] = []
-    deleted = [revision for revision in chosen if _delete(client, revision, refusals, log)]
-    return [*refusals, *_named_after_all(client, deleted)]
+    deleted = [revision for revision in still_doomed if _delete(client, revision, refusals)]
+    return [*refusals, *_deleted_in_use(client, deleted)]
 
 
-def _named_after_all(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
-    """Yield what was deleted in the very moment in which something came to name it.
+def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
+    """Yield the deleted revisions that got a consumer at the moment of the deletion.
 
-    An apply that finds a ConfigMap as it is changes nothing on it, and so nothing stops the delete.
+    An apply that does not change a ConfigMap does not change its resourceVersion either. So the
+    precondition of the delete request holds.
     """
     if deleted:
-        users = read_live(client).consumers.values()
+        consumers = read_state(client).consumers.values()
         for revision in deleted:
-            user = next((one for one in users if revision.key in one.names), None)
-            if user:
-                yield UserError(f"{revision} was deleted, and {user} names it now", "apply again")
+            consumer = next((item for item in consumers if revision.key in item.references), None)
+            if consumer:
+                yield UserError(
+                    f"{revision} was deleted, but {consumer} now references {revision}",
+                    "Apply the manifests again",
+                )
 
 
-def report_unused(live: ClusterState, request: AttachRequest, scope: Scope, log: Log) -> None:
-    """Tell what a sweep would delete or keep."""
-    for revision, why in _unused(live, request, scope):
-        state = f"and kept: {why}" if why else "a run that prunes would delete it"
-        log.info(f"{revision} is unused, {state}")
+def report_unused(state: ClusterState, request: AttachRequest, scope: Scope) -> None:
+    """Log the revisions that a sweep would delete or keep."""
+    for revision, keep_reason in _unused(state, request, scope):
+        if keep_reason:
+            _log.info(f"{revision} is unused but kept: {keep_reason}")
+        else:
+            _log.info(f"{revision} is unused; a run without --no-prune would delete {revision}")
 
 
-def _unused(live: ClusterState, request: AttachRequest, scope: Scope) -> list[tuple[Revision, str]]:
-    return unused(live, scope, request.in_stream, datetime.now(timezone.utc))
+def _unused(
+    state: ClusterState, request: AttachRequest, scope: Scope
+) -> list[tuple[Revision, str]]:
+    return find_unused(state, scope, request.in_stream, datetime.now(timezone.utc))
 
 
-def _why_edited(client: Client, revision: Revision) -> str:
-    """Return why a ConfigMap that someone has edited is kept, "" for one that nobody has.
+def _edit_reason(client: Client, revision: Revision) -> str:
+    """Return why an edited ConfigMap is kept, "" if nobody has edited the ConfigMap.
 
-    A Secret's content is never read; an original that was adopted has no hash to compare; and
-    base64 is stored without the line breaks that it was written and hashed with, but an immutable
-    object cannot have been edited.
+    The content of a Secret is never read. An adopted original has no hash to compare with.
     """
     if revision.resource != CONFIG_MAPS or not revision.base_name:
         return ""
@@ -81,13 +89,18 @@ def _why_edited(client: Client, revision: Revision) -> str:
     kind = revision.resource.group_kind
     if data is None or fits_content(revision.name, revision.base_name, kind, data):
         return ""
+    # The API server stores base64 without the line breaks that the hash includes. Nobody can edit
+    # an immutable object, so the hash need not match there.
     if data.get("immutable") is True and data.get("binaryData"):
         return ""
-    return "its content no longer fits its name, so someone has edited it"
+    return "the content no longer matches the name, so somebody edited the ConfigMap"
 
 
-def _delete(client: Client, revision: Revision, refusals: list[UserError], log: Log) -> bool:
-    """Delete a revision, and return whether it was; a refusal, which stops no other, is added."""
+def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
+    """Delete a revision; return whether the revision was deleted.
+
+    refusals: gets the error if the API server refuses; the other deletions continue.
+    """
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
     try:
         is_deleted = client.delete(revision.resource, revision.name, preconditions)
@@ -97,7 +110,7 @@ def _delete(client: Client, revision: Revision, refusals: list[UserError], log: 
         refusals.append(error)
         return False
     if is_deleted:
-        log.info(f"{revision} is deleted: nothing has named it since {revision.unused_since}")
+        _log.info(f"{revision}: deleted, unused since {revision.unused_since}")
     else:
-        log.info(f"{revision} has changed, and is left alone")
+        _log.info(f"{revision}: not deleted, because somebody changed the object during this run")
     return is_deleted

@@ -1,4 +1,4 @@
-"""The live objects of some kinds, listed once and then kept current by watches."""
+"""The live objects of some kinds: listed once, then updated by watches."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.live import Consumer, read_holder
+from postrender.attach.live import Consumer, read_consumer
 from postrender.attach.resources import Resource
 
 
 class Watched:
-    """Objects by kind, in one namespace."""
+    """The objects of one namespace, by kind."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -20,29 +20,29 @@ class Watched:
         self._versions: dict[Resource, str] = {}
 
     def objects(self, resource: Resource) -> Iterable[Consumer]:
-        """Return the objects of a kind, which is listed when it is first asked for."""
+        """Return the objects of a kind; the first call lists the kind."""
         if resource not in self._objects:
-            found, version = self._client.list_all(resource, partial(read_holder, resource))
-            self._objects[resource] = {consumer.uid: consumer for consumer in found}
+            consumers, version = self._client.list_all(resource, partial(read_consumer, resource))
+            self._objects[resource] = {consumer.uid: consumer for consumer in consumers}
             self._versions[resource] = version
         return self._objects[resource].values()
 
     def find(self, resource: Resource, name: str) -> Consumer | None:
-        """Return an object by its name."""
+        """Return the object with a name."""
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until its objects are as one wants them, for some seconds at most.
+        """Watch a kind until `is_enough` returns True; return whether it did.
 
-        Return whether they are.
+        seconds: the maximum duration.
         """
         self.objects(resource)
         version = self._versions[resource]
         ends = time.monotonic() + seconds
-        if not version:  # the cluster has no such kind, yet
+        if not version:  # the cluster does not have the kind yet
             return False
         for kind, data in self._client.watch(resource, version, seconds):
-            consumer = read_holder(resource, data)
+            consumer = read_consumer(resource, data)
             if kind == "DELETED":
                 self._objects[resource].pop(consumer.uid, None)
             elif kind in ("ADDED", "MODIFIED"):

@@ -1,6 +1,5 @@
-"""The command line: one module a command, and what they share.
+"""The command line: a module for each command, and what the commands share.
 
-A module of a command has `COMMAND`, which declares its arguments and options, and `run`, which
-takes their values and returns an exit code. The arguments of a plain call are read in arguments.py
-in a millisecond; everything else, as help and usage errors, is left to click (click_app.py).
+The module of a command has `COMMAND`, which declares arguments and options, and `run`. `run` takes
+the values of the options and returns the exit code.
 """

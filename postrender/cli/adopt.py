@@ -1,37 +1,36 @@
-"""`postrender adopt`: keep the live originals before the first release with revisions."""
+"""`postrender adopt`: protect the live originals before the first release with revisions."""
 
 from __future__ import annotations
 
-from postrender.cli.options import INPUT, SWITCH, Command, Option
+from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Command, Option
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 
 COMMAND = Command(
     "adopt",
-    """Keep the live originals that the first release with revisions would delete.
-
-    INPUT (stdin by default) is what postrender renders. Old pods then keep their configuration
-    through the first canary, and the attacher collects the originals afterwards.
-    """,
+    "Protect live ConfigMaps for a first release.",
+    details=(
+        "INPUT is the output of postrender, or - for stdin, which is the default. The first "
+        "release with revisions would delete the live originals. Adopted originals are kept for "
+        "old pods, and the attacher deletes them once they are unused."
+    ),
+    example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),
     options=(
-        Option(
-            "namespace",
-            "Of objects that have none  [default: the context's]",
-            metavar="NAMESPACE",
-            variable="POSTRENDER_NAMESPACE",
-        ),
-        Option(
-            "context",
-            "The context of the kubeconfig  [default: the current one]",
-            metavar="CONTEXT",
-        ),
-        Option("dry-run", "Tell what would be done, and write nothing.", SWITCH, default=False),
+        FILENAME,
+        *CLUSTER,
+        Option("dry-run", "Show the changes without writing.", SWITCH, default=False),
     ),
 )
 
 
-def run(input: str, namespace: str | None, context: str | None, dry_run: bool) -> int:  # noqa: A002
+def run(
+    input: str,  # noqa: A002
+    namespace: str | None,
+    kube_context: str | None,
+    kubeconfig: str | None,
+    dry_run: bool,
+) -> int:
     """Run the command and return its exit code."""
     from postrender.attach.command import run_adopt
     from postrender.config.settings import Settings
@@ -41,6 +40,6 @@ def run(input: str, namespace: str | None, context: str | None, dry_run: bool) -
 
     settings = Settings(with_secrets=True)
     inventory = take_inventory(read_stream(*read_input(input)), settings)
-    lines = run_adopt(inventory, namespace, context, is_dry=dry_run)
+    lines = run_adopt(inventory, namespace, kube_context, kubeconfig, is_dry=dry_run)
     write([f"{line}\n" for line in lines])
     return DONE

@@ -1,7 +1,7 @@
 """The arguments of a plain call, read without click, whose import takes longer than a small render.
 
-Whatever is not plain is left to click: short options, `--`, help, and everything that is wrong. A
-test compares the two readers on random command lines and environments.
+Everything else is left to click: joined short options, `--`, help, and every mistake. A test
+compares the two readers on random command lines and environments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_arguments(
             **_match_arguments(command, positional),
             **{
                 option.parameter: _value(option, given.get(option.name, []), environment)
-                for option in command.options
+                for option in command.all_options
             },
         }
     except _NotPlainError:
@@ -50,7 +50,8 @@ def read_arguments(
 
 def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
     """Return the positional arguments, and by the name of an option the values it is given."""
-    options = {option.name: option for option in command.options}
+    options = {name: option for option in command.all_options for name in option.long_names}
+    shorts = {f"-{option.short}": option for option in command.all_options if option.short}
     positional: list[str] = []
     given: dict[str, list[object]] = {}
     rest = iter(arguments)
@@ -61,7 +62,9 @@ def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[
         name, separator, text = argument.removeprefix("--").partition("=")
         is_negated = name.startswith("no-") and name not in options
         option = options.get(name.removeprefix("no-") if is_negated else name)
-        if option is None or not argument.startswith("--") or (is_negated and option.form != FLAG):
+        if not argument.startswith("--"):
+            option, separator, is_negated = shorts.get(argument), "", False
+        if option is None or (is_negated and option.form != FLAG):
             raise _NotPlainError
         value = _given(option, separator, text, rest)
         given.setdefault(option.name, []).append(not is_negated if value is None else value)

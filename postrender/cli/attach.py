@@ -4,98 +4,90 @@ from __future__ import annotations
 
 import sys
 
-from postrender.cli.options import CHOICE, REPEATED, SWITCH, Command, Option
+from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Command, Option
 
 COMMAND = Command(
     "attach",
-    """Own the revisions in the cluster, so that they live as long as anything names them.
-
-    This is what the appended Job runs; outside of a Pod it uses the kubeconfig. Also takes the
-    options and the environment of the original configmap-attacher: -rollout, -namespace,
-    -configmaps; IS_IN_CLUSTER, LOG_LEVEL, VERSION, JOB_NAME.
-    """,
+    "Set owner references on revisions.",
+    details=(
+        "The appended Job runs this command in the cluster. It sets the owner references of "
+        "revisions and deletes the unused ones. Outside of a Pod it uses the kubeconfig. The "
+        "options may have one dash, and the environment of configmap-attacher is read: "
+        "IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME."
+    ),
+    example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(
         Option(
             "group",
-            "The label postrender/attach-group of its revisions.",
+            "Set the attach group: the label postrender/attach-group of its revisions.",
             metavar="NAME",
-            has_one_dash=True,
             own_parameter="group_name",
         ),
-        Option(
-            "namespace",
-            "Where  [default: the Pod's, or the kubeconfig's]",
-            metavar="NAMESPACE",
-            variable="POSTRENDER_NAMESPACE",
-            has_one_dash=True,
-        ),
+        *CLUSTER,
         Option(
             "workload",
-            "A workload, its render id, and the revisions that it names: "
-            "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Any number.",
+            "Attach revisions to this workload, given with its render ID: "
+            "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
-            has_one_dash=True,
             own_parameter="workloads",
         ),
         Option(
             "emitted",
-            "What else was applied, and is never deleted: configmap/web-c.",
+            "Keep these other applied revisions: configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
-            has_one_dash=True,
         ),
         Option(
             "rollout",
-            "A Rollout whose render id is not known.",
+            "Attach revisions to this Rollout, whose render ID is not known.",
             metavar="NAME",
             default="",
-            has_one_dash=True,
+            default_text="none",
         ),
         Option(
             "configmaps",
-            "The ConfigMaps that -rollout names.",
+            "Set the ConfigMaps that --rollout references.",
             metavar="NAME,…",
             default="",
-            has_one_dash=True,
+            default_text="none",
         ),
         Option(
             "timeout",
-            "How long to wait: 90s (default), 2m.",
+            "Wait this long for the workloads, such as 90s or 2m.",
             metavar="TIME",
             default="90s",
-            has_one_dash=True,
         ),
         Option(
             "on-failure",
-            "report: exit 0 if it was recorded as an Event  [default: fail]",
+            "With report, exit with code 0 once an Event records the failure.",
             CHOICE,
             metavar="fail|report",
             default="fail",
             choices=("report", "fail"),
-            has_one_dash=True,
         ),
         Option(
             "delete-finished-jobs",
-            "Delete Jobs of the set that this run replaces.",
+            "Delete the finished Jobs of the group that this run replaces.",
             SWITCH,
             default=False,
-            has_one_dash=True,
         ),
         Option(
             "no-prune",
-            "Write owners, but only report what is unused.",
+            "Set owner references, but only report unused revisions.",
             SWITCH,
             default=False,
-            has_one_dash=True,
         ),
     ),
+    has_one_dash=True,
 )
 
 
 def run(
     group_name: str | None,
     namespace: str | None,
+    kube_context: str | None,
+    kubeconfig: str | None,
     workloads: tuple[str, ...],
     emitted: tuple[str, ...],
     rollout: str,
@@ -119,4 +111,6 @@ def run(
         deletes_finished_jobs=delete_finished_jobs,
     )
     fails = on_failure == "fail"
-    return run_attach(request, namespace, fails=fails, arguments=sys.argv[1:])
+    return run_attach(
+        request, namespace, kube_context, kubeconfig, fails=fails, arguments=sys.argv[1:]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import Argument, Command, settings_options
+from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settings_options
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, FAULT
 from postrender.cli.reporting import log_error, report_error
@@ -17,20 +17,32 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "check",
-    """Fail on what render --strict fails on in any FILE (stdin by default), and write nothing.
-
-    For manifests that are kept in git, rendered by postrender already or not yet. Each FILE is a
-    stream of its own.
-    """,
+    "Fail if render --strict would fail.",
+    details=(
+        "Nothing is written. Each FILE holds manifests, rendered by postrender or not; without "
+        "a FILE, stdin is read."
+    ),
+    example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
-    options=settings_options("config", "namespace", "secrets", "keep-original", "log-file"),
+    options=(
+        FILENAME._replace(help="Read this file too. Repeatable.", form=REPEATED),
+        *settings_options(
+            "config",
+            "namespace",
+            "secrets",
+            "keep-original",
+            "kube-context",
+            "kubeconfig",
+            "log-file",
+        ),
+    ),
 )
 
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
     settings = render_settings(config, given)
-    # A file of comments is no broken pipe, and nothing is appended here.
+    # A file of comments is not a broken pipe, and nothing is appended here.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])
@@ -38,8 +50,8 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 def _check(name: str, settings: Settings) -> int:
     try:
-        plan = plan_of(read_stream(*read_input(name)), settings)
-        report_findings(plan, settings, "mend them as each of their lines says")
+        plan = plan_of(read_stream(*read_input(name, "check")), settings)
+        report_findings(plan, settings, "Fix each finding as its line says")
     except UserError as error:
         report_error(error)
         log_error(error, settings.log_file)

@@ -1,4 +1,4 @@
-"""The command line as click reads it: help, completion, usage errors, and what is not plain."""
+"""The command line as click reads it: help, completion, usage errors, unusual arguments."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from postrender import __version__
+from postrender.cli.invoke import invoke
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
@@ -17,13 +18,17 @@ from postrender.cli.options import (
     NUMBER,
     REPEATED,
     SWITCH,
+    VALUE,
     Argument,
     Command,
     Option,
+    with_two_dashes,
 )
 from postrender.cli.pipes import nobody_pipes
-from postrender.cli.registry import COMMANDS, DONE, INTERRUPTED, load
+from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, load
 from postrender.errors import UsageError
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
@@ -35,8 +40,16 @@ def run_with_click(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except click.ClickException as error:
         with contextlib.suppress(OSError, AttributeError):  # stderr may be closed or full
-            error.show()
+            _with_hint(error).show()
         return error.exit_code
+
+
+def _with_hint(error: click.ClickException) -> click.ClickException:
+    """Return a usage error with a hint for users of kubectl."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in ("-f", "--filename"):
+        problem = f"{error.format_message()} Pass the file as an argument, without -f."
+        return click.UsageError(problem, error.ctx)
+    return error
 
 
 class _Commands(click.Group):
@@ -50,29 +63,47 @@ class _Commands(click.Group):
         except click.UsageError as error:
             if "." not in args[0] and os.sep not in args[0]:
                 raise
-            said = error.format_message()
             raise click.UsageError(
-                f"{said} To render a file, say: postrender render {args[0]}", error.ctx
+                f"{error.format_message()} To render a file, run: postrender render {args[0]}",
+                error.ctx,
             ) from None
+
+
+class _Command(click.Command):
+    """A command whose single-dash options may be read as long ones, and that shows an example."""
+
+    declaration: Command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, with_two_dashes(self.declaration, args))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        if self.declaration.example:
+            with formatter.section("Example"):
+                for line in self.declaration.example.splitlines():
+                    formatter.write(f"  {line}\n")
 
 
 def app() -> click.Group:
     """Return the whole command line."""
     group = _Commands(
         "postrender",
-        help="""Give every ConfigMap content a name of its own, and rewrite what refers to it.
+        help="""Give each version of a ConfigMap its own name, and update every reference.
 
-        With no command, or with an option first, it is `render`: rendered manifests on stdin,
-        the same with revisions on stdout. Its options: `postrender render --help`.
+        Without a command, or with an option first, postrender renders: it reads rendered
+        manifests on stdin and writes them with revisions on stdout. `postrender render -h`
+        lists the options.
         """,
-        context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+        context_settings=_CONTEXT,
         params=[_version_option()],
     )
-    config = click.Group("config", help="Show the configuration's schema, or the values in effect.")
+    for name, help_ in GROUPS.items():
+        group.add_command(click.Group(name, help=help_))
     for name, module in COMMANDS.items():
-        command = _click_command(name.split()[-1], module)
-        (config if name.startswith("config ") else group).add_command(command)
-    group.add_command(config)
+        words = name.split()
+        parent = group.commands[words[0]] if words[1:] else group
+        if isinstance(parent, click.Group):
+            parent.add_command(_click_command(words[-1], module))
     return group
 
 
@@ -83,26 +114,39 @@ def _version_option() -> click.Parameter:
 
 def _click_command(name: str, module: str) -> click.Command:
     code = load(module)
-    command: Command = code.COMMAND
+    declaration: Command = code.COMMAND
 
     def call(**values: Any) -> int:
         context = click.get_current_context()
-        for argument in command.arguments:
-            if nobody_pipes(values[argument.parameter] or argument.default):
+        for argument in declaration.arguments:
+            if _waits_for_stdin(argument, values):
                 if argument.default is None:
-                    raise click.UsageError("nothing is piped into stdin, which - stands for.")
+                    raise click.UsageError("'-' means stdin, but stdin is a terminal.")
                 click.echo(context.get_help())
                 return DONE
         try:
-            return int(code.run(**values))
+            return invoke(code, values)
         except UsageError as problem:
             raise click.UsageError(str(problem), context) from None
 
-    return click.Command(
+    command = _Command(
         name,
         callback=call,
-        help=command.help,
-        params=[*map(_click_argument, command.arguments), *map(_click_option, command.options)],
+        help=f"{declaration.summary}\n\n{declaration.details}".strip(),
+        short_help=declaration.summary,
+        context_settings=_CONTEXT,
+        params=[
+            *map(_click_argument, declaration.arguments),
+            *map(_click_option, declaration.all_options),
+        ],
+    )
+    command.declaration = declaration
+    return command
+
+
+def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
+    return not values.get("filename") and nobody_pipes(
+        values[argument.parameter] or argument.default
     )
 
 
@@ -121,13 +165,14 @@ def _click_argument(argument: Argument) -> click.Argument:
 
 
 def _click_option(option: Option) -> click.Option:
-    dashed = f"--{option.name}"
+    names = [f"-{option.short}"] if option.short else []
     if option.form == FLAG:
-        dashed += f"/--no-{option.name}"
-    names = [f"-{option.name}", dashed] if option.has_one_dash else [dashed]
+        names.append(f"--{option.name}/--no-{option.name}")
+    else:
+        names += [f"--{name}" for name in option.long_names]
     settings: dict[str, Any] = {
         "envvar": option.variable or None,
-        "help": option.help,
+        "help": f"{option.help}{_extra_help(option)}",
         "metavar": option.metavar,
         **_FORMS.get(option.form, lambda _option: {})(option),
     }
@@ -136,14 +181,28 @@ def _click_option(option: Option) -> click.Option:
     return click.Option([*names, option.parameter], **settings)
 
 
+def _extra_help(option: Option) -> str:
+    """Return the default and the variable of an option, for its help."""
+    default = option.default_text
+    if not default and option.form in (VALUE, CHOICE, NUMBER) and option.default is not None:
+        default = str(option.default)
+    parts = {"default": default, "variable": option.variable}
+    text = "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
+    return f"  [{text}]" if text else ""
+
+
 _FORMS: Mapping[str, Any] = {
-    CHOICE: lambda option: {
-        "type": click.Choice(option.choices),
-        "show_default": option.shows_default,
-    },
+    CHOICE: lambda option: {"type": click.Choice(option.choices)},
     CHOICES: lambda option: {"type": click.Choice(option.choices), "multiple": True},
-    NUMBER: lambda option: {"type": click.IntRange(0, option.limit)},
+    NUMBER: lambda option: {"type": _Number(0, option.limit)},
     FLAG: lambda _option: {"default": None},
     SWITCH: lambda _option: {"is_flag": True},
     REPEATED: lambda _option: {"multiple": True},
 }
+
+
+class _Number(click.IntRange):
+    """A whole number; the help does not show the range."""
+
+    def _describe_range(self) -> str:
+        return ""

@@ -7,7 +7,11 @@ from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.config.load import schema_text
 
-COMMAND = Command("config schema", "Print the JSON Schema of postrender.yaml.")
+COMMAND = Command(
+    "config schema",
+    "Print the JSON Schema of postrender.yaml.",
+    example="postrender config schema > postrender.schema.json",
+)
 
 
 def run() -> int:

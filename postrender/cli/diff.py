@@ -5,19 +5,19 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import (
-    CHOICE,
     CHOICES,
     NUMBER,
     SWITCH,
     Argument,
     Command,
     Option,
+    output_option,
     settings_options,
 )
 from postrender.cli.pipes import write
 from postrender.cli.plans import check_content
 from postrender.cli.registry import CHANGES, DONE, load
-from postrender.cli.reporting import log_error
+from postrender.cli.reporting import is_coloured, log_error
 from postrender.cli.values import settings_of
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
@@ -32,39 +32,43 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "diff",
-    """Tell what a change from OLD to NEW will do: which workloads roll, and because of what.
-
-    Each is a file, `-` for stdin, a folder of manifests or git:REV:PATH, and is rendered by
-    postrender already or not yet.
-    """,
+    "Show which workloads a change restarts.",
+    details=(
+        "OLD and NEW are each a file, - for stdin, a folder of manifests or git:REV:PATH. "
+        "Each side may be rendered by postrender or not."
+    ),
+    example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),
     options=(
+        output_option(format_names()),
         Option(
-            "format",
-            "What to print.",
-            CHOICE,
-            default="text",
-            choices=format_names(),
-            shows_default=True,
-            own_parameter="form",
+            "exit-code",
+            "Exit with code 4 if there are changes.",
+            SWITCH,
+            default=False,
+            aliases=("detailed-exitcode",),
         ),
-        Option("exit-code", "Exit with 4 where there are changes.", SWITCH, default=False),
         Option(
-            "context",
-            "Lines around each change of text  [default: 3]",
+            "unified",
+            "Show N unchanged lines around each change of a text.",
             NUMBER,
             metavar="N",
             default=3,
             limit=1_000_000,
+            short="U",
+            own_parameter="context",
         ),
-        Option(
-            "only",
-            "Tell of these changes only; may be given several times.",
-            CHOICES,
-            choices=SECTIONS,
-        ),
+        Option("only", "Show only this section. Repeatable.", CHOICES, choices=SECTIONS),
         *settings_options(
-            "config", "namespace", "secrets", "keep-original", "allow-empty", "previous", "log-file"
+            "config",
+            "namespace",
+            "secrets",
+            "keep-original",
+            "allow-empty",
+            "previous",
+            "kube-context",
+            "kubeconfig",
+            "log-file",
         ),
     ),
 )
@@ -86,17 +90,19 @@ def run(
     from postrender.diff.wording.terminal import terminal_of
 
     if old == new == "-":
-        raise UsageError("OLD and NEW cannot both be stdin.")
+        raise UsageError("OLD and NEW are both -, but stdin can be read only once")
     settings = settings_of(config, given)
     try:
         sides = [_side(name, settings) for name in (old, new)]
         if not any(side.documents for side in sides):
             raise UserError(
                 f"neither {old} nor {new} has a file of manifests",
-                "check both paths: one may be empty with --allow-empty, but not both",
+                "Check both paths. With --allow-empty one side may be empty, but not both",
             )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
-        text = load(format_module(form)).render(preview, terminal_of(sys.stdout))
+        text = load(format_module(form)).render(
+            preview, terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
+        )
         write([text], for_reader=True)
     except UserError as error:
         log_error(error, settings.log_file)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from postrender.cli.options import CHOICE, INPUT, SETTINGS, Command, Option
+from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, load
-from postrender.cli.reporting import log_error
+from postrender.cli.reporting import is_coloured, log_error
 from postrender.cli.values import function_settings, is_function_call, render_settings
 from postrender.errors import UserError
 from postrender.explain import FORMATS
@@ -17,12 +17,11 @@ from postrender.yaml.stream import read_stream
 
 COMMAND = Command(
     "explain",
-    "Tell what render would do with each ConfigMap of INPUT, and why.",
+    "Show what render would do, and why.",
+    details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
+    example="helm template shop ./chart | postrender explain",
     arguments=(INPUT,),
-    options=(
-        Option("format", "", CHOICE, default="text", choices=tuple(FORMATS), own_parameter="form"),
-        *SETTINGS,
-    ),
+    options=(FILENAME, output_option(tuple(FORMATS)), *SETTINGS),
 )
 
 
@@ -33,11 +32,13 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
 
     settings = render_settings(config, given)
     try:
-        stream = read_stream(*read_input(input))
+        stream = read_stream(*read_input(input, "explain"))
         if is_function_call(stream):
             settings = function_settings(stream, config, given)
         plan = plan_of(stream, settings)
-        text = load(FORMATS[form]).render(explain(plan), terminal_of(sys.stdout))
+        text = load(FORMATS[form]).render(
+            explain(plan), terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
+        )
         write([text], for_reader=True)
         report_findings(plan, settings)
     except UserError as error:

@@ -1,7 +1,7 @@
-"""Messages as workflow commands, which GitHub shows beside the code of a pull request.
+"""Messages as workflow commands, which GitHub shows next to the code of a pull request.
 
-GitHub's runner reads them from a step's stderr as from its stdout, and undoes the escapes that are
-made here (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
+GitHub's runner reads workflow commands from stderr as from stdout, and undoes the escapes that
+this module makes (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
 def is_job() -> bool:
-    """Tell whether stderr goes to the log of a job of GitHub Actions."""
+    """Return whether stderr goes to the log of a GitHub Actions job."""
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     return in_job and sys.stderr is not None and not sys.stderr.isatty()
 
@@ -37,10 +37,10 @@ def _escaped(text: str) -> str:
 
 
 def _file_of(location: Location) -> tuple[str, int]:
-    """Return the file of a place as seen from the repository's root, and the line; "" for none.
+    """Return the file of a location, relative to the repository's root, and the line.
 
-    A stream on stdin has no file. The chart's template that Helm names is one where the chart's
-    folder bears the chart's name and stands in the working directory; its lines are others.
+    The file is "" if there is none. For input on stdin it is the chart's template, if the chart's
+    folder is in the working directory. The lines of a template are not those of its output.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

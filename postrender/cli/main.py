@@ -1,4 +1,4 @@
-"""The entry of every command: the arguments are read, the command runs, every error ends here."""
+"""The entry of every command: read the arguments, run the command, report every error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_GROUP_OPTIONS = frozenset({"--help", "--version"})
+_GROUP_OPTIONS = frozenset({"-h", "--help", "--version"})
 _COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
 
 
@@ -62,15 +62,19 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     if module is None:
         return None
     from postrender.cli.arguments import read_arguments
+    from postrender.cli.invoke import invoke
+    from postrender.cli.options import with_two_dashes
 
     code = load(module)
-    values = read_arguments(code.COMMAND, arguments[1:], os.environ)
+    command = code.COMMAND
+    values = read_arguments(command, with_two_dashes(command, [*arguments[1:]]), os.environ)
     if values is None:
         return None
-    for argument in code.COMMAND.arguments:
-        if nobody_pipes(values[argument.parameter] or argument.default):
+    for argument in command.arguments:
+        name = values.get("filename") or values[argument.parameter] or argument.default
+        if nobody_pipes(name):
             return None
     try:
-        return int(code.run(**values))
+        return invoke(code, values)
     except UsageError:
         return None  # raised before anything is done

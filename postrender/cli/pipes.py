@@ -22,7 +22,7 @@ def nobody_pipes(name: object) -> bool:
 def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
     """Write the result, when everything else has succeeded.
 
-    is_for_reader: whether it is for a person, who may leave the pager before its end.
+    for_reader: whether a person reads the result, and may leave the pager before its end.
     Raises UserError where stdout cannot be written.
     """
     try:
@@ -41,12 +41,12 @@ def unwritable_error(error: OSError) -> UserError:
     """Return the error for a stdout that cannot be written."""
     # The interpreter must not try again when it ends.
     sys.stdout = None
-    what = f"cannot write the result: {error.strerror}"
-    return UserError(what, "check what reads it", Location("<stdout>"))
+    problem = f"cannot write the result: {error.strerror}"
+    return UserError(problem, "Check the command behind the pipe", Location("<stdout>"))
 
 
 def end_process(code: int) -> None:
-    """Flush what is written and end the process: taking the interpreter down takes longer."""
+    """Flush the output and end the process at once; a normal exit takes longer."""
     os._exit(_flush() or code)
 
 

@@ -1,23 +1,26 @@
-"""From a stream to its plan, with the findings reported."""
+"""The plan for a stream, and the report of its findings."""
 
 from __future__ import annotations
 
-from postrender.cli.reporting import report_finding
+from collections.abc import Iterator
+
+from postrender.cli.reporting import report_detail, report_finding
 from postrender.config.settings import Settings
-from postrender.errors import Location, UserError
-from postrender.inventory.build import take_inventory
+from postrender.errors import Finding, Location, UserError
+from postrender.inventory.build import Inventory, take_inventory
+from postrender.inventory.unknown_annotations import find_unknown_annotations
 from postrender.plan.build import Plan, make_plan
 from postrender.yaml.stream import Stream, has_content
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
-    """Raise UserError for an empty input: it is the broken pipe upstream."""
+    """Raise UserError for empty input, which mostly comes from a command that failed."""
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
     ):
         raise UserError(
-            "nothing but comments in the input",
-            "check the program that feeds it, or say --allow-empty",
+            "the input is empty",
+            "Check the command before the pipe, or pass --allow-empty",
             Location(stream.source),
         )
 
@@ -26,18 +29,34 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, with the history that the settings ask for."""
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
-    if not settings.history.previous:
-        return make_plan(inventory, settings)
-    from postrender.sources.previous import read_previous, with_release_namespace
+    findings = list(_input_findings(stream, inventory))
+    if settings.history.previous:
+        from postrender.sources.previous import read_previous, with_release_namespace
 
-    in_release = with_release_namespace(settings)
-    history, findings = read_previous(inventory, settings)
-    plan = make_plan(inventory, in_release, history)
-    return plan._replace(findings=(*findings, *plan.findings))
+        in_release = with_release_namespace(settings)
+        history, more_findings = read_previous(inventory, settings)
+        findings += more_findings
+        plan = make_plan(inventory, in_release, history)
+    else:
+        plan = make_plan(inventory, settings)
+    renamed = len(plan.context.names) if plan.context else 0
+    report_detail(f"{renamed} objects are renamed")
+    return plan._replace(findings=(*findings, *plan.findings)) if findings else plan
+
+
+def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
+    """Yield the findings about the input as a whole, and about its annotations."""
+    if not inventory.items:
+        from postrender.inventory.unrendered import find_no_objects
+
+        finding = find_no_objects(stream, inventory.items)
+        if finding:
+            yield finding
+    yield from find_unknown_annotations(inventory)
 
 
 def report_findings(
-    plan: Plan, settings: Settings, fix: str = "mend them, or run without --strict"
+    plan: Plan, settings: Settings, fix: str = "Fix the findings, or run without --strict"
 ) -> None:
     """Print the findings; raise UserError for those that fail the run."""
     for finding in plan.findings:
@@ -46,5 +65,6 @@ def report_findings(
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
         lines = ", ".join(dict.fromkeys(str(finding.location.line) for finding in failing))
-        what = f"{len(failing)} of the findings fail with --strict (line {lines})"
-        raise UserError(what, fix, Location(failing[0].location.source))
+        count = f"{len(failing)} findings fail" if failing[1:] else "1 finding fails"
+        problem = f"{count} with --strict (line {lines})"
+        raise UserError(problem, fix, Location(failing[0].location.source))

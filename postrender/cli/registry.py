@@ -1,4 +1,4 @@
-"""The commands, each with the module that is imported when it runs, and the exit codes."""
+"""The commands with the module of each command, and the exit codes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# In the order of the help. A command of two words belongs to a group.
+# A module is imported when its command runs. A command of two words belongs to a group.
 COMMANDS = {
     "render": "postrender.cli.render",
     "explain": "postrender.cli.explain",
@@ -19,9 +19,14 @@ COMMANDS = {
     "attach": "postrender.cli.attach",
     "adopt": "postrender.cli.adopt",
     "schema": "postrender.cli.schema",
+    "config init": "postrender.cli.config_init",
     "config schema": "postrender.cli.config_schema",
     "config show": "postrender.cli.config_show",
+    "config validate": "postrender.cli.config_validate",
+    "completion": "postrender.cli.completion",
+    "version": "postrender.cli.version",
 }
+GROUPS = {"config": "Create, check and show the configuration."}
 
 
 def load(reference: str) -> Any:

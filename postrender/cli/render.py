@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import INPUT, SETTINGS, Command
+from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "render",
-    "Read rendered manifests from INPUT (stdin by default), write them with revisions.",
+    "Write manifests with their revisions.",
+    details="INPUT is a file of rendered manifests, or - for stdin, which is the default.",
+    example="helm template shop ./chart | postrender render --namespace=prod | kubectl apply -f -",
     arguments=(INPUT,),
-    options=SETTINGS,
+    options=(FILENAME, *SETTINGS),
 )
 
 

@@ -9,8 +9,52 @@ from postrender import __version__
 from postrender.cli import github
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
+
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
+
+
+class _Presentation:
+    """How messages are printed: state of the process, as that of the logging module is."""
+
+    is_quiet = False
+    is_verbose = False
+    color = "auto"
+
+
+def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
+    """Choose which messages are printed, and whether in colours: auto, always or never."""
+    _Presentation.is_quiet = is_quiet
+    _Presentation.is_verbose = is_verbose
+    _Presentation.color = color
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """Return whether colours are written to a stream.
+
+    With `auto`: to a terminal, or where FORCE_COLOR is set, as for a pager or the log of a CI job.
+    NO_COLOR switches colours off.
+    """
+    if _Presentation.color != "auto" or stream is None:
+        return _Presentation.color == "always" and stream is not None
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
+
+
+def report_warning(problem: str, fix: str) -> None:
+    """Print a warning that is not about the input."""
+    if not _Presentation.is_quiet:
+        _print_message(WARNING, "postrender", sentences(problem, fix), None)
+
+
+def report_detail(text: str) -> None:
+    """Print a note that only --verbose asks for."""
+    if _Presentation.is_verbose:
+        _print_message(NOTE, "postrender", sentences(text, ""), None)
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
@@ -20,7 +64,9 @@ def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None
     """
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
-    _print_message(severity, f"postrender: {finding.code}", str(finding), finding.location)
+    if is_failure or not _Presentation.is_quiet:
+        title = f"postrender: {finding.code}"
+        _print_message(severity, title, str(finding), finding.location)
 
 
 def report_error(error: UserError) -> None:
@@ -42,14 +88,14 @@ def check_log_file(name: str) -> None:
         except OSError as error:
             raise UserError(
                 f"cannot write the log file: {error.strerror}",
-                "name another with --log-file",
+                "Choose another file with --log-file",
                 Location(name),
             ) from None
 
 
 def _log(line: str, log_file: str) -> None:
     if log_file:
-        # It was writable at the start; if it no longer is, the line still goes to stderr.
+        # The file was writable at the start. If it no longer is, stderr still gets the line.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(line + "\n")
@@ -71,18 +117,17 @@ def _print(line: str, colour: str = "") -> None:
         from postrender.text.escapes import visible
 
         line = visible(line)  # a file's or an object's name must not reach the terminal's controls
-    is_coloured = colour and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    text = f"{colour}{line}{_END}" if is_coloured else line
+    text = f"{colour}{line}{_END}" if colour and is_coloured(sys.stderr) else line
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        # Nobody can read it; and it must not be tried again when the interpreter ends.
+        # Nobody can read the message. The interpreter must not try again when it ends.
         sys.stderr = None
 
 
 def report_bug(error: BaseException) -> None:
     """Write the traceback of a bug to a file and print where it is."""
-    # Imported late: no other run needs them, and they take longer than a small render.
+    # Imported late: these imports take longer than a small render.
     import platform
     import tempfile
     import traceback
@@ -105,7 +150,7 @@ def report_bug(error: BaseException) -> None:
             report.write(text)
         fix = f"The report is in {report.name}: please file it with the input"
     except (OSError, ValueError):
-        # As in the attacher's Pod, which has a read-only root: say at least where it was.
+        # The attacher's Pod has a read-only root: print at least the place in the code.
         frames = traceback.extract_tb(error.__traceback__)
         trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
         fix = f"The report cannot be written: please file an issue with the input and {trail}"

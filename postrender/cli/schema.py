@@ -12,7 +12,9 @@ JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.sch
 
 COMMAND = Command(
     "schema",
-    "Print the JSON Schema of what diff or explain prints with --format json.",
+    "Print the JSON Schema of a JSON output.",
+    details="The schema describes what diff or explain prints with --output=json.",
+    example="postrender schema diff > diff.schema.json",
     arguments=(Argument("command", "|".join(JSON_SCHEMAS), choices=tuple(JSON_SCHEMAS)),),
 )
 

@@ -1,11 +1,11 @@
-"""The configuration in effect for a command: command line over environment over file."""
+"""The configuration in effect: options override variables, which override the file."""
 
 from __future__ import annotations
 
 import os
 
-from postrender.cli.options import CONFIG_KEYS
-from postrender.cli.reporting import check_log_file
+from postrender.cli.options import CONFIG_KEYS, SETTINGS
+from postrender.cli.reporting import check_log_file, report_detail, report_warning
 from postrender.config.find import find_config
 from postrender.config.settings import SEQUENCE, Settings
 from postrender.errors import UserError
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from postrender.yaml.stream import Stream
 
 
+_PREFIX = "POSTRENDER_"
+# A name with a typing mistake, not merely one with some words in common.
+_CUTOFF = 0.85
+
+
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, Any], str]:
@@ -26,7 +31,7 @@ def effective_values(
     config: the file, None for the nearest. given: by parameter of the options. function: the values
     of a functionConfig.
     """
-    path = config or find_config(_working_directory())
+    path = config or nearest_config()
     if not path and not function and all(value is None for value in given.values()):
         return {}, ""
     from postrender.config.load import load_config, merge_values
@@ -41,6 +46,11 @@ def effective_values(
     return values, path
 
 
+def nearest_config() -> str:
+    """Return the nearest configuration file, or "" if there is none."""
+    return find_config(_working_directory())
+
+
 def _working_directory() -> str:
     try:
         return os.getcwd()
@@ -53,6 +63,8 @@ def settings_of(
 ) -> Settings:
     """Return the settings in effect. Raises UserError for a log file that cannot be written."""
     values, path = effective_values(config, given, function)
+    _check_variables()
+    report_detail(f"the configuration is {path}" if path else "no postrender.yaml is used")
     settings = Settings()
     if values:
         from postrender.config.load import settings_from
@@ -62,6 +74,22 @@ def settings_of(
     return settings
 
 
+def _check_variables() -> None:
+    """Report each variable of the environment that looks like a misspelt one of postrender."""
+    known = {option.variable for option in SETTINGS}
+    unknown = [name for name in os.environ if name.startswith(_PREFIX) and name not in known]
+    if not unknown:
+        return
+    import difflib
+
+    for name in unknown:
+        near = difflib.get_close_matches(name, known, 1, _CUTOFF)
+        if near:
+            report_warning(
+                f"the variable {name} is not one that postrender reads", f"Did you mean {near[0]}?"
+            )
+
+
 def render_settings(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
@@ -69,8 +97,8 @@ def render_settings(
     settings = settings_of(config, given, function)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
-            "naming: sequence needs to know which numbers there were",
-            "say --previous; a file that is empty is a beginning",
+            "naming: sequence needs the previous revision numbers, and --previous is not set",
+            "Pass --previous; an empty file starts at number 1",
         )
     return settings
 

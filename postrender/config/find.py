@@ -1,4 +1,4 @@
-"""Where the configuration is."""
+"""The search for the configuration file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ FILE_NAME = "postrender.yaml"
 
 
 def find_config(start: str) -> str:
-    """Return the nearest postrender.yaml from a folder upward, as far as the first with .git.
+    """Return the nearest postrender.yaml at or above a folder, "" if there is none.
 
-    Nothing where there is none.
+    The search stops at the first folder that has .git.
     """
     folder, above = start, ""
     while folder != above:

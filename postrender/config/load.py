@@ -1,13 +1,13 @@
-"""The configuration: found, validated against its published schema, and made into Settings.
+"""The configuration: read, validated against its published schema, and turned into Settings.
 
-Each option has a key here and a POSTRENDER_* variable; the command line goes before the
-environment, that before the file, that before the defaults, which stand in config.schema.json.
+Each option has a key here and a POSTRENDER_* variable. The command line overrides the environment,
+the environment overrides the file, and the file overrides the defaults in config.schema.json.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.config import schemas
 from postrender.config.schema_check import surely_fits
@@ -26,9 +26,9 @@ from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any
 
-# The same as a Kubernetes object, for tools that hand over a configuration only as one.
+# The configuration as a Kubernetes object, for tools that accept only objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
@@ -40,23 +40,9 @@ def load_config(path: str) -> Values:
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema.
     """
-    location = Location(path, 1)
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserError(
-            f"cannot read the configuration: {reason}",
-            "name another file with --config",
-            Location(path),
-        ) from None
-    try:
-        document = parse_document(text, location)
-        values = document.data
-    except UserError as error:  # whose remedy is for manifests, which a template wrote
-        raise UserError(error.problem, "mend the file", error.location) from None
-    if is_object(values):
+    document, _ = load_document(path)
+    values = document.data
+    if is_config_object(values):
         return object_values(values, document, ())
     if values is None:
         return {}
@@ -64,30 +50,48 @@ def load_config(path: str) -> Values:
     return values if isinstance(values, dict) else {}
 
 
-def is_object(data: Json) -> bool:
-    """Tell whether data is a configuration as a Kubernetes object."""
-    what = value_at(data, ("apiVersion",)), value_at(data, ("kind",))
-    return what == (API_VERSION, KIND)
+def load_document(path: str) -> tuple[ParsedDocument, Path]:
+    """Return a configuration file as a document, and the path of its values in the document.
+
+    Raises UserError for a file that cannot be read or is not YAML.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
+        raise UserError(
+            f"cannot read the configuration: {reason}",
+            "Pass another file with --config",
+            Location(path),
+        ) from None
+    try:
+        document = parse_document(text, Location(path, 1))
+        root: Path = ("spec",) if is_config_object(document.data) else ()
+    except UserError as error:  # the fix in the error is about templates, not about this file
+        raise UserError(error.problem, "Fix the file", error.location) from None
+    return document, root
+
+
+def is_config_object(data: Json) -> bool:
+    """Return whether data is a configuration in the form of a Kubernetes object."""
+    return (value_at(data, ("apiVersion",)), value_at(data, ("kind",))) == (API_VERSION, KIND)
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the values that the object at a path of a document has in its spec, validated."""
+    """Return the validated spec of a configuration object; path: of the object."""
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
-            _refuse_key(key, _OBJECT_KEYS, document, (*path, key))
+            from postrender.config.mistakes import unknown_key
+
+            schema = {"properties": {"spec": json.loads(schema_text())}}
+            location = document.location_of_key((*path, key))
+            raise unknown_key((*path, key), _OBJECT_KEYS, schema, location)
     spec = value_at(data, ("spec",))
     if spec is None:
         return {}
-    validate(spec, document, lambda inside: (*path, "spec", *inside))
+    validate(spec, document, lambda key_path: (*path, "spec", *key_path))
     return spec if isinstance(spec, dict) else {}
-
-
-def _refuse_key(key: str, known: Sequence[str], document: ParsedDocument, path: Path) -> NoReturn:
-    import difflib
-
-    near = difflib.get_close_matches(key, known, 1, 0.3)
-    fix = f"did you mean {near[0]!r}?" if near else f"the keys are {', '.join(known)}"
-    raise UserError(f"unknown key {key!r}", fix, document.location_of_key(path))
 
 
 def schema_text() -> str:
@@ -100,13 +104,23 @@ def validate(
 ) -> None:
     """Raise UserError for values that do not fit the schema.
 
-    at: where in the document that holds them a path of the values stands.
+    at: turns a path in the values into a path in the document.
     """
     schema = json.loads(schema_text())
-    if surely_fits(values, schema):
-        return
-    # Imported only to word an error: the import takes longer than most renders.
+    if not surely_fits(values, schema):
+        _refuse(values, schema, document, at)
+    for path in _pattern_paths(values):
+        _check_pattern(value_at(values, path), document.location_of(at(path)))
+
+
+def _refuse(
+    values: Json, schema: Mapping[str, Any], document: ParsedDocument, at: Callable[[Path], Path]
+) -> None:
+    """Raise UserError if values do not fit the schema."""
+    # Imported late: only an error needs these imports, which take longer than most renders.
     import jsonschema
+
+    from postrender.config.mistakes import unknown_key, wrong_value
 
     validator = jsonschema.Draft202012Validator(schema)
     error = jsonschema.exceptions.best_match(validator.iter_errors(values))
@@ -114,14 +128,32 @@ def validate(
         return
     path: Path = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = list(error.schema["properties"])
-        unknown = next(key for key in error.instance if key not in known)
-        _refuse_key(unknown, known, document, at((*path, unknown)))
-    raise UserError(error.message, "see `postrender config schema`", document.location_of(at(path)))
+        allowed = list(error.schema["properties"])
+        inside = (*path, next(key for key in error.instance if key not in allowed))
+        raise unknown_key(inside, allowed, schema, document.location_of_key(at(inside)))
+    raise wrong_value(error, document.location_of(at(path)))
+
+
+def _pattern_paths(values: Json) -> Iterator[Path]:
+    """Yield the path of each value that is a path pattern."""
+    for start in (("references",), ("leftovers", "ignore")):
+        entries = value_at(values, start)
+        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict) and "path" in entry:
+                yield (*start, number, "path")
+
+
+def _check_pattern(text: Json, location: Location) -> None:
+    try:
+        parse_pattern(str(text))
+    except UserError as error:
+        from postrender.config.mistakes import wrong_pattern
+
+        raise wrong_pattern(str(text), error, location) from None
 
 
 def defaults() -> Values:
-    """Return the default of every key, as the schema gives them."""
+    """Return the default of every key, from the schema."""
     return _defaults(json.loads(schema_text()))
 
 
@@ -135,70 +167,72 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, over: Values) -> Values:
-    """Return values with others laid over them, mapping by mapping."""
+    """Return base values overridden by others; mappings are merged key by key."""
     merged = dict(base)
     for key, value in over.items():
-        before = merged.get(key)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        merged[key] = merge_values(before, value) if both else value  # type: ignore[arg-type]
+        current = merged.get(key)
+        if isinstance(current, dict) and isinstance(value, dict):
+            merged[key] = merge_values(current, value)
+        else:
+            merged[key] = value
     return merged
 
 
 def settings_from(values: Values, source: str = "") -> Settings:
-    """Return the settings that (validated, possibly partial) values stand for.
+    """Return the settings for validated values; absent keys get their defaults.
 
-    source: where they come from, for messages. Raises UserError for a path that is none.
+    source: the file of the values, for messages. Raises UserError for an invalid path pattern.
     """
-    own = Settings()
+    default = Settings()
     return Settings(
-        namespace=values.get("namespace", own.namespace),
-        with_secrets=values.get("secrets", own.with_secrets),
-        is_strict=values.get("strict", own.is_strict),
-        keep_original=values.get("keepOriginal", own.keep_original),
-        allow_empty=values.get("allowEmpty", own.allow_empty),
-        is_immutable=values.get("immutable", own.is_immutable),
-        log_file=values.get("logFile", own.log_file),
+        namespace=values.get("namespace", default.namespace),
+        with_secrets=values.get("secrets", default.with_secrets),
+        is_strict=values.get("strict", default.is_strict),
+        keep_original=values.get("keepOriginal", default.keep_original),
+        allow_empty=values.get("allowEmpty", default.allow_empty),
+        is_immutable=values.get("immutable", default.is_immutable),
+        log_file=values.get("logFile", default.log_file),
         rules=tuple(map(_strategy_rule, values.get("rules", ()))),
         references=tuple(_references(values.get("references", ()), source)),
-        finds_pod_specs=values.get("embeddedPodSpecs", own.finds_pod_specs),
+        finds_pod_specs=values.get("embeddedPodSpecs", default.finds_pod_specs),
         ignored_leftovers=tuple(_ignored(values.get("leftovers", {}).get("ignore", ()), source)),
         attacher=_attacher(values.get("attacher", {})),
         history=_history(values.get("history", {})),
-        naming=values.get("naming", own.naming),
+        naming=values.get("naming", default.naming),
     )
 
 
 def _history(values: Values) -> HistorySettings:
-    own = HistorySettings()
+    default = HistorySettings()
     return HistorySettings(
-        previous=values.get("previous", own.previous),
-        keep=values.get("keep", own.keep),
-        context=values.get("kubeContext", own.context),
-        kubeconfig=values.get("kubeconfig", own.kubeconfig),
+        previous=values.get("previous", default.previous),
+        keep=values.get("keep", default.keep),
+        context=values.get("kubeContext", default.context),
+        kubeconfig=values.get("kubeconfig", default.kubeconfig),
     )
 
 
 def _strategy_rule(values: Values) -> StrategyRule:
     match = values.get("match", {})
     return StrategyRule(
-        values["strategy"],
-        match.get("kind", "*"),
-        match.get("name", "*"),
-        match.get("namespace", "*"),
-        match.get("labels", {}),
-        match.get("referenced"),
-        values.get("immutable"),
-        values.get("keepOriginal"),
+        strategy=values["strategy"],
+        kind=match.get("kind", "*"),
+        name=match.get("name", "*"),
+        namespace=match.get("namespace", "*"),
+        labels=match.get("labels", {}),
+        is_referenced=match.get("referenced"),
+        is_immutable=values.get("immutable"),
+        keep_original=values.get("keepOriginal"),
     )
 
 
 def _references(entries: Sequence[Values], source: str) -> list[Rule]:
     return [
         Rule(
-            entry.get("group"),
-            entry["kind"],
-            _pattern(entry["path"], source, ("references", number, "path")),
-            SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
+            group=entry.get("group"),
+            kind=entry["kind"],
+            pattern=_pattern(entry["path"], source, ("references", number, "path")),
+            target=SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
             name=entry.get("name", "*"),
             is_word=entry.get("match") == "word",
             origin=f"references[{number}] ({entry['path']})",
@@ -210,12 +244,12 @@ def _references(entries: Sequence[Values], source: str) -> list[Rule]:
 def _ignored(entries: Sequence[Values], source: str) -> list[IgnoredLeftover]:
     return [
         IgnoredLeftover(
-            entry.get("kind", "*"),
-            entry.get("name", "*"),
-            _pattern(entry["path"], source, ("leftovers", "ignore", number, "path"))
+            kind=entry.get("kind", "*"),
+            name=entry.get("name", "*"),
+            path=_pattern(entry["path"], source, ("leftovers", "ignore", number, "path"))
             if "path" in entry
             else (),
-            entry.get("value", "*"),
+            value=entry.get("value", "*"),
         )
         for number, entry in enumerate(entries)
     ]
@@ -229,19 +263,19 @@ def _pattern(text: str, source: str, path: Path) -> tuple[str, ...]:
 
 
 def _attacher(values: Values) -> AttacherSettings:
-    own = AttacherSettings()
+    default = AttacherSettings()
     account = values.get("serviceAccount", {})
     return AttacherSettings(
-        is_enabled=values.get("enabled", own.is_enabled),
-        image=values.get("image", own.image),
-        image_pull_policy=values.get("imagePullPolicy", own.image_pull_policy),
-        mode=values.get("mode", own.mode),
-        timeout=values.get("timeout", own.timeout),
-        active_deadline=values.get("activeDeadlineSeconds", own.active_deadline),
-        backoff_limit=values.get("backoffLimit", own.backoff_limit),
-        ttl=values.get("ttlSecondsAfterFinished", own.ttl),
-        is_required=values.get("required", own.is_required),
-        creates_service_account=account.get("create", own.creates_service_account),
-        service_account=account.get("name", own.service_account),
-        pod_template=values.get("podTemplate", own.pod_template),
+        is_enabled=values.get("enabled", default.is_enabled),
+        image=values.get("image", default.image),
+        image_pull_policy=values.get("imagePullPolicy", default.image_pull_policy),
+        mode=values.get("mode", default.mode),
+        timeout=values.get("timeout", default.timeout),
+        active_deadline=values.get("activeDeadlineSeconds", default.active_deadline),
+        backoff_limit=values.get("backoffLimit", default.backoff_limit),
+        ttl=values.get("ttlSecondsAfterFinished", default.ttl),
+        is_required=values.get("required", default.is_required),
+        creates_service_account=account.get("create", default.creates_service_account),
+        service_account=account.get("name", default.service_account),
+        pod_template=values.get("podTemplate", default.pod_template),
     )

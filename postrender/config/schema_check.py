@@ -1,7 +1,7 @@
-"""Whether a value surely fits a JSON Schema, without importing jsonschema.
+"""A quick check of a value against a JSON Schema, without importing jsonschema.
 
-Only the keywords of config.schema.json are known. For any other the answer is no, and jsonschema
-decides; it also words what is wrong. A test compares the two on random configurations.
+The check knows the keywords of config.schema.json only. If the check fails, jsonschema decides and
+writes the message. A test compares both verdicts on random configurations.
 """
 
 from __future__ import annotations
@@ -24,65 +24,66 @@ _TYPES = {
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
-    """Return whether a value fits a schema; False also where this module cannot tell."""
+    """Return whether a value fits a schema; False also if the schema has an unknown keyword."""
     return all(
-        keyword in _KEYWORDS and _KEYWORDS[keyword](value, wanted, schema)
-        for keyword, wanted in schema.items()
+        keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema)
+        for keyword, expected in schema.items()
     )
 
 
-def _says_nothing(_value: Any, _wanted: Any, _schema: Schema) -> bool:
+def _is_annotation(_value: Any, _expected: Any, _schema: Schema) -> bool:
     return True
 
 
-def _has_type(value: Any, wanted: Any, _schema: Schema) -> bool:
-    names = wanted if isinstance(wanted, list) else [wanted]
+def _has_type(value: Any, expected: Any, _schema: Schema) -> bool:
+    names = expected if isinstance(expected, list) else [expected]
     return any(type(value) is _TYPES.get(name) for name in names)
 
 
-def _is_in_enum(value: Any, wanted: Any, _schema: Schema) -> bool:
-    return type(value) is str and value in wanted
+def _is_in_enum(value: Any, expected: Any, _schema: Schema) -> bool:
+    return type(value) is str and value in expected
 
 
-def _reaches_minimum(value: Any, wanted: Any, _schema: Schema) -> bool:
-    return value is None or (type(value) is int and value >= wanted)
+def _reaches_minimum(value: Any, expected: Any, _schema: Schema) -> bool:
+    return value is None or (type(value) is int and value >= expected)
 
 
-def _has_required(value: Any, wanted: Any, _schema: Schema) -> bool:
-    return type(value) is dict and all(key in value for key in wanted)
+def _has_required(value: Any, expected: Any, _schema: Schema) -> bool:
+    return type(value) is dict and all(key in value for key in expected)
 
 
-def _items_fit(value: Any, wanted: Any, _schema: Schema) -> bool:
-    return type(value) is list and all(surely_fits(item, wanted) for item in value)
+def _items_fit(value: Any, expected: Any, _schema: Schema) -> bool:
+    return type(value) is list and all(surely_fits(item, expected) for item in value)
 
 
-def _properties_fit(value: Any, wanted: Any, _schema: Schema) -> bool:
+def _properties_fit(value: Any, expected: Any, _schema: Schema) -> bool:
     return type(value) is dict and all(
-        surely_fits(value[key], inside) for key, inside in wanted.items() if key in value
+        surely_fits(value[key], schema) for key, schema in expected.items() if key in value
     )
 
 
-def _others_fit(value: Any, wanted: Any, schema: Schema) -> bool:
+def _additional_fit(value: Any, expected: Any, schema: Schema) -> bool:
     if type(value) is not dict:
         return False
-    others = [inside for key, inside in value.items() if key not in schema.get("properties", {})]
-    if isinstance(wanted, bool):
-        return wanted or not others
-    return all(surely_fits(inside, wanted) for inside in others)
+    named = schema.get("properties", {})
+    additional = [item for key, item in value.items() if key not in named]
+    if isinstance(expected, bool):
+        return expected or not additional
+    return all(surely_fits(item, expected) for item in additional)
 
 
 _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
-    "$schema": _says_nothing,
-    "$id": _says_nothing,
-    "title": _says_nothing,
-    "description": _says_nothing,
-    "default": _says_nothing,
-    "examples": _says_nothing,
+    "$schema": _is_annotation,
+    "$id": _is_annotation,
+    "title": _is_annotation,
+    "description": _is_annotation,
+    "default": _is_annotation,
+    "examples": _is_annotation,
     "type": _has_type,
     "enum": _is_in_enum,
     "minimum": _reaches_minimum,
     "required": _has_required,
     "items": _items_fit,
     "properties": _properties_fit,
-    "additionalProperties": _others_fit,
+    "additionalProperties": _additional_fit,
 }

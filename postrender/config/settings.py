@@ -1,4 +1,4 @@
-"""What a run is told, as frozen data: the effective configuration."""
+"""The effective configuration of a run, as immutable records."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STRATEGIES = (RENAME, CHECKSUM, IGNORE)
 
 
 class StrategyRule(NamedTuple):
-    """One entry of `rules`: the objects it is about, and what is done with them.
+    """One entry of `rules`: the objects that match, and their strategy.
 
-    is_referenced, is_immutable, keep_original: None where the entry does not say.
+    is_referenced, is_immutable, keep_original: None if the entry does not set the key.
     """
 
     strategy: str
@@ -37,7 +37,7 @@ class StrategyRule(NamedTuple):
     keep_original: bool | None = None
 
     def matches(self, identity: Identity, labels: Mapping[str, str], is_referenced: bool) -> bool:
-        """Tell whether the entry is about an object."""
+        """Return whether an object matches the entry."""
         return (
             fnmatchcase(identity.kind, self.kind)
             and fnmatchcase(identity.name, self.name)
@@ -48,7 +48,7 @@ class StrategyRule(NamedTuple):
 
 
 class IgnoredLeftover(NamedTuple):
-    """One entry of `leftovers.ignore`: which strings are not reported. Globs; path is a pattern."""
+    """One entry of `leftovers.ignore`. kind, name and value are globs; path is a pattern."""
 
     kind: str = "*"
     name: str = "*"
@@ -57,7 +57,7 @@ class IgnoredLeftover(NamedTuple):
 
 
 class AttacherSettings(NamedTuple):
-    """How the appended Job is written; times in seconds."""
+    """The settings of the appended Job; times are in seconds."""
 
     is_enabled: bool = True
     image: str = ""
@@ -74,10 +74,11 @@ class AttacherSettings(NamedTuple):
 
 
 class HistorySettings(NamedTuple):
-    """Where earlier outputs are, and how many revisions of a base name stay (None: by default).
+    """The location of earlier outputs, and the number of revisions to keep.
 
-    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; context and kubeconfig:
-    helm's.
+    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE.
+    keep: the number for each base name, None for the default.
+    context, kubeconfig: for helm, "" for the default of helm.
     """
 
     previous: str = ""
@@ -87,7 +88,7 @@ class HistorySettings(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Everything that a run is told besides its input."""
+    """All settings of a run."""
 
     namespace: str = ""
     with_secrets: bool = False
@@ -106,10 +107,10 @@ class Settings(NamedTuple):
 
     @property
     def active_references(self) -> tuple[Rule, ...]:
-        """The user's rules about kinds that are revised."""
+        """The user's reference rules whose target is a revised kind."""
         return tuple(rule for rule in self.references if rule.target in self.revisable)
 
     @property
     def revisable(self) -> tuple[GroupKind, ...]:
-        """The kinds that are given content-hashed names."""
+        """The kinds that get names with a content hash."""
         return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

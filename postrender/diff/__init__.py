@@ -1,5 +1,5 @@
-"""What a change will do, told before it is applied: `model` is built once, formats print it."""
+"""`postrender diff`: the effect of a change, as a preview that a format prints."""
 
-# The parts of a preview that can be asked for on the command line, which must know them without
-# loading any.
+# The sections of a preview for `--only`. They are here because the command line needs the names
+# before it loads any other module of the package.
 SECTIONS = ("configmaps", "workloads", "revisions", "objects")

@@ -1,4 +1,4 @@
-"""What a reference is called in a graph: by what of itself one object names another."""
+"""The label of a reference in a graph: the kind of field that holds the name."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from postrender.yaml.paths import EVERY_ITEM, Path
 AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF = "workloadRef"
 
-# The most telling part of a path that goes through several of them stands first.
+# The label of each part of a path in a pod spec. The first part that matches is the label.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
-# The fields that only say that a name follows: what is above them tells more.
+# Fields that only hold the name; the field above them is a better label.
 _NAME_FIELDS = ("name", "secretName")
 
 
 def label_of(path: Path) -> str:
-    """Return by what a reference at a path names something, in a word.
+    """Return the label of a reference at a path.
 
-    In pod specs, wherever they stand: `volume`, `projected`, `envFrom` or `env`. Elsewhere the last
-    part of the path that is not just `name`: `resourceNames`, `tls`, `configMapRef`; of an
-    annotation what follows its prefix.
+    In a pod spec the label is `volume`, `projected`, `envFrom` or `env`. Elsewhere it is the last
+    part of the path that is not just `name`: `resourceNames`, `tls`, `configMapRef`. An
+    annotation loses its prefix.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

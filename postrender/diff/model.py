@@ -1,8 +1,8 @@
-"""What a change will do, as data: postrender.diff.build builds it, the formats print it.
+"""The model of a preview: postrender.diff.build builds a Preview, and the formats print it.
 
-Nothing in it says more of a Secret than its base name and that it changed: keys, sizes, digests and
-revision names are empty there, and no render id is anywhere, because one covers the names of
-Secrets' revisions, which end in a hash of what they hold. Every tuple has a stable order.
+A Secret is in the model only with its base name and the fact that it changes;
+postrender.diff.redact removes everything else. The model has no render IDs, because they cover
+revision names of Secrets. Every tuple has a stable order.
 """
 
 from __future__ import annotations
@@ -13,37 +13,40 @@ from postrender.yaml.paths import Json
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 
-# What becomes of a revision. REUSED: nothing is created, its content is there already; SUPERSEDED:
-# current before, and no longer; CARRIED: an earlier one that stays in the manifests; DROPPED: an
-# earlier one that no longer does.
-NEW, REUSED, SUPERSEDED, RETAINED, DROPPED = "new", "reused", "superseded", "carried", "dropped"
+# The fate of a revision.
+NEW = "new"  # the change creates it
+REUSED = "reused"  # current afterwards, and in the older manifests already
+SUPERSEDED = "superseded"  # current in the older manifests only
+RETAINED = "retained"  # an earlier revision that is kept in the output
+DROPPED = "dropped"  # an earlier revision that is no longer in the output
 
-# What a change of its pod template does to a workload.
-ROLLS = "rolls"  # new pods take the place of the old ones
-STARTS = "starts"  # it is added
-ENDS = "ends"  # it is removed
-NEXT_RUN = "next run"  # a CronJob, an AnalysisTemplate: what runs next has the new template
+# The effect on a workload.
+ROLLS = "rolls"  # new pods replace the old ones
+STARTS = "starts"  # the workload is added
+ENDS = "ends"  # the workload is removed
+NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new pod template
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: pods stay until they are replaced
-HOOK = "hook"  # Helm or Argo CD deletes it and runs it anew
-REFUSED = "refused"  # a Job or a bare Pod: the API server refuses to change it
-NO_PODS = "no pods"  # it has none of its own: a PodTemplate, a workload that a Rollout refers to
-STAYS = "stays"  # its pod template does not change
+HOOK = "hook"  # Helm or Argo CD deletes the hook and runs it again
+REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
+NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: it has no pods
+STAYS = "stays"  # the pod template does not change
 
-# Why the pod template of a workload changes.
+# The kinds of causes.
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
 def change_of(old: Json, new: Json) -> str:
-    """Return ADDED, REMOVED or CHANGED; None: there is nothing on that side."""
+    """Return ADDED, REMOVED or CHANGED, for values that are None on a side without the object."""
     return ADDED if old is None else REMOVED if new is None else CHANGED
 
 
 class Line(NamedTuple):
     """One line of a unified diff.
 
-    sign: "-" (old only), "+" (new only) or " "; old and new: its number on that side from 1, 0
-    where it is not there; text: without its line end; is_open: whether it has none in the value
-    (the last line of a text that does not end in a line break).
+    sign: "-" (old only), "+" (new only) or " " (both);
+    old and new: the line's number on that side, from 1; 0 if the side does not have the line;
+    text: the line without its end;
+    is_open: whether the line has no end, as the last line of a text may.
     """
 
     sign: str
@@ -54,10 +57,10 @@ class Line(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """Lines that change, with some that do not around them: `@@ -old,… +new,… @@`.
+    """Changed lines with context: `@@ -old,old_count +new,new_count @@`.
 
-    old and new: the number of the first line on each side, as diff(1) has it (0 for none at all);
-    old_count and new_count: how many lines of each side there are.
+    old and new: the number of the first line on each side, as in diff(1); 0 for an empty side;
+    old_count and new_count: the number of lines on each side.
     """
 
     old: int
@@ -68,17 +71,17 @@ class Hunk(NamedTuple):
 
 
 class Blob(NamedTuple):
-    """A value that is no text: its size in bytes, and the sha256 of it as hex."""
+    """A binary value: its size in bytes, and its sha256 in hex."""
 
     size: int
     digest: str
 
 
 class KeyChange(NamedTuple):
-    """One key of a ConfigMap that changes: ADDED, REMOVED or CHANGED.
+    """One key of a ConfigMap that is ADDED, REMOVED or CHANGED.
 
-    hunks: of its text; old_blob and new_blob: on the side where it is binary, else None. A key that
-    goes from one to the other has a blob on one side and all lines of the text in hunks.
+    hunks: of the text; if only one side is text, all lines of that side;
+    old_blob and new_blob: the value of a side where it is binary, else None.
     """
 
     key: str
@@ -91,11 +94,12 @@ class KeyChange(NamedTuple):
 class FieldChange(NamedTuple):
     """One field of an object that changes.
 
-    path: `spec.template.spec.containers[name=app].image`, items of lists by their name, or by their
-    number (`[0]`) where they have none; change: ADDED, REMOVED, CHANGED; old and new: what stands
-    there as plain data, None where nothing does. A list of named items in another order is a
-    CHANGED field whose values are lists of these names, and whose path ends in `[]`. CHANGED from
-    None to None: it is the same by base names, or as it is read, and only written in another way.
+    path: `spec.template.spec.containers[name=app].image`. A list item is known by its name, or by
+    its index (`[0]`) if it has no name. A path that ends in `[]` is the order of a list;
+    change: ADDED, REMOVED or CHANGED;
+    old and new: the values as plain data, None if the field is absent. For the order of a list they
+    are the names of the items. Both are None if only the notation differs: the base names and the
+    parsed values are equal.
     """
 
     path: str
@@ -107,34 +111,39 @@ class FieldChange(NamedTuple):
 class Cause(NamedTuple):
     """One reason why the pod template of a workload changes.
 
-    kind: CONFIG, IMAGE, ENV or TEMPLATE.
-    CONFIG: subject is the ConfigMap or Secret; what says in words what is with it ("its content
-    changes"); keys: those of its keys that change.
-    IMAGE: subject_name is the container; old and new: its images.
-    ENV: subject_name is the container; what is the variable; old and new: its value, or what it
-    is taken from, as plain data; None where it is not there.
+    kind: CONFIG, IMAGE, ENV or TEMPLATE. The other fields depend on the kind.
+    CONFIG: subject is the ConfigMap or Secret, reason a phrase such as "content changes", and keys
+    are the keys that change.
+    IMAGE: container is the container's name; old and new are the images.
+    ENV: container is the container's name, and variable the variable's. old and new are the values
+    or the `valueFrom`, None if the variable is absent.
     TEMPLATE: field is the change.
     """
 
     kind: str
     subject: Identity | None = None
-    container: str = ""
-    what: str = ""
+    reason: str = ""
     keys: tuple[str, ...] = ()
+    container: str = ""
+    variable: str = ""
     old: Json = None
     new: Json = None
     field: FieldChange | None = None
 
 
 class ContentChange(NamedTuple):
-    """A ConfigMap or Secret that changes, known by its base name.
+    """A ConfigMap or Secret that changes.
 
-    change: ADDED, REMOVED, CHANGED; UNCHANGED where only its name does (another strategy);
-    old_revision and new_revision: its names as the workloads have it, which are base names where
-    it is not revised; "" on a side where it is not, and always for a Secret; strategy: of the newer
-    side; keys: in order; fields: of its metadata and the like; users: workloads that name it on
-    either side; note: something to know about it, as a sentence without a full stop; former: those
-    of the users that name it on the older side only.
+    identity: with the base name;
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the revision name changes (strategy);
+    strategy: of the newer side;
+    old_revision and new_revision: the names that workloads use. The base name if the object is
+    not revised, "" on a side without the object, and always "" for a Secret;
+    keys: in order; always empty for a Secret;
+    fields: outside of the data, such as labels; always empty for a Secret;
+    users: the workloads that reference the object, on either side;
+    note: a remark, as a sentence without a final period;
+    former: the users that reference the object on the older side only.
     """
 
     identity: Identity
@@ -152,11 +161,13 @@ class ContentChange(NamedTuple):
 class WorkloadChange(NamedTuple):
     """A workload that changes, or whose pods will read other content.
 
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED where nothing of itself changes (before names are
-    rewritten); effect: ROLLS … STAYS; causes: why its pod template changes, in order of kind; via:
-    the workload whose pod template it uses (workloadRef), None for its own; in_place: ConfigMaps
-    and Secrets that it names, whose content changes under a name that stays, so that its running
-    pods may read the new one; fields: what else of it changes, outside of pod templates.
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if the workload in the chart does not change;
+    effect: ROLLS … STAYS;
+    causes: the reasons why the pod template changes, in order of kind;
+    via: the workload whose pod template is used (workloadRef), None for the workload's own;
+    in_place: the ConfigMaps and Secrets that change under the same name, so that running pods may
+    read the new content;
+    fields: the changes outside of pod templates.
     """
 
     identity: Identity
@@ -169,10 +180,11 @@ class WorkloadChange(NamedTuple):
 
 
 class RevisionChange(NamedTuple):
-    """What becomes of one revision: NEW … DROPPED.
+    """The fate of one revision: NEW … DROPPED.
 
-    identity: the base name; name: the revision's, "" for a Secret; is_carried: whether the new
-    manifests have it as an earlier one.
+    identity: with the base name;
+    name: the revision's name, "" for a Secret;
+    is_retained: whether the new manifests have it as an earlier revision.
     """
 
     identity: Identity
@@ -190,7 +202,7 @@ class ObjectChange(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """Something that could not be told: where, what, and what to do about it, as clauses."""
+    """A part of the comparison that stays open, with its location, the problem and a fix."""
 
     location: str
     problem: str
@@ -198,10 +210,12 @@ class Undecided(NamedTuple):
 
 
 class GraphNode(NamedTuple):
-    """An object in the graph of who names what; change: as in the rest of the model.
+    """An object in the graph of references.
 
-    role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …); effect: of
-    a workload, else ""; note: more about it in words (what it becomes, or why nothing), else "".
+    role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
+    change: as in the rest of the model;
+    effect: of a workload, else "";
+    note: a remark in words, such as the new name, else "".
     """
 
     identity: Identity
@@ -212,11 +226,12 @@ class GraphNode(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """One object names another: numbers of nodes; change: ADDED, REMOVED or UNCHANGED.
+    """A reference from one object to another.
 
-    label: by what, as words for a person: `volume`, `envFrom`, `env`, `workloadRef`, `auto-mount`,
-    or the last part of the path; stays: whether it keeps the base name, whatever its target is
-    called (a Job, a bare Pod, a hook).
+    source and target: numbers of nodes;
+    label: `volume`, `envFrom`, `env`, `workloadRef`, `auto-mount` or the last part of the path;
+    change: ADDED, REMOVED or UNCHANGED;
+    keeps_base_name: whether the reference keeps the base name, as in a Job, a bare Pod or a hook.
     """
 
     source: int
@@ -227,16 +242,17 @@ class Edge(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Who names what: all that a change touches, with whatever is connected with it."""
+    """The references between all objects that change, and the objects connected with them."""
 
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[Edge, ...] = ()
 
 
 class Preview(NamedTuple):
-    """What a change will do.
+    """The effect of a change.
 
-    old and new: what the two sides are called; only: the sections that were asked for, () for all.
+    old and new: the names of the two sides;
+    only: the sections that the user selected, () for all.
     """
 
     old: str
@@ -251,9 +267,8 @@ class Preview(NamedTuple):
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything changes (`--exit-code`)."""
-        return bool(self.contents or self.workloads or self.objects or self._other_revisions)
-
-    @property
-    def _other_revisions(self) -> list[RevisionChange]:
-        return [each for each in self.revisions if each.change not in (REUSED, RETAINED)]
+        """True if there is any change, for `--exit-code`."""
+        has_other_revisions = any(
+            revision.change not in (REUSED, RETAINED) for revision in self.revisions
+        )
+        return bool(self.contents or self.workloads or self.objects or has_other_revisions)

@@ -1,4 +1,4 @@
-"""The parts of a preview that a user asks for."""
+"""The sections of a preview that `--only` selects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from postrender.diff.model import Preview
 
 
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
-    """Return a preview without the SECTIONS that are not named; all of it if none is."""
+    """Return a preview with only the named SECTIONS, or all of it without names."""
     if not names:
         return preview
     return preview._replace(

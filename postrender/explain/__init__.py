@@ -1,6 +1,6 @@
 """`postrender explain`: what render would do, and why."""
 
-# The module of each output format. The graph is drawn by the formats of `postrender diff`.
+# The module of each output format. The formats of `postrender diff` draw the reference graph.
 FORMATS = {
     "text": "postrender.explain.as_text",
     "json": "postrender.explain.as_json",

@@ -1,10 +1,12 @@
-"""An explanation as JSON, for programs; explain.schema.json describes the JSON."""
+"""The report of `postrender explain` as JSON; explain.schema.json describes the format."""
 
 from __future__ import annotations
 
 import json
 
-from postrender.explain.model import Explanation
+from postrender.diff.formats.json import Json, object_json
+from postrender.errors import Finding
+from postrender.explain.model import Explanation, ObjectEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,55 +14,63 @@ if TYPE_CHECKING:
 
 
 def render(explanation: Explanation, terminal: Terminal) -> str:
-    """Return an explanation as JSON; keys are stable within a major version."""
+    """Return a report as JSON that conforms to explain.schema.json."""
     document = {
         "version": 1,
-        "objects": [
-            {
-                "object": entry.identity,
-                "namespace": entry.namespace,
-                "strategy": entry.strategy,
-                "reason": entry.reason,
-                "revision": entry.revision,
-                "keepsOriginal": entry.keeps_original,
-                "set": entry.group_name,
-                "users": [
-                    {"object": user.identity, "place": user.location, "follows": user.follows}
-                    for user in entry.users
-                ],
-            }
-            for entry in explanation.entries
-        ],
+        "objects": [_object(entry) for entry in explanation.objects],
         "earlier": [
             {
-                "object": earlier.identity,
-                "namespace": earlier.namespace,
-                "baseName": earlier.base_name,
-                "order": earlier.order,
-                "what": earlier.what,
-                "reason": earlier.reason,
+                "object": object_json(entry.identity),
+                "baseName": entry.base_name,
+                "number": entry.number,
+                "decision": entry.decision,
+                "reason": entry.reason,
             }
-            for earlier in explanation.earlier
+            for entry in explanation.earlier
         ],
         "attacher": {
-            "sets": list(explanation.sets),
+            "groups": list(explanation.attach_groups),
             "mode": explanation.mode,
             "reason": explanation.mode_reason,
         },
-        "findings": [
-            {
-                "code": finding.code,
-                "strict": finding.strict,
-                "line": finding.location.line,
-                "document": finding.location.document,
-                "template": finding.location.template,
-                "object": finding.location.subject,
-                "path": finding.location.path,
-                "severity": finding.severity,
-                "problem": finding.problem,
-                "fix": finding.fix,
-            }
-            for finding in explanation.findings
-        ],
+        "findings": [_finding(finding) for finding in explanation.findings],
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _object(entry: ObjectEntry) -> Json:
+    return {
+        "object": object_json(entry.identity),
+        "strategy": entry.strategy,
+        "reason": entry.reason,
+        "revision": entry.revision,
+        "keepsOriginal": bool(entry.keep_reason),
+        "keepReason": entry.keep_reason,
+        "attachGroup": entry.attach_group,
+        "references": [
+            {
+                "object": object_json(reference.identity),
+                "line": reference.line,
+                "path": reference.path,
+                "source": reference.source,
+                "isRewritten": reference.is_rewritten,
+            }
+            for reference in entry.references
+        ],
+    }
+
+
+def _finding(finding: Finding) -> Json:
+    location = finding.location
+    return {
+        "code": finding.code,
+        "strict": finding.strict,
+        "line": location.line,
+        "document": location.document,
+        "template": location.template,
+        "object": location.subject,
+        "path": location.path,
+        "severity": finding.severity,
+        "problem": finding.problem,
+        "fix": finding.fix,
+    }

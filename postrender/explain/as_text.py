@@ -1,42 +1,71 @@
-"""An explanation for a person to read in a terminal."""
+"""The report of `postrender explain` as text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.explain.model import Earlier, Entry, Explanation
+from postrender.config.settings import IGNORE, RENAME
+from postrender.diff.wording.style import name_of
+from postrender.explain.model import (
+    FROM_AUTO_MOUNT,
+    EarlierEntry,
+    Explanation,
+    ObjectEntry,
+    ObjectReference,
+)
+from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.diff.wording.terminal import Terminal
 
+_DECISIONS = {
+    RETAIN: "retained",
+    LAST_TIME: "retained for the last time",
+    DROP: "dropped",
+    REPLACED: "replaced",
+}
+
 
 def render(explanation: Explanation, terminal: Terminal) -> str:
-    """Return an explanation for a person to read in a terminal."""
-    lines = [line for entry in explanation.entries for line in _entry_lines(entry)]
-    lines += [line for earlier in explanation.earlier for line in _earlier_lines(earlier)]
-    because = f"{explanation.mode}, because {explanation.mode_reason}"
-    lines += [f"attacher {name}: {because}" for name in explanation.sets]
-    renamed = sum(1 for entry in explanation.entries if entry.strategy == "rename")
-    total = len(explanation.entries)
+    """Return a report as text."""
+    lines = [line for entry in explanation.objects for line in _object_lines(entry)]
+    lines += [line for entry in explanation.earlier for line in _earlier_lines(entry)]
+    lines += [
+        f"attacher {name}: {explanation.mode}, because {explanation.mode_reason}"
+        for name in explanation.attach_groups
+    ]
+    renamed = sum(1 for entry in explanation.objects if entry.strategy == RENAME)
+    total = len(explanation.objects)
     lines.append(f"{renamed} of {total} renamed" if total else "nothing to revise")
     return "\n".join(lines) + "\n"
 
 
-def _entry_lines(entry: Entry) -> Iterator[str]:
-    namespace = f" in {entry.namespace}" if entry.namespace else ""
-    arrow = f" -> {entry.revision or 'a revision'}" if entry.strategy == "rename" else ""
-    yield f"{entry.identity}{namespace}{arrow}"
-    yield f"  {entry.strategy}: {entry.reason}"
-    if entry.keeps_original:
-        yield f"  the original stays: {entry.keeps_original}"
-    for user in entry.users:
-        verb = "names" if user.follows else "keeps the base name"
-        yield f"  {user.identity} {verb} ({user.location})"
+def _object_lines(entry: ObjectEntry) -> Iterator[str]:
+    is_renamed = entry.strategy == RENAME
+    arrow = f" -> {entry.revision or 'a revision'}" if is_renamed else ""
+    yield f"{name_of(entry.identity)}{arrow}"
+    references = [_reference(reference, is_renamed) for reference in entry.references]
+    if is_renamed and references:
+        # The reason of a rename is the references themselves.
+        yield f"  rename: {references[0]}"
+        yield from (f"  also {reference}" for reference in references[1:])
+    else:
+        strategy = "not revised" if entry.strategy == IGNORE else entry.strategy
+        yield f"  {strategy}: {entry.reason}"
+        yield from (f"  {reference}" for reference in references)
+    if entry.keep_reason:
+        yield f"  original kept: {entry.keep_reason}"
 
 
-def _earlier_lines(earlier: Earlier) -> Iterator[str]:
-    namespace = f" in {earlier.namespace}" if earlier.namespace else ""
-    number = f"number {earlier.order}" if earlier.order else "the original"
-    yield f"{earlier.identity}{namespace}, {number} of {earlier.base_name}"
-    yield f"  {earlier.what}: {earlier.reason}"
+def _reference(reference: ObjectReference, is_renamed: bool) -> str:
+    is_auto_mount = reference.source == FROM_AUTO_MOUNT
+    location = reference.source if is_auto_mount else f"line {reference.line}, {reference.path}"
+    note = ", which keeps the base name" if is_renamed and not reference.is_rewritten else ""
+    return f"referenced by {name_of(reference.identity)} ({location}){note}"
+
+
+def _earlier_lines(entry: EarlierEntry) -> Iterator[str]:
+    number = f"revision {entry.number}" if entry.number else "the original"
+    yield f"{name_of(entry.identity)}, {number} of {entry.base_name}"
+    yield f"  {_DECISIONS[entry.decision]}: {entry.reason}"

@@ -1,90 +1,121 @@
-"""What a render would do and why, as a model that is built once and printed by a format."""
+"""Build the report of `postrender explain` from a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 
-from postrender.diff.base_names import redacted_names
-from postrender.errors import Finding
-from postrender.explain.model import Earlier, Entry, Explanation, User
+from postrender.config.settings import RENAME
+from postrender.diff.redact import redact, secret_names_of_plan
+from postrender.explain.model import (
+    FROM_AUTO_MOUNT,
+    FROM_FIELD,
+    EarlierEntry,
+    Explanation,
+    ObjectEntry,
+    ObjectReference,
+)
 from postrender.explain.plan_graph import plan_graph
-from postrender.inventory.model import Item
-from postrender.kubernetes.kinds import Identity
+from postrender.inventory.model import ItemKey
 from postrender.plan.build import Plan
 from postrender.plan.links import Link, by_target
-from postrender.text.words import replace_words
+from postrender.plan.model import PlanContext
+from postrender.plan.strategy import StrategyDecision
 
 
 def explain(plan: Plan) -> Explanation:
-    """Return what a plan does to each ConfigMap and Secret of the stream."""
+    """Return what a plan does with each ConfigMap and Secret of the stream."""
     context = plan.context
     if context is None:
-        return Explanation((), (), (), "", "", plan.findings)
+        return Explanation(findings=plan.findings)
+    secret_names = secret_names_of_plan(context)
+    is_attached = context.settings.attacher.is_enabled and bool(plan.groups)
+    mode, mode_reason = plan.mode if is_attached else ("", "")
+    explanation = Explanation(
+        objects=_objects(plan, context, secret_names),
+        earlier=_earlier(context),
+        attach_groups=tuple(group.name for group in plan.groups) if is_attached else (),
+        mode=mode,
+        mode_reason=mode_reason,
+        findings=plan.findings,
+        graph=plan_graph(context, secret_names),
+    )
+    return redact(explanation, secret_names)
+
+
+def _objects(
+    plan: Plan, context: PlanContext, secret_names: Mapping[str, str]
+) -> tuple[ObjectEntry, ...]:
     links = by_target(link for links in context.links.values() for link in links)
-    group_name_of = {
-        (context.resolver.effective_namespace(each.namespace), name): each.name
-        for each in plan.sets
-        for name in each.emitted
+    group_names = {
+        (context.resolver.effective_namespace(group.namespace), revision): group.name
+        for group in plan.groups
+        for revision in group.emitted
     }
-    redacted = redacted_names(context)
     entries = []
     for key, decision in context.decisions.items():
-        item = decision.item
-        name = context.revision_of(item)
-        home = context.resolver.effective_namespace(item.identity.namespace)
+        identity = decision.item.identity
+        revision = context.revision_of(decision.item)
+        namespace = context.resolver.effective_namespace(identity.namespace)
         entries.append(
-            Entry(
-                replace_words(str(item.identity), redacted),
-                item.identity.namespace or "",
-                decision.strategy,
-                decision.reason,
-                "" if name in redacted else name,
-                decision.keep_reason,
-                group_name_of.get((home, (item.identity.kind.lower(), name)), ""),
-                tuple(_users(plan, item, links.get(key, []), redacted)),
+            ObjectEntry(
+                identity=identity,
+                strategy=decision.strategy,
+                reason=decision.reason,
+                revision="" if revision in secret_names else revision,
+                keep_reason=decision.keep_reason,
+                attach_group=group_names.get((namespace, (identity.kind.lower(), revision)), ""),
+                references=_references(context, decision, links.get(key, ())),
             )
         )
-    is_attached = context.settings.attacher.is_enabled and bool(plan.sets)
-    mode, reason = plan.mode if is_attached else ("", "")
-    sets_ = tuple(each.name for each in plan.sets) if is_attached else ()
-    earlier = tuple(
-        Earlier(
-            replace_words(str(past.identity), redacted),
-            past.identity.namespace or "",
-            past.base_name,
-            past.order,
-            each.what,
-            each.reason,
-        )
-        for each in context.retained
-        if (past := each.past)
-    )
-    findings = tuple(_shown(finding, redacted) for finding in plan.findings)
-    graph = plan_graph(plan, redacted)
-    return Explanation(tuple(entries), earlier, sets_, mode, reason, findings, graph)
+    return tuple(entries)
 
 
-def _shown(finding: Finding, redacted: Mapping[str, str]) -> Finding:
-    """Return a finding as it may be told beside what Secrets there are."""
-    problem, fix = (replace_words(text, redacted) for text in (finding.problem, finding.fix))
-    location = finding.location._replace(subject=replace_words(finding.location.subject, redacted))
-    return finding._replace(problem=problem, fix=fix, location=location)
-
-
-def _users(
-    plan: Plan, item: Item, links: list[Link], redacted: Mapping[str, str]
-) -> Iterator[User]:
-    inventory = plan.inventory
+def _references(
+    context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
+) -> tuple[ObjectReference, ...]:
+    """Return the references to an object; those that cause the rename come first."""
+    is_renamed = decision.strategy == RENAME
+    causes: list[ObjectReference] = []
+    others: list[ObjectReference] = []
     for link in links:
-        location = inventory.location_of(link.source, link.reference.path, link.reference.line)
-        where = f"line {location.line}, {location.path}"
-        name = replace_words(_full(link.source.identity), redacted)
-        yield User(name, where, link.source.is_rewritable)
-    for mounts in plan.context.mounts.values() if plan.context else ():
-        for mount in mounts:
-            if mount.item.key == item.key:
-                yield User(_full(mount.workload.identity), "auto-mount", True)
+        reference = link.reference
+        location = context.inventory.location_of(link.source, reference.path, reference.line)
+        (causes if link.is_rewritable else others).append(
+            ObjectReference(
+                identity=link.source.identity,
+                line=location.line,
+                path=location.path,
+                source=FROM_FIELD,
+                is_rewritten=is_renamed and link.source.is_rewritable,
+            )
+        )
+    causes += _auto_mounts(context, decision.item.key, is_renamed=is_renamed)
+    return (*causes, *others)
 
 
-def _full(identity: Identity) -> str:
-    return f"{identity.namespace}/{identity}" if identity.namespace else str(identity)
+def _auto_mounts(context: PlanContext, key: ItemKey, *, is_renamed: bool) -> list[ObjectReference]:
+    return [
+        ObjectReference(
+            identity=mount.workload.identity,
+            line=0,
+            path="",
+            source=FROM_AUTO_MOUNT,
+            is_rewritten=is_renamed,
+        )
+        for mounts in context.mounts.values()
+        for mount in mounts
+        if mount.item.key == key
+    ]
+
+
+def _earlier(context: PlanContext) -> tuple[EarlierEntry, ...]:
+    return tuple(
+        EarlierEntry(
+            identity=retained.revision.identity,
+            base_name=retained.revision.base_name,
+            number=retained.revision.order,
+            decision=retained.decision,
+            reason=retained.reason,
+        )
+        for retained in context.retained
+    )

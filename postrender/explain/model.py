@@ -1,54 +1,70 @@
-"""What `postrender explain` reports, as data: `build` builds it, a format prints it."""
+"""The report of `postrender explain` as data: `build` builds it, a format prints it."""
 
 from __future__ import annotations
 
 from postrender.diff.model import Graph
 from postrender.errors import Finding
+from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-
-class User(NamedTuple):
-    """An object that names a ConfigMap: where it stands, and whether its reference follows."""
-
-    identity: str
-    location: str
-    follows: bool
+# Where a reference comes from: a field of the manifest, or annotations of the ConfigMap.
+FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
 
 
-class Entry(NamedTuple):
-    """What happens to one ConfigMap or Secret, and why."""
+class ObjectReference(NamedTuple):
+    """A reference to a ConfigMap or Secret.
 
-    identity: str
-    namespace: str
+    identity: the object that has the reference;
+    line, path: the location of the field, 0 and "" for an auto-mount;
+    source: FROM_FIELD or FROM_AUTO_MOUNT;
+    is_rewritten: whether the output references the revision instead of the base name.
+    """
+
+    identity: Identity
+    line: int
+    path: str
+    source: str
+    is_rewritten: bool
+
+
+class ObjectEntry(NamedTuple):
+    """The decision for one ConfigMap or Secret.
+
+    revision: the revision name, "" if there is none or if the name must not be shown;
+    keep_reason: why the original is kept next to the revision, "" if it is not kept;
+    attach_group: the attach group of the revision, "" if there is none.
+    """
+
+    identity: Identity
     strategy: str
     reason: str
     revision: str
-    keeps_original: str
-    group_name: str
-    users: tuple[User, ...]
+    keep_reason: str
+    attach_group: str
+    references: tuple[ObjectReference, ...]
 
 
-class Earlier(NamedTuple):
-    """What becomes of one object of earlier outputs, and why; order: 0 for an original."""
+class EarlierEntry(NamedTuple):
+    """The decision for one object of earlier outputs; number: 0 for an original."""
 
-    identity: str
-    namespace: str
+    identity: Identity
     base_name: str
-    order: int
-    what: str
+    number: int
+    decision: str
     reason: str
 
 
 class Explanation(NamedTuple):
-    """A whole stream explained.
+    """The report for one input.
 
-    mode: of the attacher Jobs, with the reason; sets: their names; graph: who names what.
+    attach_groups: the names of the attach groups, each of which has one attacher Job;
+    mode, mode_reason: the form of the attacher Jobs (job or hook), and why.
     """
 
-    entries: tuple[Entry, ...]
-    earlier: tuple[Earlier, ...]
-    sets: tuple[str, ...]
-    mode: str
-    mode_reason: str
-    findings: tuple[Finding, ...]
+    objects: tuple[ObjectEntry, ...] = ()
+    earlier: tuple[EarlierEntry, ...] = ()
+    attach_groups: tuple[str, ...] = ()
+    mode: str = ""
+    mode_reason: str = ""
+    findings: tuple[Finding, ...] = ()
     graph: Graph = Graph()

@@ -1,7 +1,7 @@
-"""Who names what in a stream that is to be rendered: the graph of `explain`.
+"""The reference graph of a plan, for `postrender explain`.
 
-Nothing in it ends in a hash of what a Secret holds: a Secret has its base name only, and so has a
-ConfigMap that names one, because the hash of such a ConfigMap covers the Secret's.
+The graph contains no hash of the content of a Secret. A Secret has its base name only. So has a
+ConfigMap that references a Secret, because its hash covers the name of the Secret's revision.
 """
 
 from __future__ import annotations
@@ -14,76 +14,90 @@ from postrender.diff.labels import AUTO_MOUNT, WORKLOAD_REF, label_of
 from postrender.diff.model import UNCHANGED, Edge, Graph, GraphNode
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS
-from postrender.plan.build import Plan
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import is_known_revision
+from postrender.startup.records import NamedTuple
 
-Named = tuple[ItemKey, ItemKey, str, bool]
+
+class _KeyEdge(NamedTuple):
+    """An edge between two objects of the inventory."""
+
+    source: ItemKey
+    target: ItemKey
+    label: str
+    keeps_base_name: bool = False
 
 
-def plan_graph(plan: Plan, redacted: Collection[str]) -> Graph:
-    """Return every ConfigMap (and Secret) that a plan decides about, with whatever names it.
+def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
+    """Return the ConfigMaps and Secrets of a plan, and the objects that reference them.
 
-    hidden: the names of revisions that must not be shown.
+    secret_names: the revision names that must not be shown
     """
-    context = plan.context
-    if context is None:
-        return Graph()
-    named = list(_named(context))
-    naming = {source for source, *_ in named}
-    named += _rollouts(context, naming)
-    drawn = {*context.decisions, *(source for source, *_ in named)}
-    nodes = [item for item in context.inventory.items if item.key in drawn]
-    numbers = {item.key: number for number, item in enumerate(nodes)}
+    edges = list(_references(context))
+    edges += _workload_refs(context, {edge.source for edge in edges})
+    keys = {*context.decisions, *(edge.source for edge in edges)}
+    items = [item for item in context.inventory.items if item.key in keys]
+    numbers = {item.key: number for number, item in enumerate(items)}
     return Graph(
-        tuple(_node(context, item, redacted) for item in nodes),
+        tuple(_node(context, item, secret_names) for item in items),
         tuple(
-            Edge(numbers[source], numbers[target], label, keeps_base_name=keeps_base_name)
-            for source, target, label, keeps_base_name in dict.fromkeys(named)
+            Edge(
+                source=numbers[edge.source],
+                target=numbers[edge.target],
+                label=edge.label,
+                keeps_base_name=edge.keeps_base_name,
+            )
+            for edge in dict.fromkeys(edges)
         ),
     )
 
 
-def _named(context: PlanContext) -> Iterator[Named]:
+def _references(context: PlanContext) -> Iterator[_KeyEdge]:
     for source, links in context.links.items():
         for link in links:
             target = link.target.key
             if target in context.decisions:
-                label = label_of(link.reference.path)
-                yield source, target, label, link.keeps_base_name and target in context.names
+                yield _KeyEdge(
+                    source=source,
+                    target=target,
+                    label=label_of(link.reference.path),
+                    keeps_base_name=link.keeps_base_name and target in context.names,
+                )
     for workload, mounts in context.mounts.items():
         for mount in mounts:
-            yield workload, mount.item.key, AUTO_MOUNT, False
+            yield _KeyEdge(workload, mount.item.key, AUTO_MOUNT)
 
 
-def _rollouts(context: PlanContext, naming: Collection[ItemKey]) -> Iterator[Named]:
+def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
+    """Yield an edge from each Rollout to the workload in its workloadRef, if that has an edge."""
     for workload, rollouts in context.rollouts.items():
-        for rollout in rollouts if workload in naming else ():
-            yield rollout.key, workload, WORKLOAD_REF, False
+        for rollout in rollouts if workload in sources else ():
+            yield _KeyEdge(rollout.key, workload, WORKLOAD_REF)
 
 
-def _node(context: PlanContext, item: Item, redacted: Collection[str]) -> GraphNode:
-    kind = item.identity.group_kind
-    identity = item.identity
+def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> GraphNode:
+    identity, kind = item.identity, item.identity.group_kind
     if kind in (CONFIG_MAP, SECRET):
         name = base_name_of(item, is_revision=is_known_revision(item))
-        identity = identity._replace(name=name)
-        return GraphNode(identity, "config", UNCHANGED, note=_note(context, item, redacted))
+        return GraphNode(
+            identity=identity._replace(name=name),
+            role="config",
+            change=UNCHANGED,
+            note=_note(context, item, secret_names),
+        )
     return GraphNode(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
 
 
-def _note(context: PlanContext, item: Item, redacted: Collection[str]) -> str:
-    """Return what becomes of a ConfigMap or Secret, in words."""
+def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> str:
+    """Return the decision for a ConfigMap or Secret as a phrase."""
     decision = context.decisions.get(item.key)
     if decision is None:
         return ""
-    name = context.revision_of(item)
-    if name in redacted:
-        name = ""
+    revision = context.revision_of(item)
+    shown = "a revision" if not revision or revision in secret_names else revision
     if decision.is_revision:
-        return f"is {name or 'a revision'} already"
+        return f"is already {shown}"
     if item.key in context.names:
-        original = ", and the original stays" if decision.keep_reason else ""
-        return f"becomes {name or 'a revision'}{original}"
-    named = "keeps its name" if decision.strategy == IGNORE else decision.strategy
-    return f"{named}: {decision.reason}"
+        return f"becomes {shown}" + (", original kept" if decision.keep_reason else "")
+    strategy = "not revised" if decision.strategy == IGNORE else decision.strategy
+    return f"{strategy}: {decision.reason}"

@@ -1,7 +1,7 @@
-"""What a stream holds that a plan needs: objects, references, and the sites of likely edits.
+"""The inventory of a stream: its objects, references, and the sites of likely edits.
 
-Documents are composed one at a time and dropped again. Those that hold ConfigMaps come first,
-because their names tell which of the others matter (postrender.inventory.prefilter).
+Documents are parsed one at a time, and the parsed nodes are dropped again. Documents with
+ConfigMaps are parsed first, because the prefilter needs the names of the ConfigMaps.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from postrender.inventory.prefilter import is_relevant, may_be_cut, may_hold, ro
 from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
-from postrender.yaml.edits import SetScalar
+from postrender.yaml.edits import SetScalar, Site, SiteKey
 from postrender.yaml.paths import Json, Path, format_path
-from postrender.yaml.sites import Site, SiteKey
 from postrender.yaml.stream import Stream
 
 
 class Inventory(NamedTuple):
-    """All that a plan needs of a stream.
+    """The facts of a stream that a plan needs.
 
-    sites: by document, what was located while it was composed; last_items: by document that is a
-    List, the path of its last item; open_ends: by document that ends in a block scalar without a
-    line break, the edit that closes it before anything can follow.
+    sites: by document, the located sites of edits.
+    last_items: by document that is a List, the path of its last item.
+    open_ends: the edits that end a block scalar without a final line break, by document. Text can
+    follow only then.
     """
 
     stream: Stream
@@ -37,18 +37,18 @@ class Inventory(NamedTuple):
     open_ends: Mapping[int, SetScalar]
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
-        """Return the place of an object, or of a path in it."""
+        """Return the location of an object, or of a path or a line in its document."""
         document = self.stream.documents[item.document]
         location = self.stream.location_of(document, item.line if line is None else line)
-        inside = path[len(item.path) :]
-        return location._replace(subject=str(item.identity), path=format_path(inside))
+        path_in_object = path[len(item.path) :]
+        return location._replace(subject=str(item.identity), path=format_path(path_in_object))
 
 
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
-    """Return what a stream holds.
+    """Return the inventory of a stream.
 
-    Raises UserError for documents that must be read and cannot be, and for objects whose shape
-    an API server would refuse in a place that matters.
+    Raises UserError for a relevant document that cannot be parsed. Raises UserError also for a
+    relevant field that an API server would reject.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
@@ -58,28 +58,27 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
         if may_hold(document.text, root_kinds[index], kinds) or may_be_cut(stream, index)
     }
     items = [item for examined in holders.values() for item in examined.items]
-    names = _names(items, settings)
+    names = _target_names(items, settings)
     if not names:
         return _inventory(stream, holders)
-    mounts = any(_mounts_itself(item) for item in items)
+    mounts = any(_requests_auto_mount(item) for item in items)
     words = WordSet(names)
-    others = {
+    referrers = {
         index: _examine(stream, index, settings, names)
         for index, document in enumerate(stream.documents)
         if index not in holders
         and is_relevant(document.text, root_kinds[index], words, mounts=mounts)
     }
-    return _inventory(stream, {**holders, **others})
+    return _inventory(stream, {**holders, **referrers})
 
 
 def take_whole(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return what these documents of a stream hold, and all of their data by document.
+    """Return the inventory of some documents for a comparison, and their data by document.
 
-    They are read to be compared, not to be edited: sites are not looked for, and references are
-    known too whose targets the stream does not have.
-    Raises UserError as take_inventory does.
+    The documents are not edited, so sites are not located. The inventory has all references, also
+    to targets that are not in the stream. Raises UserError as take_inventory does.
     """
     documents = {
         index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
@@ -103,7 +102,7 @@ def _examine(
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the stream ends in the middle of an object",
-            "check that the program that writes it ran to its end",
+            "Check that the program before the pipe ran to its end",
             location,
         )
     return examined
@@ -112,16 +111,16 @@ def _examine(
 def _inventory(stream: Stream, documents: dict[int, Examined]) -> Inventory:
     ordered = sorted(documents.items())
     return Inventory(
-        stream,
-        tuple(item for _, examined in ordered for item in examined.items),
-        {index: examined.sites for index, examined in ordered},
-        {index: examined.last_item for index, examined in ordered if examined.last_item},
-        {index: examined.open_end for index, examined in ordered if examined.open_end},
+        stream=stream,
+        items=tuple(item for _, examined in ordered for item in examined.items),
+        sites={index: examined.sites for index, examined in ordered},
+        last_items={index: examined.last_item for index, examined in ordered if examined.last_item},
+        open_ends={index: examined.open_end for index, examined in ordered if examined.open_end},
     )
 
 
-def _names(items: Iterable[Item], settings: Settings) -> set[str]:
-    """Return the names that references of interest may hold."""
+def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:
+    """Return the names of the objects that may be revised: current names and base names."""
     names = set()
     for item in items:
         if item.identity.group_kind in settings.revisable:
@@ -129,5 +128,5 @@ def _names(items: Iterable[Item], settings: Settings) -> set[str]:
     return names - {""}
 
 
-def _mounts_itself(item: Item) -> bool:
+def _requests_auto_mount(item: Item) -> bool:
     return bool({MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION} & item.annotations.keys())

@@ -1,35 +1,32 @@
-"""One document examined while its nodes are at hand: its objects, and the sites of likely edits.
+"""The examination of one parsed document: its objects, and the sites of likely edits.
 
-The nodes are dropped afterwards: what a plan or a render needs of them is in the result.
+The result has everything that a plan or a render needs, so the YAML nodes can be dropped.
 """
 
 from __future__ import annotations
-
-from functools import cache
 
 from postrender.config.settings import Settings
 from postrender.errors import Location, UserError
 from postrender.inventory.model import Item, Reference, new_item
 from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import (
-    WORKLOAD_KINDS,
     GroupKind,
     Identity,
-    api_group,
     group_kind_of,
     items_of,
     roots_of,
     strings_at,
 )
 from postrender.kubernetes.pod_template import read_pod_template
+from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.references import Rule, find_built_in
 from postrender.references.custom import embedded_pod_specs, find_custom
 from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar
-from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
-from postrender.yaml.sites import Site, SiteKey, locate
+from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
+from postrender.yaml.paths import Json, Path, mapping_at, value_at
+from postrender.yaml.sites import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,12 +34,14 @@ if TYPE_CHECKING:
 
 
 class Examined(NamedTuple):
-    """What one document holds.
+    """The objects of one document.
 
-    sites: of edits that a plan is likely to make; last_item: where a List takes further items;
-    open_end: the edit that closes a block scalar without a line break at the very end;
-    is_fragment: whether the document begins like an object and lacks the rest; data: all of it,
-    where the text is not edited (a plan needs only the items, and all data takes much memory).
+    sites: of edits that a plan is likely to make.
+    last_item: the path of the last item of a List; new items are added after it.
+    open_end: the edit that ends a block scalar at the end of a text without a final line break.
+    is_fragment: whether the document begins like an object and lacks the rest.
+    data: all data, only if the text is not edited. A plan needs the items only, and keeping all
+    data takes much memory.
     """
 
     items: tuple[Item, ...]
@@ -62,27 +61,38 @@ def examine(
     *,
     is_edited: bool = True,
 ) -> Examined:
-    """Compose one document and return what it holds.
+    """Parse one document and return its objects.
 
-    place: of its first line; names: those that references of interest hold, None for any;
-    is_edited: whether its text will be, so that it is worth to look for the sites of edits.
-    Raises UserError for text that is no YAML and for shapes that an API server would refuse.
+    location: of the first line.
+    names: the names of possible targets; other references are ignored. None for all references.
+    is_edited: whether the text will be edited; then the sites of likely edits are located.
+    Raises UserError for text that is not YAML and for objects that an API server would reject.
     """
-    document = parse_document(text, location)
-    data = document.data
+    document, data = _parsed(text, location)
     if data is None:
         return Examined((), {})
-    examiner = _Examiner(index, document, settings, names, is_edited, {})
+    examiner = _Examiner(index, document, settings, names, is_edited=is_edited)
     items = [examiner.item(path, root) for path, root in roots_of(data) if isinstance(root, dict)]
     listed = items_of(data)
     return Examined(
-        tuple(item for item in items if item),
-        examiner.sites,
-        ("items", len(listed) - 1) if listed else (),
-        None if text.endswith("\n") else _open_end(document),
-        _is_fragment(data),
-        None if is_edited else data,
+        items=tuple(item for item in items if item),
+        sites=examiner.sites,
+        last_item=("items", len(listed) - 1) if listed else (),
+        open_end=None if text.endswith("\n") else _open_end(document),
+        is_fragment=_is_fragment(data),
+        data=None if is_edited else data,
     )
+
+
+def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
+    """Return a document and its data."""
+    try:
+        document = parse_document(text, location)
+        return document, document.data
+    except UserError as error:
+        from postrender.inventory.unrendered import template_error
+
+        raise template_error(error, text, location) or error from None
 
 
 def _open_end(document: ParsedDocument) -> SetScalar | None:
@@ -99,17 +109,29 @@ def _is_fragment(data: Json) -> bool:
     return group_kind_of(data) is None or not has_body
 
 
-class _Examiner(NamedTuple):
-    """Makes items of the objects of one document, and locates what is likely to be edited."""
+class _Examiner:
+    """Turns the objects of one document into items, and locates the sites of likely edits."""
 
-    number: int
-    document: ParsedDocument
-    settings: Settings
-    names: set[str] | None
-    is_edited: bool
-    sites: dict[SiteKey, Site | None]
+    __slots__ = ("document", "is_edited", "names", "number", "settings", "sites")
+
+    def __init__(
+        self,
+        number: int,
+        document: ParsedDocument,
+        settings: Settings,
+        names: set[str] | None,
+        *,
+        is_edited: bool,
+    ) -> None:
+        self.number = number
+        self.document = document
+        self.settings = settings
+        self.names = names
+        self.is_edited = is_edited
+        self.sites: dict[SiteKey, Site | None] = {}
 
     def item(self, path: Path, data: dict[str, Json]) -> Item | None:
+        """Return the item for the data at a path, None if the data is not a Kubernetes object."""
         group_kind = group_kind_of(data)
         if group_kind is None:
             return None
@@ -124,38 +146,42 @@ class _Examiner(NamedTuple):
         return self.with_references(item, data)
 
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
+        """Return an item with metadata only."""
         metadata = mapping_at(data, ("metadata",))
         name, namespace = metadata.get("name"), metadata.get("namespace")
-        identity = Identity(
-            *group_kind,
-            namespace if isinstance(namespace, str) and namespace else None,
-            name if isinstance(name, str) else "",
-        )
+        group, kind = group_kind
         return new_item(
-            (self.number, path),
-            self.document.line_of(path),
-            identity,
-            strings_at(data, "labels"),
-            strings_at(data, "annotations"),
+            key=(self.number, path),
+            line=self.document.line_of(path),
+            identity=Identity(
+                group=group,
+                kind=kind,
+                namespace=namespace if isinstance(namespace, str) and namespace else None,
+                name=name if isinstance(name, str) else "",
+            ),
+            labels=strings_at(data, "labels"),
+            annotations=strings_at(data, "annotations"),
         )
 
     def check_metadata(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> None:
-        """Refuse what an API server would in the metadata that a revision is made of."""
+        """Raise UserError for metadata that an API server would reject in a revision."""
         metadata = mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
-                what = f"the {key} of this {group_kind[1]} is no string"
-                self.refuse((*path, "metadata", key), what, "put it in quotes")
+                problem = f"the {key} of this {group_kind[1]} is not a string"
+                self.refuse((*path, "metadata", key), problem, "Put the value in quotes")
         for key in ("labels", "annotations"):
             self.check_strings((*path, "metadata", key), mapping_at(metadata, (key,)))
 
     def check_strings(self, path: Path, values: dict[str, Json]) -> None:
+        """Raise UserError for a value that is not a string; path: of the mapping."""
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
-                what = f"the value of {name!r} is no string"
-                self.refuse((*path, name), what, "put it in quotes")
+                problem = f"the value of {name!r} is not a string"
+                self.refuse((*path, name), problem, "Put the value in quotes")
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
+        """Return the item of a ConfigMap or Secret with its content."""
         self.check_content(item.path, data)
         metadata = (*item.path, "metadata")
         self.locate(SetScalar((*metadata, "name"), ""))
@@ -169,25 +195,30 @@ class _Examiner(NamedTuple):
         return item._replace(content=data, folded=folded)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
-        """Refuse data that an API server would: values must be strings."""
+        """Raise UserError for data that an API server would reject: values must be strings."""
         for key in ("data", "binaryData", "stringData"):
             values = data.get(key)
             if values is None:
                 continue
             if not isinstance(values, dict):
-                self.refuse((*path, key), f"{key} is no mapping", "write it as `key: value` pairs")
+                problem = f"{key} is not a mapping"
+                self.refuse((*path, key), problem, f"Write {key} as `key: value` pairs")
             self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Json]) -> Item:
-        templates = _templates(item, data)
+        """Return an item with its references, pod templates and further facts of a workload."""
+        group_kind = item.identity.group_kind
+        templates = [
+            ((*item.path, *path), template) for path, template in pod_templates(group_kind, data)
+        ]
         references = self.references(item, data, templates)
         if not item.is_rewritable:
             templates = []
         elif references:
             for path, template in templates:
                 self.locate_annotations(path, template)
-        workload_ref, history_limit = _workload_ref(item.identity, data), _history_limit(data)
-        if not (references or templates or workload_ref) and history_limit is None:
+        template_source, history_limit = workload_ref(group_kind, data), _history_limit(data)
+        if not (references or templates or template_source) and history_limit is None:
             return item
         return item._replace(
             references=references,
@@ -197,57 +228,66 @@ class _Examiner(NamedTuple):
                 )
                 for number, (path, template) in enumerate(templates)
             ),
-            workload_ref=workload_ref,
+            workload_ref=template_source,
             history_limit=history_limit,
         )
 
     def references(
         self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
+        """Return the references in an object; templates: its pod templates."""
         settings = self.settings
-        found = find_built_in(item.identity.group_kind, settings.revisable, data)
+        matches = find_built_in(item.identity.group_kind, settings.revisable, data)
         if settings.references:
-            found += find_custom(settings.active_references, item.identity, data)
+            matches += find_custom(settings.active_references, item.identity, data)
         if settings.finds_pod_specs:
-            found += embedded_pod_specs(item.identity, settings.revisable, data)
-        # Where two rules match one place, the first one counts.
-        first: dict[tuple[Path, GroupKind], Reference] = {}
-        for path, value, rule in found:
+            matches += embedded_pod_specs(item.identity, settings.revisable, data)
+        # If two rules match one field, the first rule applies.
+        references: dict[tuple[Path, GroupKind], Reference] = {}
+        for path, value, rule in matches:
             if value is None or (rule.only_if and not rule.only_if(mapping_at(data, path[:-2]))):
                 continue
             reference = self.reference((*item.path, *path), value, rule, templates)
             if reference:
-                first.setdefault((reference.path, rule.target), reference)
-        return tuple(first.values())
+                references.setdefault((reference.path, rule.target), reference)
+        return tuple(references.values())
 
     def reference(
         self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
-        """Return the reference at a path, unless it is known to name nothing in the stream."""
+        """Return the reference at a path, None if its target is certainly not in the stream."""
         if not isinstance(value, str):
             self.refuse_reference(path, value, rule)
         namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
         if self.names is not None and name not in self.names and not rule.is_word:
             return None
         site = self.locate(AddAfter(path, ()) if rule.family == RBAC else SetScalar(path, ""))
-        inside = [
+        inside = (
             number
             for number, (template, _) in enumerate(templates)
             if path[: len(template)] == template
-        ]
-        line = site.line if site else self.document.line_of(path)
-        template = inside[0] if inside else None
-        return Reference(path, name, namespace or None, rule, template, line)
+        )
+        return Reference(
+            path=path,
+            name=name,
+            namespace=namespace or None,
+            rule=rule,
+            template=next(inside, None),
+            line=site.line if site else self.document.line_of(path),
+        )
 
     def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
-        names = {"dict": "a mapping", "list": "a list"}
-        what = names.get(type(value).__name__, "no string")
+        """Raise UserError for a reference that is not a string."""
+        types = {"dict": "a mapping", "list": "a list"}
+        actual = types.get(type(value).__name__, "a number or a boolean")
         if rule.origin:
-            what = f"the reference rule {rule.origin} matches {what}"
-            self.refuse(path, what, "let its path end at a string")
-        self.refuse(path, f"the name of a {rule.target[1]} is {what}", "put it in quotes")
+            problem = f"the reference rule {rule.origin} matches {actual}, expected a string"
+            self.refuse(path, problem, "Let the path of the rule end at a string")
+        problem = f"the name of a {rule.target[1]} is {actual}, expected a string"
+        self.refuse(path, problem, "Put the name in quotes")
 
     def locate_annotations(self, path: Path, template: Json) -> None:
+        """Locate the edits of the annotations of a pod template."""
         annotations = mapping_at(template, ("metadata", "annotations"))
         target = (*path, "metadata", "annotations")
         self.locate(AddKeys(target, {}))
@@ -256,6 +296,7 @@ class _Examiner(NamedTuple):
                 self.locate(SetScalar((*target, name), ""))
 
     def locate(self, edit: Edit) -> Site | None:
+        """Return the site of an edit, and remember it for the plan."""
         if not self.is_edited:
             return None
         key = (type(edit), edit.path)
@@ -263,35 +304,9 @@ class _Examiner(NamedTuple):
             self.sites[key] = locate(self.document, edit)
         return self.sites[key]
 
-    def refuse(self, path: Path, what: str, fix: str) -> NoReturn:
-        raise UserError(what, fix, self.document.location_of(path))
-
-
-def _templates(item: Item, data: dict[str, Json]) -> list[tuple[Path, Json]]:
-    tree = template_tree(item.identity.group_kind)
-    return [((*item.path, *path), value) for path, value, _ in tree.find(data)] if tree else []
-
-
-@cache
-def template_tree(group_kind: GroupKind) -> PatternTree | None:
-    """Return what finds the pod templates of a kind, None for one that has none inside it."""
-    workload = WORKLOAD_KINDS.get(group_kind)
-    if workload is None or not workload.template:
-        return None
-    tree: PatternTree = PatternTree()
-    tree.add(workload.template, None)
-    return tree
-
-
-def _workload_ref(identity: Identity, data: dict[str, Json]) -> tuple[GroupKind, str] | None:
-    """Return what a Rollout without a template of its own takes it from."""
-    if identity.group_kind != ("argoproj.io", "Rollout"):
-        return None
-    ref = mapping_at(data, ("spec", "workloadRef"))
-    kind, name = ref.get("kind"), ref.get("name")
-    if not isinstance(kind, str) or not isinstance(name, str):
-        return None
-    return (api_group(str(ref.get("apiVersion") or "apps/v1")), kind), name
+    def refuse(self, path: Path, problem: str, fix: str) -> NoReturn:
+        """Raise UserError for the value at a path."""
+        raise UserError(problem, fix, self.document.location_of(path))
 
 
 def _history_limit(data: dict[str, Json]) -> int | None:

@@ -1,4 +1,4 @@
-"""The objects of a stream as facts: identity, labels, references, pod templates, content."""
+"""The objects of a stream as records: identity, labels, references, pod templates, content."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
-# A number of the history, of no absurd length.
-_ORDER = pattern(r"[1-9][0-9]{0,17}\Z")
+# A revision number; the length is limited so that a wrong value is not a huge number.
+_REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
 
 
 class Reference(NamedTuple):
-    """A place in an object that names a ConfigMap or Secret.
+    """A field in which an object references a ConfigMap or Secret.
 
-    namespace: as written beside the name, None where the object's own is meant;
-    template: the number of the pod template that it stands in, None outside of any.
+    namespace: as written next to the name, None for the namespace of the object.
+    template: the number of the pod template that contains the field, None outside pod templates.
     """
 
     path: Path
@@ -38,13 +38,17 @@ class Reference(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One Kubernetes object of the stream; path and lines count within its document (line from 0).
+    """One Kubernetes object of the stream.
 
-    key: what tells it from every other of the stream; is_hook: whether Helm or Argo CD runs it as
-    a hook; is_attacher: whether a run of ours appended it; is_rewritable: whether an upgrade may
-    change what it names; content: the whole object for a ConfigMap or Secret, else None;
-    folded: the folded scalars of content; workload_ref: what a Rollout takes its template from;
-    history_limit: its spec.revisionHistoryLimit, None where it has none.
+    key: the document and the path of the object, unique in the stream.
+    line: in the document, from 0.
+    is_hook: whether Helm or Argo CD runs the object as a hook.
+    is_attacher: whether an earlier run appended the object as a part of the attacher.
+    is_rewritable: whether an upgrade may change the references of the object.
+    content: the whole object for a ConfigMap or Secret, else None.
+    folded: the folded scalars of content.
+    workload_ref: the object from which a Rollout takes its template.
+    history_limit: spec.revisionHistoryLimit, None if absent.
     """
 
     key: ItemKey
@@ -64,22 +68,22 @@ class Item(NamedTuple):
 
     @property
     def document(self) -> int:
-        """The index of the document that holds the object."""
+        """The index of the document that contains the object."""
         return self.key[0]
 
     @property
     def path(self) -> Path:
-        """Where the object stands in its document: () unless it is in a List."""
+        """The path of the object in its document: () unless the object is in a List."""
         return self.key[1]
 
     @property
     def has_generated_name(self) -> bool:
-        """Whether the API server makes the name: the object has no identity yet."""
+        """Return whether the API server generates the name of the object (generateName)."""
         return not self.identity.name
 
     @property
     def is_revision(self) -> bool:
-        """Whether the object bears a revision name that a run of ours has given it."""
+        """Return whether the object is a revision that an earlier run of postrender created."""
         return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property
@@ -89,9 +93,9 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of a revision in the history, 0 where it has none."""
-        order = self.annotations.get(NUMBER_ANNOTATION, "")
-        return int(order) if _ORDER.match(order) else 0
+        """The number of a revision in the history, 0 if absent."""
+        number = self.annotations.get(NUMBER_ANNOTATION, "")
+        return int(number) if _REVISION_NUMBER.match(number) else 0
 
 
 def new_item(
@@ -101,16 +105,17 @@ def new_item(
     labels: dict[str, str],
     annotations: dict[str, str],
 ) -> Item:
-    """Return an object of the stream, without what is inside it."""
+    """Return an object of the stream with metadata only."""
     workload = WORKLOAD_KINDS.get((identity.group, identity.kind))
     is_hook = any(name in annotations for name in HOOK_ANNOTATIONS)
+    is_mutable = workload is None or workload.is_mutable
     return Item(
-        key,
-        line,
-        identity,
-        labels,
-        annotations,
-        is_hook,
-        identity.kind in ATTACHER_KINDS and GROUP_LABEL in labels,
-        not is_hook and bool(identity.name) and (workload is None or workload.is_mutable),
+        key=key,
+        line=line,
+        identity=identity,
+        labels=labels,
+        annotations=annotations,
+        is_hook=is_hook,
+        is_attacher=identity.kind in ATTACHER_KINDS and GROUP_LABEL in labels,
+        is_rewritable=not is_hook and bool(identity.name) and is_mutable,
     )

@@ -1,1 +1,1 @@
-"""kustomize and kpt: functionConfig, results, and the annotations that they add."""
+"""KRM functions for kustomize and kpt: functionConfig, results, and annotations of the tools."""

@@ -1,8 +1,8 @@
-"""A KRM function's configuration: the `functionConfig` of the ResourceList that it is called with.
+"""The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
 
-Either kind `Postrender`, whose `spec` is what postrender.yaml holds, or a ConfigMap (`kpt fn eval
-… -- strict=true` makes one), each of whose `data` keys is the path of a key that takes one value:
-`attacher.image`. It stands where postrender.yaml does, and over it.
+A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
+postrender.yaml. A ConfigMap (`kpt fn eval … -- strict=true` creates one) has paths of keys in
+`data`, such as `attacher.image`. The functionConfig overrides postrender.yaml.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from postrender.config.load import (
     API_VERSION,
     KIND,
     Values,
-    is_object,
+    is_config_object,
     merge_values,
     object_values,
     schema_text,
@@ -33,10 +33,9 @@ _FIELD = "functionConfig"
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the values that the functionConfig of a ResourceList gives, validated.
+    """Return the validated values of the functionConfig of a ResourceList, {} if it has none.
 
-    Nothing where it has none. Raises UserError for a functionConfig that is none of ours, or does
-    not fit the schema.
+    Raises UserError for a functionConfig of another kind, or one that does not fit the schema.
     """
     source = sole_document(stream)
     if _FIELD not in source.text:
@@ -45,14 +44,15 @@ def function_values(stream: Stream) -> Values:
     config = value_at(document.data, (_FIELD,))
     if config is None:
         return {}
-    if is_object(config):
+    if is_config_object(config):
         return object_values(config, document, (_FIELD,))
-    what = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
-    if what == ("v1", "ConfigMap"):
+    api_version, kind = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
+    if (api_version, kind) == ("v1", "ConfigMap"):
         return _from_config_map(value_at(config, ("data",)), document)
     raise _error(
-        f"a functionConfig of kind {what[1]!r} in {what[0]!r}",
-        f"make it kind {KIND} in {API_VERSION}, or a ConfigMap",
+        f"the functionConfig has apiVersion {api_version!r} and kind {kind!r}, "
+        f"expected {KIND} or ConfigMap",
+        f"Use kind {KIND} in {API_VERSION}, or a ConfigMap",
         document,
         (_FIELD, "kind"),
     )
@@ -63,44 +63,45 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
         path = (_FIELD, "data", key)
-        value: Any = _value(_part(schema, key, document, path), str(text), document, path)
+        key_schema = _key_schema(schema, key, document, path)
+        value: Any = _value(key_schema, str(text), document, path)
         for name in reversed(key.split(".")):
             value = {name: value}
-        validate(value, document, _always(path))
+        validate(value, document, _constant(path))
         values = merge_values(values, value)
     return values
 
 
-def _always(path: Path) -> Callable[[Path], Path]:
-    """Return what says of each path inside a value that it stands at this one."""
-    return lambda _inside: path
+def _constant(path: Path) -> Callable[[Path], Path]:
+    """Return a function that maps every path inside a value to the path of the value."""
+    return lambda _path_inside: path
 
 
-def _part(
+def _key_schema(
     schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
 ) -> Mapping[str, Any]:
-    """Return the schema of the key that a dotted path leads to."""
+    """Return the schema of a key, which is a dotted path."""
     for name in key.split("."):
-        known = schema.get("properties", {})
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.3)
-            fix = f"did you mean {near[0]!r}?" if near else "see `postrender config schema`"
+        properties = schema.get("properties", {})
+        if name not in properties:
+            similar = difflib.get_close_matches(name, properties, 1, 0.3)
+            fix = f"Did you mean {similar[0]!r}?" if similar else "See `postrender config schema`"
             raise _error(f"unknown key {name!r}", fix, document, path)
-        schema = known[name]
+        schema = properties[name]
     return schema
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return the text of a ConfigMap's value as the type that its key takes."""
+    """Return a value of the ConfigMap, converted to the type of its key."""
     if schema.get("type") in ("object", "array"):
         raise _error(
-            "this key takes more than one value",
-            f"give it in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
+            f"the key {path[-1]!r} takes more than one value, which a ConfigMap cannot set",
+            f"Set the key in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
             document,
             path,
         )
     return text if schema.get("type") == "string" else resolve_plain(text)
 
 
-def _error(what: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
-    return UserError(what, fix, document.location_of(path, instead=path[:1]))
+def _error(problem: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
+    return UserError(problem, fix, document.location_of(path, instead=path[:1]))

@@ -1,10 +1,12 @@
-"""What kustomize and kpt write into objects before a function, and take out again after it.
+"""The annotations that kustomize and kpt add to objects before a function, and remove after it.
 
-The function specification reserves annotations for them. They are no part of an object, so they
-count in no hash; but kustomize's also tell what a reference means. It runs transformers after
-`namePrefix` and `nameSuffix` have changed the names of objects and before it follows with the
-references (kustomize 5.8.1, api/internal/target/kusttarget.go: makeCustomizedResMap), by the names
-that objects had before, and only then adds the hashes of generated ConfigMaps.
+The KRM function specification reserves these annotations. The annotations are not part of an
+object, so hashes ignore them.
+
+References need the annotations of kustomize. kustomize first applies `namePrefix` and `nameSuffix`
+to the names of objects, then runs transformers, and then updates references. The update looks up
+the former names of objects. Hashes of generated ConfigMaps come last. (kustomize 5.8.1,
+api/internal/target/kusttarget.go: makeCustomizedResMap)
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# By these kustomize would go on renaming an object, and make references follow.
+# With these annotations, kustomize renames an object further and updates references to it.
 _NAMING = frozenset(
     {
         _FORMER_NAMES,
@@ -33,10 +35,10 @@ _NAMING = frozenset(
         ),
     }
 )
-# The function specification and its forerunners, for the file of an object and its place there.
+# The file of an object and its index in the file: current and older annotation.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
-_OTHERS = frozenset(
+_TOOL_ANNOTATIONS = frozenset(
     {
         *PATH_ANNOTATIONS,
         *INDEX_ANNOTATIONS,
@@ -47,45 +49,45 @@ _OTHERS = frozenset(
 )
 
 
-def is_orchestrators(annotation: str) -> bool:
-    """Tell whether an annotation is there for a function's run only."""
-    return annotation.startswith(_INTERNAL) or annotation in _OTHERS
+def is_tool_annotation(annotation: str) -> bool:
+    """Return whether kustomize or kpt adds an annotation only while a function runs."""
+    return annotation.startswith(_INTERNAL) or annotation in _TOOL_ANNOTATIONS
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without what orchestrators, and Helm 4, note for a run."""
+    """Return annotations without those that kustomize, kpt or Helm 4 add for a run."""
     return {
         name: value
         for name, value in annotations.items()
-        if name != HELM_FILENAME_ANNOTATION and not is_orchestrators(name)
+        if name != HELM_FILENAME_ANNOTATION and not is_tool_annotation(name)
     }
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
-    """Yield what of an object's annotations is wrong on a revision of it.
+    """Yield the annotations of an object that its revision must not have.
 
-    A revision has its last name, so that nothing may rename it again; is_copy: whether the
-    original stays, which keeps its file and its number.
+    The name of a revision is final, so kustomize must not rename the revision again.
+    is_copy: whether the original is kept too; then only the original keeps its file and index.
     """
     for name in item.annotations:
-        if name in _NAMING or (is_copy and is_orchestrators(name)):
+        if name in _NAMING or (is_copy and is_tool_annotation(name)):
             yield name
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield what of an object's annotations is wrong on it when it stays beside a revision of it.
+    """Yield the annotations that an original must not have if it is kept next to its revision.
 
-    kustomize's hash would give it the name of the revision.
+    With its own hash, kustomize would give the original the name of the revision.
     """
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
 
 
 def with_current_names(inventory: Inventory) -> Inventory:
-    """Return an inventory in which references name objects as they are called now.
+    """Return an inventory in which references have the current names of objects.
 
-    Those that still hold a name from before kustomize's prefixes and suffixes are meant; the paths
-    at which they stand remain.
+    Some references still have the name of an object without the prefixes and suffixes of
+    kustomize. Their paths do not change.
     """
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
@@ -95,7 +97,9 @@ def with_current_names(inventory: Inventory) -> Inventory:
     if not former:
         return inventory
     items = [
-        item._replace(references=tuple(_current(item, each, former) for each in item.references))
+        item._replace(
+            references=tuple(_current(item, reference, former) for reference in item.references)
+        )
         for item in inventory.items
     ]
     return inventory._replace(items=tuple(items))
@@ -104,25 +108,25 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _current(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the name that its object has now, as kustomize finds that."""
-    found = former.get((reference.rule.target, reference.name), ())
+    """Return a reference with the current name of its target, found as kustomize finds it."""
+    targets = former.get((reference.rule.target, reference.name), ())
     namespace = reference.namespace or item.identity.namespace
     if item.identity.kind != "ClusterRole":
-        found = [other for other in found if other.identity.namespace == namespace]
-    if len(found) > 1:
-        found = [other for other in found if _has_same_affixes(item, other)]
-    return reference._replace(name=found[0].identity.name) if len(found) == 1 else reference
+        targets = [target for target in targets if target.identity.namespace == namespace]
+    if len(targets) > 1:
+        targets = [target for target in targets if _has_same_affixes(item, target)]
+    return reference._replace(name=targets[0].identity.name) if len(targets) == 1 else reference
 
 
-def _has_same_affixes(one: Item, other: Item) -> bool:
-    """Tell whether two objects got the same prefixes and suffixes, as far as both got any."""
+def _has_same_affixes(item: Item, target: Item) -> bool:
+    """Return whether two objects got the same prefixes and suffixes, as far as both got any."""
     return all(
-        _end_alike(one.annotations.get(name, ""), other.annotations.get(name, ""))
+        _has_same_end(item.annotations.get(name, ""), target.annotations.get(name, ""))
         for name in _AFFIXES
     )
 
 
-def _end_alike(one: str, other: str) -> bool:
-    parts, others = one.split(","), other.split(",")
-    length = min(len(parts), len(others))
-    return parts[-length:] == others[-length:]
+def _has_same_end(first: str, second: str) -> bool:
+    first_parts, second_parts = first.split(","), second.split(",")
+    length = min(len(first_parts), len(second_parts))
+    return first_parts[-length:] == second_parts[-length:]

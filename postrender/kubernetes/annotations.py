@@ -1,8 +1,8 @@
-"""Labels and annotations: those of postrender, and those of other tools that it reads or writes.
+"""The labels and annotations of postrender, and those of other tools that postrender uses.
 
-The prefix `postrender/` is not a domain name. Kubernetes asks for a DNS subdomain, and one label
-is a valid one. A domain that the project does not own could belong to somebody else tomorrow,
-and a later change of the prefix would orphan every live revision.
+The prefix `postrender/` is a valid DNS subdomain, which Kubernetes requires, but not a domain.
+The project owns no domain, and somebody else could register an unowned one. A later change of the
+prefix would orphan every live revision.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# Written by attach: the time at which no consumer of a revision was found for the first time.
+# Written by attach: the time at which attach first found no consumer of the revision.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs the revisions of two releases by this annotation (helm-diff 3.5.0 and later).
 PAIRING_ANNOTATION = "helm-diff/base-name"
-# Helm 4 writes the template's path into what a post-renderer reads (pkg/action/action.go).
+# Helm 4 adds the template's path to the input of a post-renderer (pkg/action/action.go).
 HELM_POSTRENDERER_PREFIX = "postrenderer.helm.sh/"
 HELM_FILENAME_ANNOTATION = HELM_POSTRENDERER_PREFIX + "postrender-filename"
 # Helm leaves a live object with `keep` unchanged when the new manifests lack the object.

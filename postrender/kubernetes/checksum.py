@@ -1,7 +1,7 @@
-"""The checksum strategy: names stay, and a pod template says what contents it was rendered with.
+"""The checksum strategy: an annotation of a pod template has a hash of the ConfigMaps it uses.
 
-So a workload rolls when a ConfigMap that it names changes, as with a checksum annotation written
-by hand in the chart, or with Reloader.
+The ConfigMaps keep their names. A workload restarts when one of its ConfigMaps changes, as with a
+hand-written checksum annotation in the chart, or with Reloader.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from postrender.startup.digest import sha256
 
 
 def checksum(hashes: Mapping[str, str]) -> str:
-    """Return the sha256 over name=hash lines, sorted by name: 64 hex digits.
+    """Return the SHA-256 of `name=hash` lines, sorted by name, as 64 hex digits.
 
-    hashes: content hash by name, with `secret/` before the name of a Secret.
+    hashes: the content hashes by name; the name of a Secret begins with `secret/`.
     """
-    lines = "".join(f"{name}={hash_}\n" for name, hash_ in sorted(hashes.items()))
+    lines = "".join(f"{name}={content_hash}\n" for name, content_hash in sorted(hashes.items()))
     return sha256(lines.encode()).hexdigest()

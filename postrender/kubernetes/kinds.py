@@ -1,4 +1,7 @@
-"""What an object is: its identity, and for workloads where their pod templates stand."""
+"""The identity of objects, and the kinds with pod templates.
+
+To support another kind with pod templates, add the kind to WORKLOAD_KINDS.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ POD: GroupKind = ("", "Pod")
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object: two objects with one key are one object in the cluster.
+    """The key of an object; objects with equal keys are the same object in the cluster.
 
-    namespace: None where the release's is meant and not known.
+    namespace: None for the namespace of the release, if it is not known.
     """
 
     group_kind: GroupKind
@@ -26,7 +29,10 @@ class ObjectKey(NamedTuple):
 
 
 class Identity(NamedTuple):
-    """The identity of an object: group and kind, namespace as written (None: absent), name."""
+    """The identity of an object in its manifest.
+
+    namespace: None if the manifest has no namespace.
+    """
 
     group: str
     kind: str
@@ -35,11 +41,11 @@ class Identity(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """Group and kind, by which rules are found."""
+        """The group and kind of the object."""
         return self.group, self.kind
 
     def key_in(self, namespace: str | None) -> ObjectKey:
-        """Return the key of the object, given the namespace that the object is in."""
+        """Return the key of the object in a namespace."""
         return ObjectKey(self.group_kind, namespace, self.name)
 
     def __str__(self) -> str:
@@ -47,11 +53,11 @@ class Identity(NamedTuple):
 
 
 class WorkloadKind(NamedTuple):
-    """Where the pod templates of a kind stand.
+    """The location and properties of the pod templates of a kind.
 
-    template: a pattern that matches each pod template, () for a Pod, which is one itself;
-    is_mutable: whether the API server lets an upgrade change them;
-    is_namespaced: whether the attacher can look after what they name.
+    template: a pattern that matches each pod template; () for a Pod, which is itself a template.
+    is_mutable: whether the API server accepts changes of a pod template.
+    is_namespaced: whether objects of the kind are in a namespace, as the attacher requires.
     """
 
     template: tuple[str, ...]
@@ -60,13 +66,14 @@ class WorkloadKind(NamedTuple):
 
     @property
     def has_several(self) -> bool:
-        """Tell whether an object of the kind may have any number of pod templates."""
+        """True if an object of the kind may have several pod templates."""
         return "[]" in self.template
 
 
 _USUAL = parse_pattern("spec.template")
 _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 
+# The kinds with pod templates. Add new kinds here.
 WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "Rollout"): WorkloadKind(_USUAL),
     ("apps", "Deployment"): WorkloadKind(_USUAL),
@@ -84,14 +91,16 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# API groups that come with Kubernetes: their fields are known, so that only free text in them can
-# name a ConfigMap unseen. Groups that hold a dot and end in k8s.io are Kubernetes' as well.
-_BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy", "extensions"})
-
-
-def is_built_in(group: str) -> bool:
-    """Tell whether an API group is one of Kubernetes' own or of Argo Rollouts' workloads."""
-    return group in _BUILT_IN_GROUPS or group in (
+# The API groups of Kubernetes. All references in their fields are known; only free text in their
+# objects may contain an unknown reference to a ConfigMap.
+_BUILT_IN_GROUPS = frozenset(
+    {
+        "",
+        "apps",
+        "batch",
+        "autoscaling",
+        "policy",
+        "extensions",
         "rbac.authorization.k8s.io",
         "networking.k8s.io",
         "storage.k8s.io",
@@ -104,16 +113,22 @@ def is_built_in(group: str) -> bool:
         "discovery.k8s.io",
         "node.k8s.io",
         "events.k8s.io",
-    )
+    }
+)
+
+
+def is_built_in(group: str) -> bool:
+    """Return whether an API group belongs to Kubernetes itself."""
+    return group in _BUILT_IN_GROUPS
 
 
 def api_group(api_version: str) -> str:
-    """Return the group of an apiVersion: `apps` of `apps/v1`, nothing of `v1`."""
+    """Return the group of an apiVersion: `apps` for `apps/v1`, "" for `v1`."""
     return api_version.rpartition("/")[0]
 
 
 def group_kind_of(data: Json) -> GroupKind | None:
-    """Return the group and kind of an object, or None for what is no Kubernetes object."""
+    """Return the group and kind of an object, or None for data without a kind and apiVersion."""
     if not isinstance(data, dict):
         return None
     kind, api_version = data.get("kind"), data.get("apiVersion")
@@ -123,7 +138,7 @@ def group_kind_of(data: Json) -> GroupKind | None:
 
 
 def items_of(data: Json) -> list[Json] | None:
-    """Return the items of a List, a list of one kind or a KRM ResourceList; None for others."""
+    """Return the items of a List, a ConfigMapList or a KRM ResourceList; None for other data."""
     if not isinstance(data, dict):
         return None
     kind, items = data.get("kind"), data.get("items")
@@ -132,29 +147,29 @@ def items_of(data: Json) -> list[Json] | None:
 
 
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield with its path what should be an object: the root of a document, or what its Lists hold.
+    """Yield the path and data of each object: the root of a document, or the items of its Lists.
 
-    The items of a ConfigMapList need not say what they are, and are yielded as if they did.
+    Items of a ConfigMapList may lack kind and apiVersion. They are yielded with both.
     """
     items = items_of(data)
     if items is None:
         yield path, data
         return
-    listed = data if isinstance(data, dict) else {}
-    kind = str(listed.get("kind")).removesuffix("List")
-    own = {"apiVersion": listed.get("apiVersion"), "kind": kind}
+    parent = data if isinstance(data, dict) else {}
+    kind = str(parent.get("kind")).removesuffix("List")
+    defaults = {"apiVersion": parent.get("apiVersion"), "kind": kind}
     for number, item in enumerate(items):
         if isinstance(item, dict) and kind and "kind" not in item:
-            item = {**own, **item}
+            item = {**defaults, **item}
         yield from roots_of(item, (*path, "items", number))
 
 
-# Shared by all objects without labels or annotations, of which a large stream has many.
+# Shared by all objects without labels or annotations, to save memory.
 _NO_STRINGS: dict[str, str] = {}
 
 
 def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
-    """Return metadata.labels or metadata.annotations without the values that are no strings."""
+    """Return metadata.labels or metadata.annotations, without values that are not strings."""
     metadata = data.get("metadata")
     values = metadata.get(key) if isinstance(metadata, dict) else None
     if not values or not isinstance(values, dict):

@@ -1,8 +1,8 @@
-"""A pod template as text that is ready to be hashed once its references are known.
+"""A pod template as text with gaps for the names of its references.
 
-The render ID is a hash over the template's canonical JSON after all renames. The text is made while
-the document is at hand, and cut where its references are. A plan then fills in the new names: the
-template is neither kept as data, which takes five times the memory, nor encoded twice.
+The render ID is a hash of the template's canonical JSON after all renames. The JSON is encoded
+when the document is read, and split at the references. The plan fills in the new names later. Kept
+as data, a template would take five times the memory and would be encoded twice.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ if TYPE_CHECKING:
 _ANNOTATIONS = ("metadata", "annotations")
 # Shared by all templates without annotations.
 _NO_ANNOTATIONS: dict[str, Json] = {}
-# The control character DEL: JSON writes it as it is, and hardly any template has it.
+# The control character DEL, which JSON does not escape and templates rarely contain.
 _MARK = "\x7f"
-# What canonical JSON writes as it is, between quotes.
+# Names that canonical JSON writes without escapes.
 _PLAIN_NAME = pattern(r"[A-Za-z0-9.-]*\Z")
 
 
 class PodTemplate(NamedTuple):
     """One pod template of a workload.
 
-    path: in its document. parts: its canonical JSON without the annotations that count in no render
-    ID, cut where its references are. references: path and name of each, in the order of the text.
-    annotations: all of them. has_render_id: whether an earlier run made it reference revisions.
+    path: the path in the document.
+    parts: the canonical JSON, split at the references; annotations that Helm or render adds are
+        left out.
+    references: the path and name of each reference, in the order of the text.
+    annotations: all annotations of the template.
+    has_render_id: whether an earlier run has rendered the template.
     """
 
     path: Path
@@ -54,18 +57,19 @@ class PodTemplate(NamedTuple):
         return data
 
     def text(self, names: Mapping[Path, str]) -> str:
-        """Return the canonical JSON; names: the new names by the path of their reference."""
+        """Return the canonical JSON with new names, which are given by the reference's path."""
         texts = [self.parts[0]]
-        for (path, name), part in zip(self.references, self.parts[1:], strict=True):
-            new = names.get(path, name)
-            texts += [f'"{new}"' if _PLAIN_NAME.match(new) else canonical_json(new), part]
+        for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
+            name = names.get(path, old_name)
+            texts += [f'"{name}"' if _PLAIN_NAME.match(name) else canonical_json(name), part]
         return "".join(texts)
 
 
 def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> PodTemplate:
     """Return the pod template at a path of a document.
 
-    data: the template. references: paths, in the document, of strings inside it.
+    data: the template as plain data.
+    references: the paths in the document of the template's references.
     """
     annotations = mapping_at(data, _ANNOTATIONS)
     names: dict[Path, str] = {}
@@ -80,7 +84,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     if len(parts) == 2 * len(paths) + 1:
         order = [paths[int(number)] for number in parts[1::2]]
         texts = _without_quotes(parts[::2])
-    else:  # the template itself has the character, or a reference is where nothing is hashed
+    else:  # the template contains _MARK, or a reference is in an annotation that is not hashed
         order = []
         texts = (template_text(data),)
     return PodTemplate(
@@ -93,7 +97,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
 
 
 def _replaced(data: Any, path: Path, value: Json) -> Any:
-    """Return data with another value at a path; only the collections on the way are copied."""
+    """Return data with another value at a path; only the collections above the value are copied."""
     if not path:
         return value
     copy = data.copy()
@@ -102,7 +106,7 @@ def _replaced(data: Any, path: Path, value: Json) -> Any:
 
 
 def _without_quotes(parts: list[str]) -> tuple[str, ...]:
-    """Return the parts without the quotes of the strings that were between them."""
+    """Return the parts without the quotes around the removed strings."""
     last = len(parts) - 1
     return tuple(
         part[(1 if number else 0) : (-1 if number < last else None)]

@@ -1,7 +1,7 @@
-"""The annotations by which every tool leaves an object alone that its manifests no longer have.
+"""Annotations that stop Helm, Argo CD and Flux from deleting objects missing from the manifests.
 
-Helm: not deleted by an upgrade; Argo CD: neither pruned nor OutOfSync for being extra (both are
-needed); Flux: not pruned. One output serves all of them.
+Argo CD needs two: with `Prune=false` alone, the extra object would make the Application OutOfSync.
+The output has the annotations of all tools, so that it is the same for every tool.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
 
 
 def keep_annotations() -> dict[str, str]:
-    """Return the annotations that stop every tool from deleting an object of its own accord."""
+    """Return the annotations that stop every tool from deleting an object by itself."""
     return dict(_KEEP)
 
 
-def without_keep(there: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without those; a list of options keeps the others that it has."""
-    rest = {key: value for key, value in there.items() if value != _KEEP.get(key)}
+def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return annotations without keep_annotations(); lists of options keep their other options."""
+    rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _LISTS:
         options = [part for part in _options(rest.get(key, "")) if part != _KEEP[key]]
         if options:
@@ -39,18 +39,18 @@ def without_keep(there: Mapping[str, str]) -> dict[str, str]:
     return rest
 
 
-def changed_values(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels or annotations to write so that what is wanted is there.
+def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels or annotations that must be written to reach the desired ones.
 
-    A list of options keeps those that it has.
+    Lists of options keep their other options.
     """
-    if there.keys().isdisjoint(wanted):
-        return dict(wanted)
+    if current.keys().isdisjoint(desired):
+        return dict(desired)
     merged = {
-        key: _with_option(there[key], value) if key in there and key in _LISTS else value
-        for key, value in wanted.items()
+        key: _with_option(current[key], value) if key in current and key in _LISTS else value
+        for key, value in desired.items()
     }
-    return {key: value for key, value in merged.items() if there.get(key) != value}
+    return {key: value for key, value in merged.items() if current.get(key) != value}
 
 
 def _with_option(text: str, option: str) -> str:
@@ -59,8 +59,8 @@ def _with_option(text: str, option: str) -> str:
     if option in options:
         return text
     name = option.partition("=")[0]
-    others = [part for part in options if part.partition("=")[0] != name]
-    return ",".join([*others, option])
+    kept = [part for part in options if part.partition("=")[0] != name]
+    return ",".join([*kept, option])
 
 
 def _options(text: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""A plan applied to the text of a stream."""
+"""The output: a plan applied to the text of a stream."""

@@ -1,4 +1,4 @@
-"""A plan applied to the text of a stream: every byte that no edit concerns stays as it is."""
+"""The output of a plan: edits applied to the text, with all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import outdated_on_original
 from postrender.plan.build import Plan
-from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, Edit, Remove, SetScalar, apply_edits
 from postrender.yaml.emit import block_text, flow_text
@@ -30,79 +29,99 @@ if TYPE_CHECKING:
 def render(plan: Plan) -> list[str]:
     """Return the output of a plan, in parts.
 
-    Raises UserError where an edit contradicts an alias.
+    Raises UserError for an edit that would also change an alias.
     """
     stream = plan.inventory.stream
-    # A sole List takes what is appended as items.
-    sole = _sole_list(plan.inventory) if plan.appended else None
+    # If the only document is a List, new objects become items of the List.
+    sole_list = _sole_list(plan.inventory) if plan.appended else None
     items = _by_document(
         (item.key, item) for item in plan.inventory.items if item.key in plan.edits
     )
     removed = _by_document((key, key[1]) for key in plan.removed)
-    extra = _extra_edits(plan, sole)
+    extra = _extra_edits(plan, sole_list)
     texts = []
     for index, document in enumerate(stream.documents):
         if index in items or index in removed or index in extra:
-            work = _Work(
-                plan, index, items.get(index, ()), removed.get(index, ()), extra.get(index, ())
+            edits = _DocumentEdits(
+                plan,
+                index,
+                items=items.get(index, ()),
+                removed=removed.get(index, ()),
+                extra=extra.get(index, ()),
             )
-            texts += work.texts()
+            texts += edits.texts()
         else:
             texts.append(document.text)
-    return stream_texts(stream, texts if sole is not None else _append(plan, texts))
+    return stream_texts(stream, texts if sole_list is not None else _append(plan, texts))
 
 
 def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Value]]:
-    """Group values by the document that the key of each is in."""
+    """Group values by the document in their key."""
     groups: dict[int, list[Value]] = {}
     for (index, _), value in values:
         groups.setdefault(index, []).append(value)
     return groups
 
 
-def _extra_edits(plan: Plan, sole: int | None) -> dict[int, list[Edit]]:
-    """Return the edits that belong to no object: what is appended to a List, an open last line."""
+def _extra_edits(plan: Plan, sole_list: int | None) -> dict[int, list[Edit]]:
+    """Return the edits outside of objects: items appended to a List, the end of a last line."""
     extra: dict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
         for index, edit in inventory.open_ends.items():
             extra[index].append(edit)
-    if sole is not None:
-        extra[sole].append(AddAfter(inventory.last_items[sole], plan.appended))
+    if sole_list is not None:
+        extra[sole_list].append(AddAfter(inventory.last_items[sole_list], plan.appended))
     return dict(extra)
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the document that is a List, if the stream has no other."""
+    """Return the index of the only document with content, if it is a List."""
     documents = inventory.stream.documents
-    full = [index for index, document in enumerate(documents) if has_content(document.text)]
-    return full[0] if len(full) == 1 and full[0] in inventory.last_items else None
+    indexes = [index for index, document in enumerate(documents) if has_content(document.text)]
+    return indexes[0] if len(indexes) == 1 and indexes[0] in inventory.last_items else None
 
 
-class _Work(NamedTuple):
-    """The changes of one document."""
+class _DocumentEdits:
+    """The edits of one document.
 
-    plan: Plan
-    document: int
-    items: Sequence[Item]
-    removed: Sequence[Path]
-    extra: Sequence[Edit]
+    items: the objects with edits. removed: the paths of objects to delete. extra: edits outside of
+    objects.
+    """
+
+    __slots__ = ("document", "extra", "items", "plan", "removed")
+
+    def __init__(
+        self,
+        plan: Plan,
+        document: int,
+        *,
+        items: Sequence[Item],
+        removed: Sequence[Path],
+        extra: Sequence[Edit],
+    ) -> None:
+        self.plan = plan
+        self.document = document
+        self.items = items
+        self.removed = removed
+        self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the document's new text, and that of a copy beside it."""
+        """Return the new text of the document, and the text of a revision after its original."""
         stream = self.plan.inventory.stream
         text = stream.documents[self.document].text
         if () in self.removed:
             return []
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
             original = self.edited(self.extra) if self.extra else text
-            copy = self.edited(_with_extra(self.own_edits(), self.extra))
+            copy = self.edited(_with_extra(self.object_edits(), self.extra))
             return _with_copy(original, copy, stream.newline)
         removals = [Remove(path) for path in self.removed]
-        edits = [*self.own_edits(), *self.copies()]
+        edits = [*self.object_edits(), *self.copies()]
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
-    def own_edits(self) -> list[Edit]:
+    def object_edits(self) -> list[Edit]:
+        """Return the edits of objects, except of List items whose original is kept."""
         copies = self.plan.copies
         return [
             edit
@@ -112,9 +131,9 @@ class _Work(NamedTuple):
         ]
 
     def copies(self) -> list[Edit]:
-        """Return the edits that add, after each List item that stays, its revision.
+        """Return the edits that add revisions after their originals in a List.
 
-        And those that the item which stays needs, too.
+        The edits of the kept originals are included.
         """
         edits: list[Edit] = []
         for item in self.items:
@@ -129,16 +148,17 @@ class _Work(NamedTuple):
         return edits
 
     def parsed(self) -> ParsedDocument:
+        """Return the document, parsed again."""
         stream = self.plan.inventory.stream
         document = stream.documents[self.document]
         return parse_document(document.text, stream.location_of(document))
 
     def location_of(self, path: Path) -> Location:
-        """Return where a path of the document stands in the input."""
+        """Return the location of a path of the document in the input."""
         return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """Return the document's text with edits made, each object spliced or written anew."""
+        """Return the text of the document with edits; objects are spliced or rewritten."""
         inventory = self.plan.inventory
         document = inventory.stream.documents[self.document]
         newline = inventory.stream.newline
@@ -149,23 +169,23 @@ class _Work(NamedTuple):
             located = {(type(edit), edit.path): locate(parsed, edit) for edit in missing}
             sites = {**sites, **located}
         splices: list[Splice] = []
-        for path, own in _by_object(edits).items():
-            made = splice(own, edits, sites, newline, self.location_of)
-            if made is None:
+        for path, object_edits in _by_object(edits).items():
+            spliced = splice(object_edits, edits, sites, newline, self.location_of)
+            if spliced is None:
                 from postrender.yaml.rewrite import rewrite_object
 
                 nodes = self.parsed().nodes
                 if path == () or nodes.has_aliases:
-                    # All of it: an anchor may be defined in one object and used in another.
+                    # The whole document, because an alias may refer to an anchor in another object.
                     splices = [rewrite_object(nodes, (), edits, newline)]
                     break
-                made = [rewrite_object(nodes, path, own, newline)]
-            splices += made
+                spliced = [rewrite_object(nodes, path, object_edits, newline)]
+            splices += spliced
         return apply_splices(document.text, splices)
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Group the edits of a document by the object that they change; () for those of a List."""
+    """Group the edits of a document by the path of their object; () for edits of a List."""
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
     groups: dict[Path, list[Edit]] = defaultdict(list)
@@ -178,7 +198,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return edits with further ones, but for a scalar that is to become something else anyway."""
+    """Return edits with extra edits, except extra edits of a scalar that has an edit already."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -187,7 +207,7 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
 
 
 def _with_copy(original: str, copy: str, newline: str) -> list[str]:
-    """Return a document and, after it, its copy, as documents of their own."""
+    """Return an original and the edited copy after it, as two documents."""
     if not original.endswith("\n"):
         original += newline
     marker = copy.find("---") if copy.startswith("%") else 0
@@ -198,14 +218,15 @@ def _with_copy(original: str, copy: str, newline: str) -> list[str]:
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:
-    """Add the appended objects as documents."""
+    """Return texts with the appended objects as documents."""
     if not plan.appended:
         return texts
     stream = plan.inventory.stream
     newline = stream.newline
     if texts and not texts[-1].endswith("\n"):
         texts = [*texts, newline]
-    if all(_is_json(each.text) for each in stream.documents if has_content(each.text)):
+    documents = [document for document in stream.documents if has_content(document.text)]
+    if all(_is_json(document.text) for document in documents):
         return [*texts, *(flow_text(data) + newline for data in plan.appended)]
     return [
         *texts,
@@ -214,7 +235,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Tell whether a document is a JSON value (not only flow YAML, which may look like one)."""
+    """Return whether a document is JSON. Flow style YAML may look like JSON."""
     if not text.lstrip().startswith("{"):
         return False
     try:

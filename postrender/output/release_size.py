@@ -1,7 +1,7 @@
-"""Whether Helm can store an output: a release is a Secret, which holds 1 MiB at most.
+"""The size of an output in Helm's release Secret, which can store at most 1 MiB.
 
-Helm 3 and 4 store base64 of gzip of a release (pkg/storage/driver), which is more than its
-manifests: the chart is in it as well.
+Helm 3 and 4 store a release with its manifests and its chart, compressed with gzip and encoded as
+base64 (pkg/storage/driver).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from postrender.plan.build import Plan
 
 _LIMIT = 1024 * 1024
 _WARN_AT = 0.75
-# What is smaller than that is never near the limit, however badly it packs.
+# A smaller output is never near the limit, even if gzip cannot compress it.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
 def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
-    """Return a finding where an output is near what Helm can store, None where it is not."""
+    """Return a finding if an output is near the limit of Helm, else None."""
     data = "".join(output).encode()
     if len(data) < _ALWAYS_FITS:
         return None
@@ -29,19 +29,20 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     if size < _LIMIT * _WARN_AT:
         return None
     return Finding(
-        "release-size",
-        f"these manifests take about {size // 1024} KiB in Helm's release Secret, which holds 1024 "
-        f"with the chart; earlier revisions in it: {_costliest(plan)}",
-        "lower history.keep, or take what is large out of the ConfigMaps",
-        Location(plan.inventory.stream.source),
+        code="release-size",
+        problem=f"the manifests take about {size // 1024} KiB in Helm's release Secret, which has "
+        f"room for 1024 KiB including the chart; largest retained revisions: {_largest(plan)}",
+        fix="Lower history.keep, or move large data out of the ConfigMaps",
+        location=Location(plan.inventory.stream.source),
     )
 
 
-def _costliest(plan: Plan) -> str:
+def _largest(plan: Plan) -> str:
+    """Return the base names with the largest retained revisions, as text."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:
-            sizes[retained.past.base_name] += len(json.dumps(retained.past.content))
+            sizes[retained.revision.base_name] += len(json.dumps(retained.revision.content))
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:3]
     listed = (f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
     return ", ".join(listed) or "none"

@@ -1,64 +1,79 @@
-"""Whole objects that are appended to a stream: what is carried along, and the attachers'."""
+"""The objects that are appended to a stream: retained revisions, and the attachers' objects."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.annotations import GROUP_LABEL, HELM_FILENAME_ANNOTATION
+from postrender.kubernetes.kinds import ObjectKey, api_group
 from postrender.plan.attach_groups import AttachGroups
-from postrender.plan.attacher_job import attacher_objects, merge_patch
-from postrender.plan.configmap_edits import carried_object
+from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
+from postrender.plan.configmap_edits import retained_object
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.yaml.paths import Json, value_at
 
-# What Helm 4 says that these objects are from, as it says a template of the chart's.
+# The template names that Helm 4 shows for these objects, as for the objects of the chart.
 _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 
 
-def retained_objects(context: PlanContext, sets: AttachGroups) -> Iterator[dict[str, Json]]:
-    """Yield the objects that are carried along from earlier outputs."""
+def retained_objects(
+    context: PlanContext, attach_groups: AttachGroups
+) -> Iterator[dict[str, Json]]:
+    """Yield the retained objects of earlier outputs."""
     is_of_helm_4 = _is_of_helm_4(context)
-    for retained, group_name in zip(context.retained, sets.retained_names, strict=True):
+    pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
+    for retained, group_name in pairs:
         if retained.is_emitted:
-            data = carried_object(
-                retained.past,
+            data = retained_object(
+                retained.revision,
                 group_name,
                 is_attached=context.settings.attacher.is_enabled,
-                is_last_time=retained.what == LAST_TIME,
+                is_last_time=retained.decision == LAST_TIME,
             )
             yield _with_file(data, _HISTORY) if is_of_helm_4 else data
 
 
 def new_attachers(
-    context: PlanContext, sets: AttachGroups, mode: str
+    context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects that are not there yet, and old ones that they replace."""
+    """Return the attachers' objects that the stream lacks, and the stale ones that they replace."""
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()
-    names = {(attach_set.namespace, attach_set.name) for attach_set in sets.sets}
-    there = [
+    existing = _existing_attachers(context, groups)
+    by_key: dict[ObjectKey, list[Item]] = defaultdict(list)
+    for item in existing:
+        by_key[item.identity.key_in(item.identity.namespace)].append(item)
+    is_of_helm_4 = _is_of_helm_4(context)
+    appended, current = [], set()
+    for group in groups:
+        for data in attacher_objects(group, mode, settings.attacher, settings.revisable):
+            unchanged = [
+                item for item in by_key.get(_key_of(data, group), ()) if _plain(item) == data
+            ]
+            current |= {item.key for item in unchanged[:1]}
+            if not unchanged:
+                appended.append(_with_file(data, _ATTACHER) if is_of_helm_4 else data)
+    return tuple(appended), frozenset(item.key for item in existing if item.key not in current)
+
+
+def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> list[Item]:
+    """Return the attachers' objects of these groups that an earlier run has appended."""
+    names = {(group.namespace, group.name) for group in groups}
+    return [
         item
         for item in context.inventory.items
         if item.is_attacher and (item.identity.namespace, item.labels[GROUP_LABEL]) in names
     ]
-    by_name: dict[tuple[str, str | None, str], list[Item]] = defaultdict(list)
-    for item in there:
-        by_name[item.identity[1:]].append(item)
-    is_of_helm_4 = _is_of_helm_4(context)
-    appended, kept = [], set()
-    for attach_set in sets.sets:
-        for data in attacher_objects(attach_set, mode, settings.attacher, settings.revisable):
-            name = str(value_at(data, ("metadata", "name")))
-            bearers = by_name.get((str(data["kind"]), attach_set.namespace, name), [])
-            same = [item for item in bearers if _plain(item) == data]
-            kept |= {item.key for item in same[:1]}
-            if not same:
-                appended.append(_with_file(data, _ATTACHER) if is_of_helm_4 else data)
-    return tuple(appended), frozenset(item.key for item in there if item.key not in kept)
+
+
+def _key_of(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
+    """Return the key of an attacher object, with the namespace as written."""
+    group_kind = api_group(str(data["apiVersion"])), str(data["kind"])
+    return ObjectKey(group_kind, group.namespace, str(value_at(data, ("metadata", "name"))))
 
 
 def _plain(item: Item) -> dict[str, Json]:
@@ -77,9 +92,9 @@ def _is_of_helm_4(context: PlanContext) -> bool:
 
 
 def _with_file(data: Mapping[str, Json], file: str) -> dict[str, Json]:
-    """Return an object with the annotation from which Helm 4 makes `# Source: …`.
+    """Return an object with the annotation from which Helm 4 writes `# Source: …`.
 
-    Helm takes it away again; it is for streams that have it. No name depends on it.
+    Helm removes the annotation. Names do not depend on it.
     """
     annotation = {"annotations": {HELM_FILENAME_ANNOTATION: file}}
     return {**data, "metadata": merge_patch(data["metadata"], annotation)}

@@ -1,13 +1,14 @@
-"""Which revisions one attacher looks after: a set for each namespace, with a name that stays.
+"""Attach groups: the revisions that one attacher looks after.
 
-A set is named after its first workload. Revisions that an earlier run labelled keep their set, so
-that a second pass, or several outputs in one stream, make the same sets again.
+Each namespace has one group, named after its first workload. A revision that an earlier run
+labelled keeps its group. A second pass, or several outputs in one stream, therefore result in the
+same groups.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
@@ -22,148 +23,115 @@ from postrender.plan.attacher_job import (
 from postrender.plan.model import PlanContext, Retained
 from postrender.startup.records import NamedTuple
 
-RevisionRef = tuple[str, str]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.attach.request import RevisionRef
+
+# The namespace and the name of a group.
+_GroupKey = tuple[str | None, str]
 
 
 class AttachGroups(NamedTuple):
-    """The sets of a stream; for each object that is renamed, and each of choices.carried, its set.
+    """The attach groups of a stream.
 
-    A carried revision whose namespace has no set keeps the one that it had.
+    group_names: by ConfigMap or Secret;
+    retained_group_names: for each of PlanContext.retained. If the namespace of a retained revision
+        has no group, this is the group that the revision had.
     """
 
-    sets: tuple[AttachGroup, ...]
+    groups: tuple[AttachGroup, ...]
     group_names: Mapping[ItemKey, str]
-    retained_names: Sequence[str]
+    retained_group_names: Sequence[str]
 
 
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
-    """Return the sets of a stream; render_ids: of the workloads that name revisions."""
-    members = [item for item in context.inventory.items if item.key in render_ids]
-    attachable = [item for item in members if is_workload_attachable(item)]
-    defaults = _defaults(context, attachable)
-    group_name_of = {item.key: _set_of(context, item, defaults) for item in attachable}
-    group_names = _set_names(context, attachable, group_name_of, defaults)
-    groups: dict[tuple[str | None, str], list[Item]] = {}
-    key_of: dict[ItemKey, tuple[str | None, str]] = {}
-    for item in attachable:
-        namespace = context.resolver.group_namespace(item.identity.namespace)
-        key_of[item.key] = namespace, group_name_of[item.key]
-        groups.setdefault(key_of[item.key], []).append(item)
-    retained_names = [
-        _carried_set(context, each, group_names, defaults) for each in context.retained
+    """Return the groups of a stream; render_ids: by workload that references revisions."""
+    workloads = [
+        item
+        for item in context.inventory.items
+        if item.key in render_ids and is_workload_attachable(item)
     ]
-    emitted = _emitted(context, attachable, key_of, group_names)
-    for each, name in zip(context.retained, retained_names, strict=True):
-        if each.is_emitted:
-            identity = each.past.identity
-            namespace = context.resolver.group_namespace(identity.namespace)
-            emitted[namespace, name].add((identity.kind.lower(), identity.name))
+    defaults = _default_names(context, workloads)
+    group_keys = {item.key: _group_key(context, item, defaults) for item in workloads}
+    group_names = _group_names(context, workloads, group_keys, defaults)
+    retained_names = [
+        _retained_group_name(context, retained, group_names, defaults)
+        for retained in context.retained
+    ]
+    emitted: dict[_GroupKey, set[RevisionRef]] = defaultdict(set)
+    for pairs in (
+        _revisions(context, group_names),
+        _retained_revisions(context, retained_names),
+        # A revision may write its namespace when the workload that references it does not.
+        ((group_keys[item.key], ref) for item in workloads for ref in _refs(context, item)),
+    ):
+        for group_key, ref in pairs:
+            emitted[group_key].add(ref)
+    members: dict[_GroupKey, list[Item]] = defaultdict(list)
+    for item in workloads:
+        members[group_keys[item.key]].append(item)
     rollouts = context.rollouts
-    sets = tuple(
+    groups = tuple(
         AttachGroup(
-            group_key[1],
-            items[0].identity.namespace,
-            _workloads(context, items, render_ids, rollouts),
-            tuple(sorted(emitted[group_key])),
+            name=group_key[1],
+            namespace=items[0].identity.namespace,
+            workloads=tuple(_attached(context, items, render_ids, rollouts)),
+            emitted=tuple(sorted(emitted[group_key])),
         )
-        for group_key, items in groups.items()
+        for group_key, items in members.items()
     )
-    return AttachGroups(sets, group_names, retained_names)
+    return AttachGroups(groups, group_names, retained_names)
 
 
-def _carried_set(
-    context: PlanContext,
-    retained: Retained,
-    group_names: Mapping[ItemKey, str],
-    defaults: Mapping[str | None, str],
-) -> str:
-    if retained.current is not None and retained.current in group_names:
-        return group_names[retained.current]
-    past = retained.past
-    own = strings_at(dict(past.content), "labels").get(GROUP_LABEL, "")
-    return defaults.get(context.resolver.group_namespace(past.identity.namespace), own)
+def _namespace(context: PlanContext, identity: Identity) -> str | None:
+    return context.resolver.group_namespace(identity.namespace)
 
 
-def _emitted(
-    context: PlanContext,
-    workloads: list[Item],
-    key_of: Mapping[ItemKey, tuple[str | None, str]],
-    group_names: Mapping[ItemKey, str],
-) -> dict[tuple[str | None, str], set[RevisionRef]]:
-    """Return, by namespace and name of a set, every revision of it in the stream.
+def _default_names(context: PlanContext, workloads: Sequence[Item]) -> dict[str | None, str]:
+    """Return the group name of each namespace, from its first workload.
 
-    Kept originals are among them: `postrender adopt` may have labelled the live ones.
+    The name is the group of a revision that the workload references, or the workload's own name.
     """
-    emitted: dict[tuple[str | None, str], set[RevisionRef]] = defaultdict(set)
-    originals = _originals(context)
-    for key, name in group_names.items():
-        item = context.decisions[key].item
-        if context.revision_of(item):
-            namespace = context.resolver.group_namespace(item.identity.namespace)
-            kind, revision = _argument(context, item)
-            base_name = item.base_name
-            emitted[namespace, name].add((kind, revision))
-            if (kind, namespace, base_name) in originals:
-                emitted[namespace, name].add((kind, base_name))
-    for workload in workloads:
-        # A revision may write its namespace where the workload that names it does not.
-        emitted[key_of[workload.key]].update(_names(context, workload))
-    return emitted
-
-
-def _originals(context: PlanContext) -> set[tuple[str, str | None, str]]:
-    """Return kind, namespace and name of the objects that keep their names in the output."""
-    return {
-        (
-            decision.item.identity.kind.lower(),
-            context.resolver.group_namespace(decision.item.identity.namespace),
-            decision.item.identity.name,
-        )
-        for key, decision in context.decisions.items()
-        if key not in context.names or decision.keep_reason
-    }
-
-
-def _defaults(context: PlanContext, workloads: list[Item]) -> dict[str | None, str]:
-    """Return the name of each namespace's set: after the first workload, unless it has one."""
     defaults: dict[str | None, str] = {}
     for item in workloads:
-        namespace = context.resolver.group_namespace(item.identity.namespace)
+        namespace = _namespace(context, item.identity)
         if namespace not in defaults:
             defaults[namespace] = _labelled(context, item) or group_name_for(item.identity)
     return defaults
 
 
 def _labelled(context: PlanContext, item: Item) -> str:
-    """Return the set of the first revision from an earlier run that a workload names."""
+    """Return the group of the first revision from an earlier run that a workload references."""
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
     return ""
 
 
-def _set_of(context: PlanContext, item: Item, defaults: Mapping[str | None, str]) -> str:
-    namespace = context.resolver.group_namespace(item.identity.namespace)
-    return _labelled(context, item) or defaults[namespace]
+def _group_key(
+    context: PlanContext, workload: Item, defaults: Mapping[str | None, str]
+) -> _GroupKey:
+    namespace = _namespace(context, workload.identity)
+    return namespace, _labelled(context, workload) or defaults[namespace]
 
 
-def _set_names(
+def _group_names(
     context: PlanContext,
-    workloads: list[Item],
-    group_name_of: Mapping[ItemKey, str],
+    workloads: Sequence[Item],
+    group_keys: Mapping[ItemKey, _GroupKey],
     defaults: Mapping[str | None, str],
 ) -> dict[ItemKey, str]:
-    """Return the set of each object: that of the first workload that names it."""
+    """Return the group of each object: the group of the first workload that references it."""
     names: dict[ItemKey, str] = {}
     for item in workloads:
         for target in context.targets(item):
-            names.setdefault(target.key, group_name_of[item.key])
+            names.setdefault(target.key, group_keys[item.key][1])
     for key in context.names:
         item = context.decisions[key].item
-        namespace = context.resolver.group_namespace(item.identity.namespace)
         if key not in names:
-            # Only objects that the attacher does not see name it: the set it would be in, if any.
-            names[key] = defaults.get(namespace) or group_name_for(_first_source(context, item))
+            # The attacher sees no object that references this one. Use the namespace's group.
+            default = defaults.get(_namespace(context, item.identity))
+            names[key] = default or group_name_for(_first_source(context, item))
     for key, decision in context.decisions.items():
         if decision.is_revision and GROUP_LABEL in decision.item.labels:
             names[key] = decision.item.labels[GROUP_LABEL]
@@ -178,27 +146,71 @@ def _first_source(context: PlanContext, item: Item) -> Identity:
     return item.identity
 
 
-def _workloads(
+def _retained_group_name(
     context: PlanContext,
-    items: list[Item],
+    retained: Retained,
+    group_names: Mapping[ItemKey, str],
+    defaults: Mapping[str | None, str],
+) -> str:
+    if retained.current is not None and retained.current in group_names:
+        return group_names[retained.current]
+    revision = retained.revision
+    label = strings_at(dict(revision.content), "labels").get(GROUP_LABEL, "")
+    return defaults.get(_namespace(context, revision.identity), label)
+
+
+def _revisions(
+    context: PlanContext, group_names: Mapping[ItemKey, str]
+) -> Iterator[tuple[_GroupKey, RevisionRef]]:
+    """Yield the revisions of the stream, with their groups, and the originals next to them.
+
+    `postrender adopt` may have labelled the live originals.
+    """
+    kept = context.kept_keys
+    for item_key, group_name in group_names.items():
+        item = context.decisions[item_key].item
+        if context.revision_of(item):
+            key = context.resolver.certain_key_of(item.identity, item.base_name)
+            kind, revision_name = _ref(context, item)
+            yield (key.namespace, group_name), (kind, revision_name)
+            if key in kept:
+                yield (key.namespace, group_name), (kind, item.base_name)
+
+
+def _retained_revisions(
+    context: PlanContext, group_names: Sequence[str]
+) -> Iterator[tuple[_GroupKey, RevisionRef]]:
+    for retained, group_name in zip(context.retained, group_names, strict=True):
+        if retained.is_emitted:
+            identity = retained.revision.identity
+            group_key = _namespace(context, identity), group_name
+            yield group_key, (identity.kind.lower(), identity.name)
+
+
+def _attached(
+    context: PlanContext,
+    items: Sequence[Item],
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
-) -> tuple[AttachedWorkload, ...]:
-    workloads = []
+) -> Iterator[AttachedWorkload]:
+    """Yield the workloads of a group, each with the Rollouts that use its pod template."""
     for item in items:
-        names = _names(context, item)
-        workloads += [
-            AttachedWorkload(source.identity, render_ids[item.key], names, wave_of(source))
-            for source in [item, *rollouts.get(item.key, ())]
-        ]
-    return tuple(workloads)
+        refs = _refs(context, item)
+        for workload in (item, *rollouts.get(item.key, ())):
+            yield AttachedWorkload(
+                identity=workload.identity,
+                render_id=render_ids[item.key],
+                names=refs,
+                wave=wave_of(workload),
+            )
 
 
-def _names(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
+def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
+    """Return the revisions that an object's pod templates reference or mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sorted: an auto-mount stands elsewhere in the output than in the input.
-    return tuple(sorted({_argument(context, target) for target in targets}))
+    # Sorted, because an auto-mount is at a different position in the output than in the input.
+    return tuple(sorted({_ref(context, target) for target in targets}))
 
 
-def _argument(context: PlanContext, item: Item) -> RevisionRef:
+def _ref(context: PlanContext, item: Item) -> RevisionRef:
     return item.identity.kind.lower(), context.revision_of(item)

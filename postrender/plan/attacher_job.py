@@ -1,7 +1,7 @@
-"""The Job that is appended to a stream, and the ServiceAccount, Role and RoleBinding it runs with.
+"""The attacher: a Job that runs `postrender attach`, with ServiceAccount, Role and RoleBinding.
 
-In the cluster it runs `postrender attach`. Two forms: a *hook* (of Helm and of Argo CD), and a
-plain *job* where a Sync hook would make Argo CD hold the sync until the canary is over.
+The Job has two forms. A *hook* is a hook of Helm and of Argo CD. A plain *job* is for streams in
+which a Sync hook would block Argo CD's sync until the canary is over.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from postrender import __version__
 from postrender.config.settings import AttacherSettings
+from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import (
@@ -28,13 +29,19 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.attach.request import RevisionRef
+
 HOOK, JOB = "hook", "job"
 
 MAX_NAME_LENGTH = 63
-# One argument of more than 128 KiB cannot be executed on Linux.
+# Linux cannot execute a program with an argument of more than 128 KiB.
 NAMES_AN_ARGUMENT = 100
+# With a lower TTL (seconds), Helm's --wait-for-jobs may miss the end of the Job.
+_MIN_TTL = 300
 
-# Hooks that Argo CD runs before or in the sync (argo-cd 3.2, Helm hooks and its own).
+# Hooks that Argo CD runs before or during the sync (argo-cd 3.2, Helm hooks and its own).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
 
 _HOOK_ANNOTATIONS = {
@@ -43,7 +50,7 @@ _HOOK_ANNOTATIONS = {
     ARGO_CD_HOOK_ANNOTATION: "Sync",
     ARGO_CD_HOOK_DELETE_ANNOTATION: "BeforeHookCreation",
 }
-# Sidecars never end, and with them the Job never would.
+# A sidecar never ends, so a Job with a sidecar would not end either.
 _NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
@@ -52,29 +59,29 @@ _RESOURCES = {
 
 
 class AttachedWorkload(NamedTuple):
-    """A workload with the revisions its pod templates name, as (kind, name) in their order."""
+    """A workload and the revisions that its pod templates reference, sorted by kind and name."""
 
     identity: Identity
     render_id: str
-    names: tuple[tuple[str, str], ...]
+    names: tuple[RevisionRef, ...]
     wave: int
 
 
 class AttachGroup(NamedTuple):
-    """The workloads of one stream in one namespace that have revisions, and all those revisions.
+    """The workloads of one namespace that use revisions, and all revisions of the group.
 
-    namespace: as written in the objects, None where absent; emitted: every revision of the set in
-    the stream, and the originals that stay beside theirs.
+    namespace: as written in the objects, None if absent;
+    emitted: the revisions of the group in the stream, and the originals that stay next to them.
     """
 
     name: str
     namespace: str | None
     workloads: tuple[AttachedWorkload, ...]
-    emitted: tuple[tuple[str, str], ...]
+    emitted: tuple[RevisionRef, ...]
 
 
 def group_name_for(identity: Identity) -> str:
-    """Return the name of the set whose first workload this is: at most 52 characters."""
+    """Return the name of the group whose first workload this is: at most 52 characters."""
     name = f"{identity.name.replace('.', '-')}-{identity.kind.lower()}-attach"
     longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
     if len(name) <= longest and "." not in identity.name:
@@ -85,7 +92,7 @@ def group_name_for(identity: Identity) -> str:
 
 
 def wave_of(item: Item) -> int:
-    """Return the Argo CD sync wave of an object, 0 where it says none."""
+    """Return the Argo CD sync wave of an object, 0 if the object sets none."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION, "").strip()
     try:
         return int(text)
@@ -94,65 +101,100 @@ def wave_of(item: Item) -> int:
 
 
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
-    """Return the form of the Job, `hook` or `job`, and why."""
+    """Return the form of the Job, `hook` or `job`, and the reason."""
     if settings.mode != "auto":
         return settings.mode, f"attacher.mode is {settings.mode}"
     items = [item for item in inventory.items if not item.is_attacher]
     for item in items:
         early = sorted(_EARLY_HOOKS & set(_hooks(item))) if item.is_hook else []
         if early:
-            return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would hold the sync"
+            return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would block the sync"
     waves = {wave_of(item) for item in items if not item.is_hook}
     examined = {item.document for item in inventory.items}
     if any(
         index not in examined and has_content(document.text)
         for index, document in enumerate(inventory.stream.documents)
     ):
-        waves.add(0)  # what was never read has no wave
+        waves.add(0)  # documents that were not examined have no sync wave
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
-        return JOB, f"the stream has the sync waves {listed}, so a Sync hook would hold the sync"
-    return HOOK, "the stream has one sync wave and no hook that runs before or in the sync"
+        return JOB, f"the input has the sync waves {listed}, so a Sync hook would block the sync"
+    return HOOK, "the input has one sync wave, and no hook that runs before or during the sync"
 
 
 def _hooks(item: Item) -> list[str]:
-    # Argo CD looks at Helm's annotation only where its own is missing.
-    own, helms = ARGO_CD_HOOK_ANNOTATION, HELM_HOOK_ANNOTATION
-    text = item.annotations.get(own) or item.annotations.get(helms, "")
+    # Argo CD reads Helm's annotation only if its own annotation is absent.
+    text = item.annotations.get(ARGO_CD_HOOK_ANNOTATION) or item.annotations.get(
+        HELM_HOOK_ANNOTATION, ""
+    )
     return [hook.strip() for hook in text.split(",")]
 
 
+def is_workload_attachable(item: Item) -> bool:
+    """Return whether the attacher can see an object's pod templates and wait for them."""
+    workload = WORKLOAD_KINDS.get(item.identity.group_kind)
+    is_seen = workload is not None and workload.is_namespaced and bool(item.identity.name)
+    return is_seen and item.is_rewritable
+
+
+def attacher_findings(settings: AttacherSettings, mode: str, location: Location) -> list[Finding]:
+    """Return the findings about the settings of an attacher that is appended."""
+    findings: list[Finding] = []
+    if not settings.image:
+        findings.append(
+            Finding(
+                code="attacher-image",
+                problem="attacher.image is not set, and no public registry has the default image "
+                f"{default_image()}",
+                fix="Build the image and load it into the cluster, "
+                "or push it and set attacher.image",
+                location=location,
+            )
+        )
+    if mode == HOOK and settings.ttl < _MIN_TTL:
+        findings.append(
+            Finding(
+                code="short-ttl",
+                problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so the Job may be "
+                "deleted before Helm's --wait-for-jobs has seen its end",
+                fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL} or more",
+                location=location,
+            )
+        )
+    return findings
+
+
 def attacher_objects(
-    attach_set: AttachGroup, mode: str, settings: AttacherSettings, kinds: Sequence[GroupKind]
+    group: AttachGroup, mode: str, settings: AttacherSettings, kinds: Sequence[GroupKind]
 ) -> list[dict[str, Json]]:
-    """Return the objects to append for a set: ServiceAccount, Role, RoleBinding, a Job a wave."""
-    waves = sorted({workload.wave for workload in attach_set.workloads})
-    account = settings.service_account or attach_set.name
-    rules = _rules(mode, SECRET in kinds)
-    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": attach_set.name}
+    """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave."""
+    waves = sorted({workload.wave for workload in group.workloads})
+    account = settings.service_account or group.name
+    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": group.name}
     subject = {"kind": "ServiceAccount", "name": account}
-    if attach_set.namespace:
-        subject["namespace"] = attach_set.namespace
+    if group.namespace:
+        subject["namespace"] = group.namespace
     rbac = "rbac.authorization.k8s.io/v1"
     annotations = _wave_annotation(waves[0])
-    own_account = [_object("v1", "ServiceAccount", attach_set, annotations)]
-    return [
-        *(own_account if settings.creates_service_account else []),
-        {**_object(rbac, "Role", attach_set, annotations), "rules": rules},
+    objects = [
+        {**_object(rbac, "Role", group, annotations), "rules": _rules(mode, SECRET in kinds)},
         {
-            **_object(rbac, "RoleBinding", attach_set, annotations),
+            **_object(rbac, "RoleBinding", group, annotations),
             "roleRef": role_ref,
             "subjects": [subject],
         },
-        *(_job(attach_set, wave, mode, settings, account) for wave in waves),
+        *(_job(group, wave, mode, settings, account) for wave in waves),
     ]
+    if settings.creates_service_account:
+        objects.insert(0, _object("v1", "ServiceAccount", group, annotations))
+    return objects
 
 
-def _labels(attach_set: AttachGroup) -> dict[str, Json]:
+def _labels(group: AttachGroup) -> dict[str, Json]:
     return {
         "app.kubernetes.io/name": "postrender",
         "app.kubernetes.io/component": "attacher",
-        GROUP_LABEL: attach_set.name,
+        GROUP_LABEL: group.name,
     }
 
 
@@ -161,22 +203,23 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 
 
 def _object(
-    api_version: str, kind: str, attach_set: AttachGroup, annotations: Mapping[str, str]
+    api_version: str, kind: str, group: AttachGroup, annotations: Mapping[str, str]
 ) -> dict[str, Json]:
-    metadata: dict[str, Json] = {"name": attach_set.name}
-    if attach_set.namespace:
-        metadata["namespace"] = attach_set.namespace
-    metadata["labels"] = _labels(attach_set)
+    metadata: dict[str, Json] = {"name": group.name}
+    if group.namespace:
+        metadata["namespace"] = group.namespace
+    metadata["labels"] = _labels(group)
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
 def _rules(mode: str, with_secrets: bool) -> Json:
-    """Return what the attacher may do: every verb here is one that `postrender attach` uses."""
+    """Return the rules of the Role: exactly the verbs that `postrender attach` uses."""
     watch = ["list", "watch"]
-    # A ConfigMap is read whole before it is deleted, to see that nobody has edited it; a Secret
-    # never is. Changing owner references may need `delete` (OwnerReferencesPermissionEnforcement).
+    # Before a ConfigMap is deleted, it is read whole (`get`) to check that nobody has edited it.
+    # A Secret is never read whole. Changing owner references may need `delete`
+    # (OwnerReferencesPermissionEnforcement).
     secrets = [([""], ["secrets"], ["delete", "list", "patch"])]
     rules = [
         (["apps"], _APPS, watch),
@@ -200,35 +243,35 @@ _ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
 
 def _job(
-    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
+    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
 ) -> dict[str, Json]:
     kept = {key: value for key, value in keep_annotations().items() if key.startswith("argocd.")}
     annotations = {**(_HOOK_ANNOTATIONS if mode == HOOK else kept), **_wave_annotation(wave)}
-    job = _object("batch/v1", "Job", attach_set, annotations)
+    job = _object("batch/v1", "Job", group, annotations)
     spec: dict[str, Json] = {
         "backoffLimit": settings.backoff_limit,
         "activeDeadlineSeconds": settings.active_deadline,
     }
     if mode == HOOK:
         spec["ttlSecondsAfterFinished"] = settings.ttl
-    template = _pod_template(attach_set, wave, mode, settings, account)
+    template = _pod_template(group, wave, mode, settings, account)
     spec["template"] = merge_patch(template, settings.pod_template)
     job["spec"] = spec
     metadata = job["metadata"]
     if isinstance(metadata, dict):
         unnamed = {**job, "metadata": {key: metadata[key] for key in metadata if key != "name"}}
-        metadata["name"] = f"{attach_set.name}-{encode_hash(canonical_json(unnamed))}"
+        metadata["name"] = f"{group.name}-{encode_hash(canonical_json(unnamed))}"
     return job
 
 
 def _pod_template(
-    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
+    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
 ) -> dict[str, Json]:
-    """Return a pod template that the *restricted* Pod Security Standard lets pass."""
+    """Return a pod template that meets the *restricted* Pod Security Standard."""
     container: dict[str, Json] = {
         "name": "attach",
         "image": settings.image or default_image(),
-        "args": _arguments(attach_set, wave, mode, settings),
+        "args": _arguments(group, wave, mode, settings),
         "resources": _RESOURCES,
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -238,7 +281,7 @@ def _pod_template(
     }
     if settings.image_pull_policy:
         container["imagePullPolicy"] = settings.image_pull_policy
-    labels = {**_labels(attach_set), **_NO_SIDECARS}
+    labels = {**_labels(group), **_NO_SIDECARS}
     return {
         "metadata": {"labels": labels, "annotations": _NO_SIDECARS},
         "spec": {
@@ -256,39 +299,40 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """Return the image that the project's Dockerfile builds, which no public registry has."""
+    """Return the image that the project's Dockerfile builds; no public registry has it."""
     return f"postrender:{__version__}"
 
 
-def _arguments(
-    attach_set: AttachGroup, wave: int, mode: str, settings: AttacherSettings
-) -> list[str]:
-    workloads = [workload for workload in attach_set.workloads if workload.wave == wave]
-    named = {name for workload in workloads for name in workload.names}
-    emitted = [f"{kind}/{name}" for kind, name in attach_set.emitted if (kind, name) not in named]
-    arguments = ["attach", "--group", attach_set.name]
-    if attach_set.namespace:
-        arguments += ["--namespace", attach_set.namespace]
+def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> list[str]:
+    workloads = [workload for workload in group.workloads if workload.wave == wave]
+    referenced = {ref for workload in workloads for ref in workload.names}
+    arguments = ["attach", "--group", group.name]
+    if group.namespace:
+        arguments += ["--namespace", group.namespace]
     for workload in workloads:
-        identity = f"{workload.identity.kind}/{workload.identity.name}@{workload.render_id}"
-        names = [f"{kind}/{name}" for kind, name in workload.names]
-        for part in _parts(names):
-            arguments += ["--workload", f"{identity}={','.join(part)}"]
-    for part in _parts(emitted):
-        arguments += ["--emitted", ",".join(part)]
+        title = f"{workload.identity.kind}/{workload.identity.name}@{workload.render_id}"
+        for listed in _listed(workload.names):
+            arguments += ["--workload", f"{title}={listed}"]
+    for listed in _listed([ref for ref in group.emitted if ref not in referenced]):
+        arguments += ["--emitted", listed]
     arguments += ["--timeout", f"{settings.timeout}s"]
     arguments += ["--on-failure", "fail" if settings.is_required else "report"]
     return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
 
 
-def _parts(names: Sequence[str]) -> list[Sequence[str]]:
-    return [names[at : at + NAMES_AN_ARGUMENT] for at in range(0, len(names), NAMES_AN_ARGUMENT)]
+def _listed(refs: Sequence[RevisionRef]) -> list[str]:
+    """Return revisions as lists that are short enough for one argument each."""
+    names = [f"{kind}/{name}" for kind, name in refs]
+    return [
+        ",".join(names[start : start + NAMES_AN_ARGUMENT])
+        for start in range(0, len(names), NAMES_AN_ARGUMENT)
+    ]
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
-    """Return data with a patch merged: mappings by key, lists of named items by name.
+    """Return data with a patch merged in: mappings by key, lists of named items by name.
 
-    null takes a key away; any other value replaces what is there.
+    null removes a key; every other value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}
@@ -315,10 +359,3 @@ def _merge_named(data: Json, patch: Json) -> list[Json]:
 
 def _dicts(data: Json) -> list[dict[str, Json]]:
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
-
-
-def is_workload_attachable(item: Item) -> bool:
-    """Tell whether an object's pod templates are seen and waited for by the attacher."""
-    workload = WORKLOAD_KINDS.get(item.identity.group_kind)
-    is_seen = workload is not None and workload.is_namespaced and bool(item.identity.name)
-    return is_seen and item.is_rewritable

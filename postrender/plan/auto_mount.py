@@ -1,12 +1,14 @@
-"""ConfigMaps that say themselves where they are mounted, so that a chart never writes their name.
+"""Auto-mounts: ConfigMaps that annotations mount, so that a chart never writes their names.
 
-Annotations: `postrender/mount-path: /etc/app` and `postrender/env-from: "true"` ask for it;
-`postrender/mount-in: Rollout/app` says in which workload (else the stream must have one in that
-namespace), `postrender/containers: app,worker` in which containers (else in all but init ones).
+`postrender/mount-path: /etc/app` and `postrender/env-from: "true"` request an auto-mount.
+`postrender/mount-in: Rollout/app` selects the workload; without it, the namespace must have exactly
+one. `postrender/containers: app,worker` selects the containers; the default is every container
+except init containers.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.errors import UserError
@@ -33,7 +35,7 @@ _MAX_LABEL = 63
 
 
 class Mount(NamedTuple):
-    """An object that goes into a workload: path and env_from as its annotations ask."""
+    """An object to mount in a workload; path and env_from come from the object's annotations."""
 
     item: Item
     workload: Item
@@ -42,27 +44,41 @@ class Mount(NamedTuple):
     containers: tuple[str, ...]
 
 
-def find_mounts(inventory: Inventory, resolver: Resolver) -> list[Mount]:
-    """Return the auto-mounts that the stream's ConfigMaps (and Secrets) ask for.
+def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
+    """Return the auto-mounts that ConfigMaps (and Secrets) request, by workload.
 
-    Raises UserError where the workload is not given and cannot be told, or does not exist.
+    Raises UserError if a workload is missing or ambiguous, or if two objects have the same path.
     """
-    return [
-        _mount(inventory, resolver, item)
-        for item in inventory.items
-        if _asks(item) and not _has_revision(inventory, item, resolver)
-    ]
+    mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
+    for item in inventory.items:
+        if _is_requested(item) and not _has_revision(inventory, item, resolver):
+            mount = _mount(inventory, resolver, item)
+            mounts[mount.workload.key].append(mount)
+    for workload_mounts in mounts.values():
+        for number, mount in enumerate(workload_mounts):
+            for earlier in workload_mounts[:number]:
+                _check_paths(inventory, earlier, mount)
+    return mounts
 
 
-def _asks(item: Item) -> bool:
+def workloads_by_mounted(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
+    """Return the workload of each auto-mounted object."""
+    return {
+        mount.item.key: mount.workload
+        for workload_mounts in mounts.values()
+        for mount in workload_mounts
+    }
+
+
+def _is_requested(item: Item) -> bool:
     if item.content is None or item.is_hook or item.is_attacher or is_known_revision(item):
         return False
-    asks_env = item.annotations.get(ENV_FROM_ANNOTATION) == "true"
-    return asks_env or MOUNT_PATH_ANNOTATION in item.annotations
+    has_env_from = item.annotations.get(ENV_FROM_ANNOTATION) == "true"
+    return has_env_from or MOUNT_PATH_ANNOTATION in item.annotations
 
 
 def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
-    """Tell whether an object is an original that an earlier run kept beside its revision."""
+    """Return whether an object is an original that an earlier run kept next to its revision."""
     return any(
         other.annotations.get(BASE_NAME_ANNOTATION) == item.identity.name
         and other.identity.group_kind == item.identity.group_kind
@@ -76,83 +92,86 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
     path = item.annotations.get(MOUNT_PATH_ANNOTATION, "")
     if path and not path.startswith("/"):
         raise UserError(
-            f"{MOUNT_PATH_ANNOTATION}: {path!r} is no absolute path",
-            "begin it with a slash",
+            f"the annotation {MOUNT_PATH_ANNOTATION} is {path!r}, expected an absolute path",
+            "Begin the path with a slash",
             inventory.location_of(item),
         )
     containers = item.annotations.get(CONTAINERS_ANNOTATION, "").split(",")
     return Mount(
-        item,
-        _workload(inventory, resolver, item),
-        path,
-        item.annotations.get(ENV_FROM_ANNOTATION) == "true",
-        tuple(name.strip() for name in containers if name.strip()),
+        item=item,
+        workload=_workload(inventory, resolver, item),
+        path=path,
+        env_from=item.annotations.get(ENV_FROM_ANNOTATION) == "true",
+        containers=tuple(name.strip() for name in containers if name.strip()),
     )
 
 
 def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
-    here = resolver.effective_namespace(item.identity.namespace)
-    candidates = [
-        other
-        for other in inventory.items
-        if _takes_mounts(other) and resolver.effective_namespace(other.identity.namespace) == here
+    namespace = resolver.effective_namespace(item.identity.namespace)
+    workloads = [
+        workload
+        for workload in inventory.items
+        if _is_mountable(workload)
+        and resolver.effective_namespace(workload.identity.namespace) == namespace
     ]
-    asked = item.annotations.get(MOUNT_IN_ANNOTATION)
-    if asked is None:
-        basis = [other for other in candidates if other.templates]
+    mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
+    if mount_in is None:
+        candidates = [workload for workload in workloads if workload.templates]
     else:
-        named = [other for other in candidates if str(other.identity) == asked]
-        basis = [target for other in named for target in _behind(other, candidates)]
-    if len(basis) == 1:
-        return basis[0]
-    there = ", ".join(str(other.identity) for other in candidates) or "none"
-    what = (
-        f"no workload {asked} in its namespace (there: {there})"
-        if asked
-        else f"to be mounted, but its namespace has {len(basis)} workloads, not one: {there}"
+        selected = [workload for workload in workloads if str(workload.identity) == mount_in]
+        candidates = [
+            holder for workload in selected for holder in _template_holders(workload, workloads)
+        ]
+    if len(candidates) == 1:
+        return candidates[0]
+    listed = ", ".join(str(workload.identity) for workload in workloads) or "none"
+    raise UserError(
+        f"{MOUNT_IN_ANNOTATION} is {mount_in}, expected a workload in the namespace of "
+        f"{item.identity} (found {listed})"
+        if mount_in
+        else f"{item.identity} requests an auto-mount, but its namespace has {len(candidates)} "
+        f"workloads, expected one (found {listed})",
+        f"Set {MOUNT_IN_ANNOTATION} to one of the workloads",
+        inventory.location_of(item),
     )
-    fix = f"name one of them in {MOUNT_IN_ANNOTATION}"
-    raise UserError(what, fix, inventory.location_of(item))
 
 
-def _takes_mounts(item: Item) -> bool:
+def _is_mountable(item: Item) -> bool:
+    """Return whether an object is a workload that may get auto-mounts."""
     workload = WORKLOAD_KINDS.get(item.identity.group_kind)
     return workload is not None and workload.is_namespaced and item.is_rewritable
 
 
-def _behind(item: Item, candidates: Iterable[Item]) -> list[Item]:
-    """Return the object that holds the pod template: a Rollout may take it from a Deployment."""
-    if not item.workload_ref:
-        return [item]
+def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
+    """Return the objects with a workload's pod template: a Rollout may use a Deployment's."""
+    if not workload.workload_ref:
+        return [workload]
     return [
-        other
-        for other in candidates
-        if (other.identity.group_kind, other.identity.name) == item.workload_ref
+        holder
+        for holder in workloads
+        if (holder.identity.group_kind, holder.identity.name) == workload.workload_ref
     ]
 
 
-def check_mounts(inventory: Inventory, mounts: Mapping[ItemKey, Sequence[Mount]]) -> None:
-    """Raise UserError where two objects are to be mounted at one path of one container."""
-    for group in mounts.values():
-        for number, mount in enumerate(group):
-            for other in group[:number]:
-                shared = not (mount.containers and other.containers) or (
-                    set(mount.containers) & set(other.containers)
-                )
-                if mount.path and mount.path == other.path and shared:
-                    raise UserError(
-                        f"to be mounted at {mount.path} in {mount.workload.identity}, where "
-                        f"{other.item.identity} goes",
-                        f"choose another {MOUNT_PATH_ANNOTATION}",
-                        inventory.location_of(mount.item),
-                    )
+def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
+    """Raise UserError if two objects would be mounted at the same path of one container."""
+    is_shared = not (mount.containers and earlier.containers) or bool(
+        set(mount.containers) & set(earlier.containers)
+    )
+    if mount.path and mount.path == earlier.path and is_shared:
+        raise UserError(
+            f"{mount.item.identity} and {earlier.item.identity} would both be mounted at "
+            f"{mount.path} in {mount.workload.identity}",
+            f"Choose another {MOUNT_PATH_ANNOTATION} for one of the two",
+            inventory.location_of(mount.item),
+        )
 
 
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
-    """Return the edits that put the object, under this name, into each pod template.
+    """Return the edits that mount an object in each pod template; name: the object's new name.
 
-    What is there already (a run before this one put it there) is not added again.
-    Raises UserError for a container that is not there or has something else at the path.
+    A mount that an earlier run has added is not added again.
+    Raises UserError for a missing container, and for a path that is already in use.
     """
     edits: list[Edit] = []
     for template in mount.workload.templates:
@@ -173,30 +192,30 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
 def _volume_edits(
     inventory: Inventory, mount: Mount, name: str, spec: Json, path: Path
 ) -> list[Edit]:
-    volume = _volume_name(mount.item.identity.name, spec)
-    added = _volume(mount.item, volume, name)
-    ours = [
-        value_at(there, ("name",))
-        for there in _list(value_at(spec, ("volumes",)))
-        if _source(there) == _source(added)
+    volume_name = _volume_name(mount.item.identity.name, spec)
+    added = _volume(mount.item, volume_name, name)
+    existing_names = [
+        value_at(volume, ("name",))
+        for volume in _list(value_at(spec, ("volumes",)))
+        if _volume_source(volume) == _volume_source(added)
     ]
     edits: list[Edit] = []
     for kind, number, container in _containers(inventory, mount, spec):
-        if not _is_mounted(inventory, mount, container, ours):
-            entry: Json = {"name": volume, "mountPath": mount.path, "readOnly": True}
+        if not _is_mounted(inventory, mount, container, existing_names):
+            entry: Json = {"name": volume_name, "mountPath": mount.path, "readOnly": True}
             edits.append(AddItems((*path, kind, number, "volumeMounts"), (entry,)))
     return [AddItems((*path, "volumes"), (added,)), *edits] if edits else []
 
 
-def _source(volume: Json) -> Json:
-    """Return what a volume holds, without its name."""
+def _volume_source(volume: Json) -> Json:
+    """Return a volume without its name."""
     return {key: value for key, value in mapping_at(volume, ()).items() if key != "name"}
 
 
-def _volume(item: Item, volume: str, name: str) -> Json:
+def _volume(item: Item, volume_name: str, name: str) -> Json:
     if item.identity.group_kind == SECRET:
-        return {"name": volume, "secret": {"secretName": name}}
-    return {"name": volume, "configMap": {"name": name}}
+        return {"name": volume_name, "secret": {"secretName": name}}
+    return {"name": volume_name, "configMap": {"name": name}}
 
 
 def _env_from(item: Item, name: str) -> Json:
@@ -205,7 +224,7 @@ def _env_from(item: Item, name: str) -> Json:
 
 
 def _volume_name(base_name: str, spec: Json) -> str:
-    """Return a volume name made of the base name, which no volume of the pod has yet."""
+    """Return a volume name, based on the base name, that the pod does not use yet."""
     label = _NOT_LABEL.sub("-", base_name.lower()).strip("-")
     taken = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
     if len(label) <= _MAX_LABEL and label not in taken:
@@ -215,36 +234,41 @@ def _volume_name(base_name: str, spec: Json) -> str:
 
 
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
-    """Return (list, number, container) of the containers that the object goes into."""
-    every = [
+    """Return the containers to mount the object in, as (list, number, container)."""
+    entries = [
         (kind, number, container)
         for kind in ("containers", "initContainers")
         for number, container in enumerate(_list(value_at(spec, (kind,))))
     ]
     if not mount.containers:
-        return [entry for entry in every if entry[0] == "containers"]
-    names = [value_at(container, ("name",)) for _, _, container in every]
+        return [entry for entry in entries if entry[0] == "containers"]
+    names = [value_at(container, ("name",)) for _, _, container in entries]
     for name in mount.containers:
         if name not in names:
             raise UserError(
-                f"{mount.workload.identity} has no container {name!r}, only "
-                + ", ".join(map(str, names)),
-                f"mend {CONTAINERS_ANNOTATION}",
+                f"{CONTAINERS_ANNOTATION} has {name!r}, expected containers of "
+                f"{mount.workload.identity} ({', '.join(map(str, names))})",
+                f"Correct {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
-    return [entry for entry, name in zip(every, names, strict=True) if name in mount.containers]
+    return [entry for entry, name in zip(entries, names, strict=True) if name in mount.containers]
 
 
-def _is_mounted(inventory: Inventory, mount: Mount, container: Json, ours: list[Json]) -> bool:
-    """Tell whether one of our volumes is mounted at the path; refuse any other there."""
-    for there in _list(value_at(container, ("volumeMounts",))):
-        if value_at(there, ("mountPath",)) == mount.path:
-            if value_at(there, ("name",)) in ours:
+def _is_mounted(
+    inventory: Inventory, mount: Mount, container: Json, volume_names: list[Json]
+) -> bool:
+    """Return whether one of these volumes is mounted at the path.
+
+    Raises UserError if a different volume is mounted at the path.
+    """
+    for volume_mount in _list(value_at(container, ("volumeMounts",))):
+        if value_at(volume_mount, ("mountPath",)) == mount.path:
+            if value_at(volume_mount, ("name",)) in volume_names:
                 return True
             raise UserError(
-                f"{mount.workload.identity}, container {value_at(container, ('name',))}, mounts "
-                f"something at {mount.path} already",
-                f"choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
+                f"the container {value_at(container, ('name',))} of {mount.workload.identity} "
+                f"already has a volume at {mount.path}",
+                f"Choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
     return False

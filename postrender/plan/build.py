@@ -1,50 +1,44 @@
-"""What is renamed, what is rewritten, what is left alone and why: a pure function of an inventory.
+"""The plan of a render: edits, removed objects, appended objects and findings.
 
-The steps stand in `make_plan`, in their order: what names what; a decision for each ConfigMap;
-names, dependencies first; the edits of every object; the attacher's objects; what is left over.
+A plan is a pure function of an inventory, the settings and the history. `make_plan` runs the steps
+in their order; the package's docstring lists the modules.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from postrender.config.settings import NOTHING, RENAME, Settings
-from postrender.errors import Finding, Location, UserError
+from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.model import ItemKey
 from postrender.krm.tool_annotations import with_current_names
-from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION
-from postrender.kubernetes.kinds import GroupKind
 from postrender.plan.appended import new_attachers, retained_objects
-from postrender.plan.attach_groups import AttachGroups, find_groups
-from postrender.plan.attacher_job import HOOK, AttachGroup, decide_mode, default_image
-from postrender.plan.auto_mount import Mount, check_mounts, find_mounts
-from postrender.plan.configmap_edits import revision_edits
+from postrender.plan.attach_groups import find_groups
+from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
+from postrender.plan.auto_mount import find_mounts, workloads_by_mounted
+from postrender.plan.configmap_edits import add_revision_edits
 from postrender.plan.duplicates import find_duplicates
 from postrender.plan.history import NO_HISTORY, History
-from postrender.plan.leftovers import Renamed, find_leftovers
+from postrender.plan.leftovers import find_leftovers
 from postrender.plan.links import Link, by_source, by_target, find_links
 from postrender.plan.model import PlanContext, targets_by_workload
 from postrender.plan.names import name_revisions
-from postrender.plan.namespaces import CLUSTER_SCOPED, new_resolver
-from postrender.plan.numbering import number_revisions
+from postrender.plan.namespaces import Resolver, is_proof, new_resolver
+from postrender.plan.numbering import RevisionNumbers, number_revisions
+from postrender.plan.originals import find_originals
 from postrender.plan.strategy import decide_strategies
 from postrender.plan.workload_edits import source_edits
-from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
-from postrender.yaml.edits import Edit, SetScalar
+from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
-
-# Helm's --wait-for-jobs fails where a Job is gone before it looks; so long it may take.
-_SHORT_TTL = 300
 
 
 class PlanBasis(NamedTuple):
-    """What is decided before anything is edited.
+    """The decisions before any edit.
 
-    choices: None where the stream has nothing to revise; repeated: objects that repeat an earlier
-    one.
+    context: None if the stream has no object to revise;
+    repeated: the objects that repeat an earlier one.
     """
 
     context: PlanContext | None = None
@@ -53,12 +47,15 @@ class PlanBasis(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a render does.
+    """The changes that a render makes.
 
-    choices: the decisions, names and links (None where the stream has nothing to revise);
-    edits: by object; copies: objects whose original stays, their edits being made in a copy that
-    follows it; removed: objects that are left out; appended: whole new objects, at the end;
-    mode: the form of the Job and why; sets: what the attachers look after.
+    context: the decisions, names and links (None if the stream has no object to revise);
+    edits: by object;
+    copies: the objects whose original stays; the edits apply to a copy after the original;
+    removed: the objects that the output leaves out;
+    appended: the objects at the end of the output;
+    mode: the form of the attacher Jobs, and the reason;
+    groups: the attach groups.
     """
 
     inventory: Inventory
@@ -68,37 +65,49 @@ class Plan(NamedTuple):
     removed: frozenset[ItemKey] = frozenset()
     appended: tuple[dict[str, Json], ...] = ()
     mode: tuple[str, str] = ("", "")
-    sets: tuple[AttachGroup, ...] = ()
+    groups: tuple[AttachGroup, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
 def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
-    """Return what is to be done with a stream; history: what was applied before.
+    """Return the plan for a stream; history: the earlier outputs.
 
-    Raises UserError where the stream contradicts itself; see the modules of the steps.
+    Raises UserError if the stream contradicts itself; the modules of the steps say when.
     """
     basis = build_basis(inventory, settings, history)
-    context, findings = basis.context, basis.findings
+    context = basis.context
     if context is None:
         return Plan(inventory)
+
+    # The edits of references, then the edits of the objects to rename.
     edits, render_ids = source_edits(context)
-    sets = find_groups(context, render_ids)
-    _add_revision_edits(context, sets, edits)
-    copies, replaced = _originals(context)
-    for key in copies & replaced:
-        del edits[key]  # the original stays, and its revision is in the stream already
-    mode = decide_mode(context.inventory, settings.attacher)
-    attachers, stale = new_attachers(context, sets, mode[0])
+    attach_groups = find_groups(context, render_ids)
+    add_revision_edits(context, attach_groups, edits)
+    originals = find_originals(context)
+    for key in originals.kept & originals.replaced:
+        del edits[key]  # the original stays, and the stream already has its revision
+
+    # The attachers.
+    groups = attach_groups.groups
+    mode, mode_reason = decide_mode(context.inventory, settings.attacher)
+    attachers, stale_attachers = new_attachers(context, groups, mode)
+
+    findings = list(basis.findings)
+    if settings.attacher.is_enabled and groups:
+        location = Location(context.inventory.stream.source)
+        findings += attacher_findings(settings.attacher, mode, location)
+    findings += find_leftovers(context, edits)
+
     return Plan(
-        context.inventory,
-        context,
-        {key: value for key, value in edits.items() if value},
-        copies - replaced,
-        basis.repeated | (replaced - copies) | stale,
-        (*retained_objects(context, sets), *attachers),
-        mode,
-        sets.sets,
-        (*findings, *_attacher_findings(context, sets, mode[0]), *_leftovers(context, edits)),
+        inventory=context.inventory,
+        context=context,
+        edits={key: item_edits for key, item_edits in edits.items() if item_edits},
+        copies=originals.kept - originals.replaced,
+        removed=basis.repeated | (originals.replaced - originals.kept) | stale_attachers,
+        appended=(*retained_objects(context, attach_groups), *attachers),
+        mode=(mode, mode_reason),
+        groups=groups,
+        findings=tuple(findings),
     )
 
 
@@ -111,167 +120,64 @@ def build_basis(
     """
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
-    repeated, inventory = find_duplicates(with_current_names(inventory), settings)
+
+    # References. Duplicates are compared before the stream's explicit namespaces are known.
+    repeated, inventory = find_duplicates(
+        with_current_names(inventory), Resolver(settings.namespace)
+    )
     resolver = new_resolver(inventory, settings)
-    every, findings = find_links(inventory, resolver)
-    links = [link for link in every if not link.is_pinned]
-    resolver = resolver._replace(is_one_place=any(_joins(link) for link in links))
-    mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
-    mounted: dict[ItemKey, list[Item]] = defaultdict(list)
-    for mount in find_mounts(inventory, resolver):
-        mounts[mount.workload.key].append(mount)
-        mounted[mount.item.key].append(mount.workload)
-    check_mounts(inventory, mounts)
-    hook_users = {}
-    if history.is_known:
-        from postrender.plan.retained import find_hook_users, find_retained
+    all_links, link_findings = find_links(inventory, resolver)
+    links = [link for link in all_links if not link.is_pinned]
+    resolver = _with_proof(resolver, links)
+    mounts = find_mounts(inventory, resolver)
 
-        hook_users = find_hook_users(inventory.items, history, resolver)
-    decisions, more = decide_strategies(inventory, by_target(every), mounted, settings, hook_users)
-    renamed = [decision for decision in decisions if decision.strategy == RENAME]
-    sources = by_source(links)
+    # Decisions and names.
+    decisions, decision_findings = decide_strategies(
+        inventory,
+        by_target(all_links),
+        workloads_by_mounted(mounts),
+        settings,
+        _hook_users(inventory, history, resolver),
+    )
     numbers = number_revisions(history, resolver, settings.naming)
-    names = name_revisions(inventory, renamed, sources, numbers)
-    by_item = {decision.item.key: decision for decision in decisions}
-    named = targets_by_workload(sources, mounts)
-    context = PlanContext(inventory, settings, resolver, by_item, names, sources, mounts, named)
+    links_by_source = by_source(links)
+    renamed = [decision for decision in decisions if decision.strategy == RENAME]
+    context = PlanContext(
+        inventory=inventory,
+        settings=settings,
+        resolver=resolver,
+        decisions={decision.item.key: decision for decision in decisions},
+        names=name_revisions(inventory, renamed, links_by_source, numbers),
+        links=links_by_source,
+        mounts=mounts,
+        workload_targets=targets_by_workload(links_by_source, mounts),
+    )
     if history.is_known:
-        orders = {key: numbers.order(by_item[key].item, name) for key, name in names.items()}
-        retained = find_retained(context, numbers, history)
-        context = context._replace(orders=orders, retained=retained)
-    return PlanBasis(context, repeated, (*findings, *more))
+        context = _with_history(context, numbers, history)
+    return PlanBasis(context, repeated, (*link_findings, *decision_findings))
 
 
-def _joins(link: Link) -> bool:
-    """Tell whether a link shows that an absent namespace and an explicit one are the same.
-
-    Not one of RBAC, in which the base name stays: once the object that it meant has the name of
-    a revision, it may mean one of that name elsewhere.
-    """
-    if link.reference.rule.family == RBAC:
-        return False
-    source, target = link.source.identity, link.target.identity
-    written = link.reference.namespace or source.namespace
-    return source.kind not in CLUSTER_SCOPED and (written is None) != (target.namespace is None)
+def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
+    is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
+    return resolver._replace(is_proven=is_proven)
 
 
-def _add_revision_edits(
-    context: PlanContext, sets: AttachGroups, edits: dict[ItemKey, list[Edit]]
-) -> None:
-    """Add the edits of the objects that are renamed to those that they have as sources."""
-    out_of_sight = {
-        link.target.key
-        for links in context.links.values()
-        for link in links
-        if link.is_outside_attach
+def _hook_users(
+    inventory: Inventory, history: History, resolver: Resolver
+) -> Mapping[ItemKey, str]:
+    """Return, by object, a hook of the previous release that references the object."""
+    if not history.is_known:
+        return {}
+    from postrender.plan.retained import find_hook_users
+
+    return find_hook_users(inventory.items, history, resolver)
+
+
+def _with_history(context: PlanContext, numbers: RevisionNumbers, history: History) -> PlanContext:
+    """Return the context with revision numbers and the decisions for earlier revisions."""
+    from postrender.plan.retained import find_retained
+
+    orders = {
+        key: numbers.order(context.decisions[key].item, name) for key, name in context.names.items()
     }
-    for key, name in context.names.items():
-        own = revision_edits(
-            context.decisions[key],
-            name,
-            sets.group_names[key],
-            is_attached=context.settings.attacher.is_enabled,
-            is_swept=key not in out_of_sight,
-            order=context.orders.get(key),
-        )
-        taken = {edit.path for edit in edits.get(key, ())}
-        edits[key] = [*edits.get(key, ()), *(edit for edit in own if edit.path not in taken)]
-
-
-def _originals(context: PlanContext) -> tuple[frozenset[ItemKey], frozenset[ItemKey]]:
-    """Return the objects that stay beside a copy, and those whose revision is there already."""
-    others = [
-        decision.item for key, decision in context.decisions.items() if key not in context.names
-    ]
-    there = {
-        _identity(context, item, name) for item in others if (name := context.revision_of(item))
-    }
-    taken = {_identity(context, item, item.identity.name): item for item in others}
-    copies, replaced = set(), set()
-    for key, name in context.names.items():
-        item = context.decisions[key].item
-        identity = _identity(context, item, name)
-        if context.decisions[key].keep_reason:
-            copies.add(key)
-        if identity in there:
-            replaced.add(key)
-        elif identity in taken:
-            other = context.inventory.location_of(taken[identity])
-            raise UserError(
-                f"it is to become {name}, a name that another {item.identity.kind} bears: {other}",
-                "take one of the two out, or give one the annotation postrender/strategy: ignore",
-                context.inventory.location_of(item),
-            )
-    return frozenset(copies), frozenset(replaced)
-
-
-def _identity(context: PlanContext, item: Item, name: str) -> tuple[GroupKind, str | None, str]:
-    """Return what an object is known by if it bears a name."""
-    namespace = context.resolver.group_namespace(item.identity.namespace)
-    return item.identity.group_kind, namespace, name
-
-
-def _attacher_findings(context: PlanContext, sets: AttachGroups, mode: str) -> list[Finding]:
-    settings = context.settings.attacher
-    if not settings.is_enabled or not sets.sets:
-        return []
-    location = Location(context.inventory.stream.source)
-    findings = []
-    if not settings.image:
-        findings.append(
-            Finding(
-                "attacher-image",
-                f"the attacher Job runs the image {default_image()}, which no public registry has",
-                "build it and load it into the cluster, or push it and set attacher.image",
-                location,
-            )
-        )
-    if mode == HOOK and settings.ttl < _SHORT_TTL:
-        findings.append(
-            Finding(
-                "short-ttl",
-                f"attacher.ttlSecondsAfterFinished is {settings.ttl}: the Job may be gone before "
-                "Helm's --wait-for-jobs has seen it end",
-                f"set {_SHORT_TTL} or more",
-                location,
-            )
-        )
-    return findings
-
-
-def _leftovers(context: PlanContext, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
-    kept = {
-        _identity(context, decision.item, decision.item.identity.name)
-        for key, decision in context.decisions.items()
-        if key not in context.names or decision.keep_reason
-    }
-    renamed = [
-        Renamed(item, base_name)
-        for decision in context.decisions.values()
-        if (item := decision.item) and (base_name := _base_name(context, item))
-        if _identity(context, item, base_name) not in kept
-    ]
-    linked = {(key, link.reference.path) for key, links in context.links.items() for link in links}
-    accounted = Counter(
-        key[0]
-        for key, own in edits.items()
-        for edit in own
-        if isinstance(edit, SetScalar)
-        and ((key, edit.path) in linked or edit.path == (*key[1], "metadata", "name"))
-    )
-    settings = context.settings
-    return find_leftovers(
-        context.inventory,
-        context.resolver,
-        renamed,
-        accounted,
-        settings.ignored_leftovers,
-        linked,
-    )
-
-
-def _base_name(context: PlanContext, item: Item) -> str:
-    """Return the base name of an object that is a revision in the output."""
-    if item.key in context.names:
-        return item.identity.name
-    return item.annotations.get(BASE_NAME_ANNOTATION, "") if context.revision_of(item) else ""
+    return context._replace(orders=orders, retained=find_retained(context, numbers, history))

@@ -1,14 +1,14 @@
-"""The edits that make a ConfigMap a revision of itself: its name, label, annotations, immutable.
+"""The edits that turn a ConfigMap or Secret into its revision.
 
-The annotations that keep it are there from the first apply on, because the live object must have
-them before the next one.
+They set the name, a label, annotations and `immutable`. A revision has its retention annotations
+from the first apply on, because the live object needs them before the next apply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.inventory.model import Item
+from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import outdated_annotations, own_annotations
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
@@ -20,13 +20,39 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
+from postrender.plan.attach_groups import AttachGroups
 from postrender.plan.history import EarlierRevision, Remains
+from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar
 from postrender.yaml.paths import Json, Path, mapping_at
 
 
-def revision_edits(
+def add_revision_edits(
+    context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
+) -> None:
+    """Add the edits of the objects to rename to the edits of the references in them."""
+    outside_attach = {
+        link.target.key
+        for links in context.links.values()
+        for link in links
+        if link.is_outside_attach
+    }
+    for key, name in context.names.items():
+        source_edits = edits.get(key, [])
+        edited = {edit.path for edit in source_edits}
+        new_edits = _revision_edits(
+            context.decisions[key],
+            name,
+            attach_groups.group_names[key],
+            is_attached=context.settings.attacher.is_enabled,
+            is_swept=key not in outside_attach,
+            order=context.orders.get(key),
+        )
+        edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
+
+
+def _revision_edits(
     decision: StrategyDecision,
     name: str,
     group_name: str,
@@ -35,11 +61,11 @@ def revision_edits(
     is_swept: bool,
     order: int | None = None,
 ) -> list[Edit]:
-    """Return the edits that turn an object into the revision `name` of the set `set_name`.
+    """Return the edits that turn an object into the revision `name`.
 
-    is_attached: whether an attacher looks after it (otherwise the applying tool deletes it);
-    is_swept: whether that attacher may delete it when it sees nothing that names it; order: its
-    number in the history, None where there is none.
+    is_attached: whether an attacher looks after the revision; if not, the applying tool deletes it;
+    is_swept: whether the attacher may delete the revision when it sees no reference to it;
+    order: the revision number, None without a history.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -49,7 +75,8 @@ def revision_edits(
         PAIRING_ANNOTATION: item.identity.name,
     }
     if order is not None:
-        # Later outputs carry it, and drop it when it is old: until then Helm is to keep it.
+        # Later outputs retain the revision and drop it when it is old. Helm must keep it until
+        # then.
         annotations |= {NUMBER_ANNOTATION: str(order), RESOURCE_POLICY_ANNOTATION: "keep"}
     if is_attached:
         annotations |= keep_annotations()
@@ -65,44 +92,14 @@ def revision_edits(
     ]
 
 
-def _merge(path: Path, there: dict[str, str], wanted: dict[str, str]) -> Iterator[Edit]:
-    changed = changed_values(there, wanted)
+def _merge(path: Path, existing: dict[str, str], values: dict[str, str]) -> Iterator[Edit]:
+    changed = changed_values(existing, values)
     for key, value in changed.items():
-        if key in there:
+        if key in existing:
             yield SetScalar((*path, key), value)
-    missing = {key: value for key, value in changed.items() if key not in there}
+    missing = {key: value for key, value in changed.items() if key not in existing}
     if missing:
         yield AddKeys(path, missing)
-
-
-def carried_object(
-    past: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
-) -> dict[str, Json]:
-    """Return a revision of an earlier output as it is carried: content and name as they were.
-
-    is_last_time: whether the next output is to drop it, and Helm to delete it. An original is as
-    it was.
-    """
-    data = dict(past.content)
-    metadata = dict(mapping_at(data, ("metadata",)))
-    annotations = own_annotations(strings_at(data, "annotations"))
-    if not past.is_original:
-        # helm-diff takes one object of a base name: the current one.
-        annotations.pop(PAIRING_ANNOTATION, None)
-        if not is_attached:
-            annotations = without_keep(annotations)
-        kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
-        annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(past.order)})
-        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: group_name}
-    if is_last_time:
-        annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
-        if past.live == Remains.KEPT and not past.is_tracked:
-            # It is adopted, and keeps what nothing overwrites.
-            annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
-    metadata["annotations"] = annotations
-    if not annotations:
-        del metadata["annotations"]
-    return {**data, "metadata": metadata}
 
 
 def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
@@ -111,3 +108,33 @@ def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
         yield AddKeys(item.path, {"immutable": is_immutable})
     elif content["immutable"] is not is_immutable:
         yield SetScalar((*item.path, "immutable"), is_immutable)
+
+
+def retained_object(
+    revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
+) -> dict[str, Json]:
+    """Return an earlier revision as the output retains it, with the same name and content.
+
+    An original gets no annotations or labels of a revision.
+    is_last_time: whether the next output drops the revision, so that Helm deletes it.
+    """
+    data = dict(revision.content)
+    metadata = dict(mapping_at(data, ("metadata",)))
+    annotations = own_annotations(strings_at(data, "annotations"))
+    if not revision.is_original:
+        # helm-diff accepts only one object for a base name: the current revision.
+        annotations.pop(PAIRING_ANNOTATION, None)
+        if not is_attached:
+            annotations = without_keep(annotations)
+        kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
+        annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(revision.order)})
+        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: group_name}
+    if is_last_time:
+        annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
+        if revision.remains == Remains.KEPT and not revision.is_tracked:
+            # Helm adopts the object, and does not remove annotations that are only live.
+            annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
+    metadata["annotations"] = annotations
+    if not annotations:
+        del metadata["annotations"]
+    return {**data, "metadata": metadata}

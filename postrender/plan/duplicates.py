@@ -1,36 +1,39 @@
-"""The same ConfigMap twice in a stream: Helm 3 cannot install it, and which one wins is luck."""
+"""ConfigMaps and Secrets that are defined twice in a stream.
+
+Helm 3 cannot install such a stream, and which definition counts is undefined.
+"""
 
 from __future__ import annotations
 
-from postrender.config.settings import Settings
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
+from postrender.kubernetes.kinds import ObjectKey
+from postrender.plan.namespaces import Resolver
 from postrender.yaml.paths import Json
 
 
 def find_duplicates(
-    inventory: Inventory, settings: Settings
+    inventory: Inventory, resolver: Resolver
 ) -> tuple[frozenset[ItemKey], Inventory]:
     """Return the objects that repeat an earlier one, and the inventory without them.
 
-    Raises UserError where two objects have one identity and different content.
+    Raises UserError if two objects have the same key and different content.
     """
-    first: dict[tuple[str, str, str | None, str], Item] = {}
+    first: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
     for item in inventory.items:
         if item.content is None or item.is_hook or item.is_attacher or item.has_generated_name:
             continue
-        identity = item.identity
-        namespace = identity.namespace or settings.namespace or None
-        other = first.setdefault((identity.group, identity.kind, namespace, identity.name), item)
-        if other is item:
+        key = resolver.key_of(item.identity)
+        original = first.setdefault(key, item)
+        if original is item:
             continue
-        if _comparable(other, namespace) != _comparable(item, namespace):
+        if _comparable(original, key.namespace) != _comparable(item, key.namespace):
             raise UserError(
-                f"{identity} is defined twice, with different content. The first definition is at "
-                f"{inventory.location_of(other)}",
+                f"{item.identity} is defined twice, with different content. The first definition "
+                f"is at {inventory.location_of(original)}",
                 "Rename one of the two",
                 inventory.location_of(item),
             )
@@ -40,7 +43,7 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return an object without what says only where it came from."""
+    """Return an object without the annotations that only record its origin."""
     content = dict(item.content or {})
     metadata = content.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}

@@ -1,8 +1,8 @@
-"""What was applied before: the revisions of earlier outputs, and the live state they left behind.
+"""Earlier outputs: the revisions in them, and the objects that they left in the cluster.
 
-Pure functions: `sources` brings the manifests. A revision is *current* in an output that was
-rendered with its content, and *carried* in later ones, which the annotation
-`helm-diff/base-name` tells apart: only a current one has it.
+The functions are pure; the package `sources` reads the manifests. A revision is *current* in the
+output that was rendered with its content, and *retained* in later outputs. Only a current revision
+has the annotation `helm-diff/base-name`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 
 class Remains(IntEnum):
-    """What may be left of an object in the cluster; the worst case counts."""
+    """The remains of an object in the cluster; of several possible ones, the highest counts."""
 
     GONE = 0
     UNKEPT = 1
@@ -34,7 +34,7 @@ class Remains(IntEnum):
 
 
 class Manifest(NamedTuple):
-    """Manifests that were handed to a tool; is_applied: whether it is known to have finished."""
+    """The manifests of one apply; is_applied: whether the apply finished for certain."""
 
     name: str
     sources: tuple[Source, ...]
@@ -42,9 +42,10 @@ class Manifest(NamedTuple):
 
 
 class Previous(NamedTuple):
-    """Everything that was applied before, oldest first, and the hooks that Helm keeps apart.
+    """The manifests applied before, oldest first.
 
-    stored: how many revisions of a release Helm stores, 0 for files.
+    hooks: the hooks that Helm stores apart from the manifests;
+    stored: the number of release revisions that Helm stores, 0 for files.
     """
 
     manifests: tuple[Manifest, ...] = ()
@@ -53,13 +54,15 @@ class Previous(NamedTuple):
 
 
 class EarlierRevision(NamedTuple):
-    """One ConfigMap or Secret of earlier outputs: a revision, or an original.
+    """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    identity: with its namespace as written; order: by which revisions of a base name count up, 0
-    where it says none; content: the whole object, as it was last; is_original: whether it bears
-    its base name; live: what is left of it; is_tracked: whether the output that was applied last
-    has it; last: in which manifest it was current last, -1 for
-    none of those that are stored.
+    identity: with the namespace as written;
+    order: the revision number, 0 if the object has none;
+    content: the whole object, from the last manifest that has it;
+    is_original: whether the object has its base name;
+    remains: what is left of the object in the cluster;
+    is_tracked: whether the last applied output has the object;
+    last_current: the index of the last manifest in which the object was current, -1 if none.
     """
 
     identity: Identity
@@ -67,16 +70,19 @@ class EarlierRevision(NamedTuple):
     order: int
     content: Mapping[str, Json]
     is_original: bool
-    live: Remains
+    remains: Remains
     is_tracked: bool
-    last: int
+    last_current: int
 
 
 class History(NamedTuple):
-    """All that earlier outputs say. is_known: whether there is one at all, even an empty one.
+    """The history of earlier outputs.
 
-    pasts: what may be carried; hooks: the hook that names each object, where Helm hides it;
-    namespaces: those that the objects write.
+    is_known: whether a history was passed, even an empty one;
+    earlier: the objects that may be retained;
+    hooks: a hook for each object that the hooks of the release reference;
+    stored: the number of release revisions that Helm stores, 0 for files;
+    namespaces: the namespaces that the objects write.
     """
 
     is_known: bool = False
@@ -90,14 +96,14 @@ NO_HISTORY = History()
 
 
 class _Record:
-    """One object, followed from manifest to manifest; see Past for what the fields mean."""
+    """An object, followed through the manifests; EarlierRevision explains the fields."""
 
-    __slots__ = ("item", "last", "live")
+    __slots__ = ("item", "last_current", "remains")
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self.live = Remains.GONE
-        self.last = -1
+        self.remains = Remains.GONE
+        self.last_current = -1
 
 
 def read_history(
@@ -105,94 +111,102 @@ def read_history(
     settings: Settings,
     effective_namespace: Callable[[str | None], str | None] = lambda written: written,
 ) -> History:
-    """Return what earlier outputs say.
+    """Return the history of earlier outputs.
 
-    effective_namespace: the namespace that one as written means: a chart may begin to write the
-    namespace of the release.
-    Raises UserError for manifests that are no YAML.
+    effective_namespace: Resolver.effective_namespace of the new stream. A chart may begin to
+        write the namespace of the release; the object is still the same one.
+    Raises UserError for manifests that are not YAML.
     """
     records: dict[ObjectKey, _Record] = {}
     namespaces: set[str] = set()
     applied: set[ObjectKey] = set()
-    known: dict[str, tuple[Item, ...]] = {}
+    examined: dict[str, tuple[Item, ...]] = {}
     for index, manifest in enumerate(previous.manifests):
-        items = list(_items(manifest, settings, known))
+        items = list(_revisable_items(manifest, settings, examined))
         namespaces |= {item.identity.namespace for item in items if item.identity.namespace}
-        named = {
+        by_key = {
             item.identity.key_in(effective_namespace(item.identity.namespace)): item
             for item in items
             if item.identity.name
         }
-        _follow(records, index, manifest.is_applied, named, applied)
+        _record_manifest(records, index, manifest.is_applied, by_key, applied)
         if manifest.is_applied:
-            applied = set(named)
-    earlier = tuple(
-        _past(record, name in applied) for name, record in records.items() if record.live
+            applied = set(by_key)
+    return History(
+        is_known=True,
+        earlier=tuple(
+            _earlier_revision(record, is_tracked=key in applied)
+            for key, record in records.items()
+            if record.remains
+        ),
+        hooks=dict(
+            pair for manifest in previous.hooks for pair in _hook_references(manifest, settings)
+        ),
+        stored=previous.stored,
+        namespaces=frozenset(namespaces),
     )
-    hooks = dict(pair for hook in previous.hooks for pair in _hooked(hook, settings))
-    return History(True, earlier, hooks, previous.stored, frozenset(namespaces))
 
 
-def _items(
-    manifest: Manifest, settings: Settings, known: dict[str, tuple[Item, ...]]
+def _revisable_items(
+    manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the objects of manifests that are of the kinds that are revised.
+    """Yield the ConfigMaps (and Secrets, if they are revised) of manifests.
 
-    known: those of each document by its text, as far as it was read; most stay as they are from
-    one revision of a release to the next.
+    examined: the objects of each document by its text. Most documents are the same in the next
+        release revision, and each text is examined only once.
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
     for index, document in enumerate(stream.documents):
         text = document.text
-        if text not in known and has_content(text) and may_hold(text, root_kind(text), kinds):
+        if text not in examined and has_content(text) and may_hold(text, root_kind(text), kinds):
             location = stream.location_of(document)
             items = examine(index, text, location, settings, set(), is_edited=False).items
-            known[text] = tuple(
+            examined[text] = tuple(
                 item
                 for item in items
                 if item.content is not None and not (item.is_attacher or item.is_hook)
             )
-        yield from known.get(text, ())
+        yield from examined.get(text, ())
 
 
-def _follow(
+def _record_manifest(
     records: dict[ObjectKey, _Record],
     index: int,
     is_applied: bool,
     items: Mapping[ObjectKey, Item],
     applied: set[ObjectKey],
 ) -> None:
-    """Take the next manifest into the records; applied: what the last applied one has.
+    """Add the next manifest to the records; applied: the objects of the last applied manifest.
 
-    Helm deletes what a manifest no longer has, unless the live object is to be kept; of one that
-    failed half-way nobody knows what it changed, so that it can only add to what may be there.
+    Helm deletes objects that a manifest no longer has, unless the live object has `keep`. A
+    manifest that failed half-way may have changed anything, so it can only add to what may remain.
     """
-    current = {
+    with_revision = {
         item.annotations.get(BASE_NAME_ANNOTATION)
         for item in items.values()
         if PAIRING_ANNOTATION in item.annotations
     }
-    for name, item in items.items():
-        record = records.setdefault(name, _Record(item))
-        live = _live_after(item, record.live, is_tracked=name in applied)
-        record.live = live if is_applied else max(record.live, live)
+    for key, item in items.items():
+        record = records.setdefault(key, _Record(item))
+        remains = _remains_after(item, record.remains, is_tracked=key in applied)
+        record.remains = remains if is_applied else max(record.remains, remains)
         record.item = item
-        # An original is current as long as no revision has taken its place.
-        is_original = not item.is_revision and item.identity.name not in current
+        # An original is current until a revision takes its place.
+        is_original = not item.is_revision and item.identity.name not in with_revision
         if is_original or PAIRING_ANNOTATION in item.annotations:
-            record.last = index
+            record.last_current = index
     if is_applied:
-        for name, record in records.items():
-            if name not in items and record.live == Remains.UNKEPT:
-                record.live = Remains.GONE
+        for key, record in records.items():
+            if key not in items and record.remains == Remains.UNKEPT:
+                record.remains = Remains.GONE
 
 
-def _live_after(item: Item, before: Remains, *, is_tracked: bool) -> Remains:
-    """Return what an object is in the cluster when Helm has applied it.
+def _remains_after(item: Item, before: Remains, *, is_tracked: bool) -> Remains:
+    """Return what is left of an object in the cluster after Helm has applied it.
 
-    is_tracked: whether the manifests before had it; otherwise it is adopted, and Helm 3 takes no
-    annotation away (3.21, action/upgrade.go: what it merges from is what it merges to).
+    is_tracked: whether the manifests before had the object. If not, Helm adopts the object, and
+        Helm 3 removes no annotation (3.21, action/upgrade.go: it merges the target with itself).
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
     if policy == "keep":
@@ -200,22 +214,22 @@ def _live_after(item: Item, before: Remains, *, is_tracked: bool) -> Remains:
     return Remains.UNKEPT if is_tracked or policy else max(before, Remains.UNKEPT)
 
 
-def _past(record: _Record, is_tracked: bool) -> EarlierRevision:
+def _earlier_revision(record: _Record, *, is_tracked: bool) -> EarlierRevision:
     item = record.item
     return EarlierRevision(
-        item.identity,
-        item.base_name,
-        item.order,
-        item.content or {},
-        not item.is_revision,
-        record.live,
-        is_tracked,
-        record.last,
+        identity=item.identity,
+        base_name=item.base_name,
+        order=item.order,
+        content=item.content or {},
+        is_original=not item.is_revision,
+        remains=record.remains,
+        is_tracked=is_tracked,
+        last_current=record.last_current,
     )
 
 
-def _hooked(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
-    """Yield what hooks name, each with the hook."""
+def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
+    """Yield the objects that hooks reference, each with the hook."""
     stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):

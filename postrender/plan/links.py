@@ -1,4 +1,4 @@
-"""References that name an object of the stream, and the edits that make them name another."""
+"""References resolved to objects of the stream, and the edits that rewrite them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from postrender.yaml.paths import Path
 
 
 class Link(NamedTuple):
-    """One reference of `source` that names `target` by `name`."""
+    """A reference that resolves to an object.
+
+    source: the object that has the reference;
+    target: the object that the reference means;
+    name: the target's name as written in the reference.
+    """
 
     source: Item
     reference: Reference
@@ -28,40 +33,42 @@ class Link(NamedTuple):
 
     @property
     def is_rewritable(self) -> bool:
-        """Tell whether the reference can be made to name a revision, and is a reason to."""
+        """Return whether postrender can rewrite the reference, and renames the target for it."""
         rule = self.reference.rule
         return self.source.is_rewritable and rule.family != RBAC and rule.triggers_rename
 
     @property
     def keeps_base_name(self) -> bool:
-        """Tell whether the reference will go on naming the base name: a Job, a Pod, a hook."""
+        """Return whether the reference always has the base name: in a Job, a Pod or a hook."""
         return not self.source.is_rewritable and self.reference.rule.family != RBAC
 
     @property
     def is_pinned(self) -> bool:
-        """Tell whether somebody wrote the name of a revision into a pod template, and no render.
+        """Return whether a person wrote a revision name into a pod template.
 
-        Such a template bears no render id. It meant nothing in the manifests before that revision
-        was made, and means nothing any more when another takes its place: it is left alone.
+        A rendered template has a render ID, and this one has none. Before the revision existed,
+        the reference meant nothing in the manifests, and once another revision replaces it, the
+        reference means nothing again. Pinned references are therefore left unchanged.
         """
-        at, templates = self.reference.template, self.source.templates
-        if at is None or not self.target.is_revision:
+        number, templates = self.reference.template, self.source.templates
+        if number is None or not self.target.is_revision:
             return False
-        return not (templates and templates[at].has_render_id)
+        return not (templates and templates[number].has_render_id)
 
     @property
     def is_outside_attach(self) -> bool:
-        """Tell whether it will name the revision where the attacher does not look."""
+        """Return whether the reference will use the revision where the attacher does not look."""
         workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
         is_seen = workload is not None and workload.is_namespaced
         family = self.reference.rule.family
-        follows = self.source.is_rewritable and family != RBAC
-        return follows and (family == OUTSIDE or not is_seen)
+        is_rewritten = self.source.is_rewritable and family != RBAC
+        return is_rewritten and (family == OUTSIDE or not is_seen)
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return every reference to an object of the stream, and findings for those in doubt."""
-    links, findings = [], []
+    """Return every reference to an object of the stream, and findings for ambiguous ones."""
+    links: list[Link] = []
+    findings: list[Finding] = []
     for item in inventory.items:
         if item.is_attacher:
             continue
@@ -69,24 +76,28 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
             names = words_of(reference.name) if reference.rule.is_word else [reference.name]
             for name in names:
                 targets = resolver.find(item, reference, name)
-                links += [Link(item, reference, target, name) for target in targets]
+                links += [
+                    Link(source=item, reference=reference, target=target, name=name)
+                    for target in targets
+                ]
                 if not targets and resolver.is_ambiguous(item, reference, name):
-                    findings.append(_unsettled(inventory, item, reference, name))
+                    findings.append(_ambiguous(inventory, item, reference, name))
     return links, findings
 
 
-def _unsettled(inventory: Inventory, item: Item, reference: Reference, name: str) -> Finding:
+def _ambiguous(inventory: Inventory, item: Item, reference: Reference, name: str) -> Finding:
+    kind = reference.rule.target[1]
     return Finding(
-        "namespace",
-        f"names {reference.rule.target[1]}/{name}, which the stream has, but one of the two has a "
-        "namespace and the other none: left alone",
-        "say which is the release's with --namespace",
-        inventory.location_of(item, reference.path, reference.line),
+        code="namespace",
+        problem=f"the reference to {kind}/{name} is left unchanged, because only one of "
+        f"{item.identity} and {kind}/{name} has a namespace",
+        fix="Set the namespace of the release with --namespace",
+        location=inventory.location_of(item, reference.path, reference.line),
     )
 
 
 def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Group links by the object that they name."""
+    """Group links by the object that they reference."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.target.key].append(link)
@@ -94,7 +105,7 @@ def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
 
 
 def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Group links by the object that holds them."""
+    """Group links by the object that has the reference."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.source.key].append(link)
@@ -104,11 +115,12 @@ def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
 def follow_edits(
     links: Iterable[Link],
     names: Mapping[ItemKey, str],
-    earlier: Mapping[ItemKey, Sequence[str]] = NOTHING,
+    retained_names: Mapping[ItemKey, Sequence[str]] = NOTHING,
 ) -> list[Edit]:
-    """Return the edits that make the links of one object name the revisions in `names`.
+    """Return the edits that rewrite the references of one object.
 
-    earlier: carried revisions of the same objects, which a Role goes on granting.
+    names: the new revision name of each target;
+    retained_names: the retained revisions of each target, to which a Role still grants access.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, Reference] = {}
@@ -116,21 +128,22 @@ def follow_edits(
         if link.source.is_rewritable and link.target.key in names:
             path = link.reference.path
             references[path] = link.reference
-            own = renames[path].setdefault(link.name, [])
-            own.append(names[link.target.key])
+            new_names = renames[path].setdefault(link.name, [])
+            new_names.append(names[link.target.key])
             if link.reference.rule.family == RBAC:
-                own += earlier.get(link.target.key, ())
+                new_names += retained_names.get(link.target.key, ())
     return [edit for path in references for edit in _edits(references[path], renames[path], links)]
 
 
 def _edits(
     reference: Reference, renames: Mapping[str, list[str]], links: Iterable[Link]
 ) -> list[Edit]:
+    """Return the edits of one reference; renames: the new names by name as written."""
     if reference.rule.family == RBAC:
-        there = {
+        existing = {
             link.reference.name for link in links if link.reference.path[:-1] == reference.path[:-1]
         }
-        added = [name for names in renames.values() for name in names if name not in there]
+        added = [name for names in renames.values() for name in names if name not in existing]
         return [AddAfter(reference.path, tuple(dict.fromkeys(added)))] if added else []
     if reference.rule.is_word:
         first = {old: new[0] for old, new in renames.items()}

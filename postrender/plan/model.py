@@ -1,4 +1,4 @@
-"""Everything that is decided about a stream before anything in it is edited."""
+"""The context of a plan: every decision that is made before an object is edited."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.auto_mount import Mount
 from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link
@@ -16,36 +17,40 @@ from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-# What becomes of an object of earlier outputs.
-RETAIN, LAST_TIME, DROP, REPLACED = "carry", "carry for the last time", "drop", "replaced"
+# The decision for an object of earlier outputs. `explain` prints these values.
+RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"
 
 
 class Retained(NamedTuple):
-    """What becomes of one object of earlier outputs, and why.
+    """The decision for one object of earlier outputs, and its reason.
 
-    what: CARRY; LAST_TIME, which is without Helm's `keep`; DROP; or REPLACED, an original whose
-    name the stream has an object for; current: the object of the stream that took its place.
+    decision: RETAIN; LAST_TIME, which retains without Helm's `keep`; DROP; or REPLACED, for an
+        original whose name an object of the stream has;
+    current: the object of the stream with the same base name.
     """
 
-    past: EarlierRevision
-    what: str
+    revision: EarlierRevision
+    decision: str
     reason: str
     current: ItemKey | None
 
     @property
     def is_emitted(self) -> bool:
-        """Whether it is in the output."""
-        return self.what in (RETAIN, LAST_TIME)
+        """Return whether the object is in the output."""
+        return self.decision in (RETAIN, LAST_TIME)
 
 
 class PlanContext(NamedTuple):
-    """Decisions and names, with what names what.
+    """The decisions, names and references of a stream.
 
-    decisions and names: by object (names only for those that are renamed); links: by the object
-    that holds them; mounts: by the workload they go into; named: by workload, the objects that its
-    pod templates name or mount, each once a template (None for all of them); orders: the numbers
-    of the objects that are renamed, where there is a history; carried: what becomes of the
-    revisions in it.
+    decisions: by ConfigMap or Secret;
+    names: the revision names of the objects to rename;
+    links: by the object that has the references;
+    mounts: by workload;
+    workload_targets: by workload, the objects that its pod templates reference or mount, once for
+        each template (None for all templates);
+    orders: the revision numbers of the objects to rename, if there is a history;
+    retained: the decisions for the revisions of the history.
     """
 
     inventory: Inventory
@@ -55,35 +60,52 @@ class PlanContext(NamedTuple):
     names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
-    named: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
+    workload_targets: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
     orders: Mapping[ItemKey, int] = NOTHING
     retained: Sequence[Retained] = ()
 
     @property
     def retained_names(self) -> dict[ItemKey, list[str]]:
-        """The carried revisions of each object that is renamed, newest first."""
+        """The retained revisions of each object to rename, newest first."""
         names: dict[ItemKey, list[str]] = defaultdict(list)
-        for each in self.retained:
-            if each.current and each.is_emitted and not each.past.is_original:
-                names[each.current].append(each.past.identity.name)
+        for retained in self.retained:
+            if retained.current and retained.is_emitted and not retained.revision.is_original:
+                names[retained.current].append(retained.revision.identity.name)
         return names
 
     @property
     def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
-        """By workload, the Rollouts that take their pod template from it, if both can change."""
+        """By workload, the Rollouts whose workloadRef is that workload, if both are rewritable."""
         return find_rollouts(
             [item for item in self.inventory.items if item.is_rewritable], self.resolver
         )
 
+    @property
+    def kept_items(self) -> list[Item]:
+        """The ConfigMaps and Secrets that are in the output under their own name."""
+        return [
+            decision.item
+            for key, decision in self.decisions.items()
+            if key not in self.names or decision.keep_reason
+        ]
+
+    @property
+    def kept_keys(self) -> set[ObjectKey]:
+        """The certain keys of kept_items."""
+        return {self.resolver.certain_key_of(item.identity) for item in self.kept_items}
+
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
-        """Return what an object's pod templates (or one of them) name or mount, in order."""
-        named = self.named.get(item.key, ())
+        """Return the objects that pod templates reference or mount, in order.
+
+        template: the number of one pod template, None for all of the object.
+        """
+        targets = self.workload_targets.get(item.key, ())
         if template is not None and len(item.templates) > 1:
-            named = [pair for pair in named if pair[0] in (None, template)]
-        return [target for _, target in named]
+            targets = [pair for pair in targets if pair[0] in (None, template)]
+        return [target for _, target in targets]
 
     def revision_of(self, item: Item) -> str:
-        """Return the revision name of an object in the output, or nothing if it has none."""
+        """Return the revision name of an object in the output, or "" if it has none."""
         if item.key in self.names:
             return self.names[item.key]
         return item.identity.name if item.is_revision and not item.is_hook else ""
@@ -92,17 +114,17 @@ class PlanContext(NamedTuple):
 def targets_by_workload(
     links: Mapping[ItemKey, Sequence[Link]], mounts: Mapping[ItemKey, Sequence[Mount]]
 ) -> dict[ItemKey, list[tuple[int | None, Item]]]:
-    """Return, by workload, the objects that its pod templates name or mount."""
-    found: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = {}
-    for key, own in links.items():
-        for link in own:
+    """Return, by workload, the objects that its pod templates reference or mount."""
+    targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = {}
+    for key, source_links in links.items():
+        for link in source_links:
             template = link.reference.template
             if template is not None:
-                found.setdefault(key, {})[template, link.target.key] = link.target
-    for key, group in mounts.items():
-        for mount in group:
-            found.setdefault(key, {})[None, mount.item.key] = mount.item
+                targets.setdefault(key, {})[template, link.target.key] = link.target
+    for key, workload_mounts in mounts.items():
+        for mount in workload_mounts:
+            targets.setdefault(key, {})[None, mount.item.key] = mount.item
     return {
-        key: [(template, target) for (template, _), target in targets.items()]
-        for key, targets in found.items()
+        key: [(template, target) for (template, _), target in by_template.items()]
+        for key, by_template in targets.items()
     }

@@ -1,7 +1,7 @@
-"""The names of revisions, dependencies first.
+"""The names of revisions, in the order of their dependencies.
 
-Where a rule rewrites a name inside a ConfigMap's data, the content to hash is the one with the
-new name in it.
+A reference rule may rewrite a name inside a ConfigMap's data. The hash of such a ConfigMap covers
+the content with the new name in it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,13 @@ from postrender.yaml.edits import apply_edits
 from postrender.yaml.paths import Json
 
 
-class _Names:
-    """Names found so far; `path` holds the objects whose names are being worked out."""
+class _Namer:
+    """Names revisions recursively.
+
+    done: the names so far; path: the objects whose names depend on the current one.
+    """
+
+    __slots__ = ("decisions", "done", "inventory", "links", "numbers", "path")
 
     def __init__(
         self,
@@ -50,21 +55,20 @@ class _Names:
         links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
         content: Json = item.content
         if links:
-            names = {link.target.key: self.name(link.target.key) for link in links}
-            edits = follow_edits(links, names)
             import copy
 
-            content = apply_edits(copy.deepcopy(content), edits, item.path)
+            names = {link.target.key: self.name(link.target.key) for link in links}
+            content = apply_edits(copy.deepcopy(content), follow_edits(links, names), item.path)
         data = content if isinstance(content, dict) else {}
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(item, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
         cycle = [*self.path[self.path.index(key) :], key]
-        names = " -> ".join(str(self.decisions[each].item.identity) for each in cycle)
+        objects = " -> ".join(str(self.decisions[member].item.identity) for member in cycle)
         raise UserError(
-            f"each one's data names the next, so that none can be hashed first: {names}",
-            "take one of the reference rules on their data away",
+            f"the data of these objects reference each other in a cycle: {objects}",
+            "Remove one of the reference rules for their data",
             self.inventory.location_of(self.decisions[key].item),
         )
 
@@ -75,12 +79,11 @@ def name_revisions(
     links: Mapping[ItemKey, Sequence[Link]],
     numbers: RevisionNumbers,
 ) -> dict[ItemKey, str]:
-    """Return the revision names of the objects that are to be renamed.
+    """Return the revision names of the objects to rename.
 
-    links: by source; lineages: what was before.
-
-    Raises UserError where objects name one another in a circle.
+    decisions: for these objects; links: by source.
+    Raises UserError if the data of objects reference each other in a cycle.
     """
     by_item = {decision.item.key: decision for decision in decisions}
-    names = _Names(inventory, by_item, links, numbers)
-    return {decision.item.key: names.name(decision.item.key) for decision in decisions}
+    namer = _Namer(inventory, by_item, links, numbers)
+    return {key: namer.name(key) for key in by_item}

@@ -1,7 +1,8 @@
-"""The revisions of each base name in their order: what was, and the number of what comes.
+"""The revisions of each base name, in their order, and the number of the next revision.
 
-The numbers of a base name count up (annotation `postrender/revision-number`). The order of the text
-would say nothing, because tools sort manifests. A content that returns is the newest again.
+The revisions of a base name are numbered upwards (annotation `postrender/revision-number`). Their
+order in the manifests means nothing, because tools sort manifests. Content that returns becomes
+the newest revision again.
 """
 
 from __future__ import annotations
@@ -20,31 +21,33 @@ from postrender.yaml.paths import Json
 
 
 class RevisionNumbers(NamedTuple):
-    """What was, by base: newest first, with numbers; naming: `hash` or `sequence`."""
+    """The earlier revisions, newest first, by the key of their original.
+
+    naming: `hash` or `sequence`.
+    """
 
     resolver: Resolver
     by_base: Mapping[ObjectKey, Sequence[EarlierRevision]] = NOTHING
     naming: str = ""
 
     def base_of(self, item: Item) -> ObjectKey:
-        """Return the base that an object of the stream is of: its own, or as a revision."""
-        namespace = self.resolver.effective_namespace(item.identity.namespace)
-        return ObjectKey(item.identity.group_kind, namespace, item.base_name)
+        """Return the key of an object under its base name."""
+        return self.resolver.key_of(item.identity, item.base_name)
 
     def name(self, item: Item, content: Json) -> str:
-        """Return the revision name of an object; content: what its hash covers."""
+        """Return the revision name of an object; content: the part of the object to hash."""
         base_name = item.identity.name
         if self.naming != SEQUENCE:
             return revision_name(base_name, content)
         newest = self._newest(item)
         if newest:
-            same = revision_name(base_name, content, newest.order)
-            if same == newest.identity.name:
-                return same
+            name = revision_name(base_name, content, newest.order)
+            if name == newest.identity.name:
+                return name
         return revision_name(base_name, content, newest.order + 1 if newest else 1)
 
     def order(self, item: Item, name: str) -> int:
-        """Return the number of an object's revision, whose name is known."""
+        """Return the number of an object's revision; name: the revision name."""
         newest = self._newest(item)
         if newest is None:
             return 1
@@ -53,40 +56,42 @@ class RevisionNumbers(NamedTuple):
     def _newest(self, item: Item) -> EarlierRevision | None:
         """Return the revision with the highest number."""
         earlier = self.by_base.get(self.base_of(item), ())
-        revisions = [past for past in earlier if not past.is_original]
-        return max(revisions, key=lambda past: past.order, default=None)
+        revisions = [revision for revision in earlier if not revision.is_original]
+        return max(revisions, key=lambda revision: revision.order, default=None)
 
 
 def number_revisions(history: History, resolver: Resolver, naming: str) -> RevisionNumbers:
-    """Return the revisions of a history by base, newest first, each with a number of its own.
+    """Return the revisions of a history, newest first, each with a different number.
 
     Originals have the number 0.
     """
     groups: dict[ObjectKey, list[EarlierRevision]] = defaultdict(list)
-    for past in history.earlier:
-        namespace = resolver.effective_namespace(past.identity.namespace)
-        groups[ObjectKey(past.identity.group_kind, namespace, past.base_name)].append(past)
-    by_base = {base: tuple(_numbered(earlier)) for base, earlier in groups.items()}
+    for revision in history.earlier:
+        groups[resolver.key_of(revision.identity, revision.base_name)].append(revision)
+    by_base = {base: tuple(_numbered(revisions)) for base, revisions in groups.items()}
     return RevisionNumbers(resolver, by_base, naming)
 
 
-def _numbered(earlier: Sequence[EarlierRevision]) -> list[EarlierRevision]:
-    """Return what was of one base name, newest first, each revision with a number of its own.
+def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
+    """Return the revisions of one base name, newest first, each with a different number.
 
-    What was current later is newer, whatever its number: a rollback renders nothing anew. What a
-    release without --previous left without a number comes after those that have one.
+    A revision that was current later is newer, whatever its number is: a rollback does not render
+    again. Revisions without a number, which a render without --previous created, get higher numbers
+    than the others.
     """
     numbered: list[EarlierRevision] = []
     order = 0
-    for past in sorted(earlier, key=_by_number):
-        if past.is_original:
-            numbered.append(past)
+    for revision in sorted(revisions, key=_by_number):
+        if revision.is_original:
+            numbered.append(revision)
         else:
-            order = max(past.order, order + 1)
-            numbered.append(past._replace(order=order))
-    return sorted(numbered, key=lambda past: (past.last, past.order), reverse=True)
+            order = max(revision.order, order + 1)
+            numbered.append(revision._replace(order=order))
+    return sorted(
+        numbered, key=lambda revision: (revision.last_current, revision.order), reverse=True
+    )
 
 
-def _by_number(past: EarlierRevision) -> tuple[bool, int, int]:
-    is_without = not past.order and past.last >= 0
-    return is_without, past.order, past.last
+def _by_number(revision: EarlierRevision) -> tuple[bool, int, int]:
+    has_no_number = not revision.order and revision.last_current >= 0
+    return has_no_number, revision.order, revision.last_current

@@ -1,14 +1,15 @@
-"""Which earlier revisions stay in the output, so that a rollback finds them and old pods do too.
+"""Earlier revisions that stay in the output, so that rollbacks and old pods still find them.
 
-Helm 3 cannot roll back to manifests with an object that is live and not in the current manifests.
-So what leaves the output must leave the cluster with it: a revision that is to go is emitted once
-more without `helm.sh/resource-policy: keep`, and Helm deletes it with the upgrade that drops it.
+Helm 3 cannot roll back to manifests with an object that is live but not in the current manifests.
+So an object that leaves the output must leave the cluster at the same time. An old revision is
+therefore emitted once more without `helm.sh/resource-policy: keep`, and Helm deletes the revision
+with the upgrade that drops it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import PAIRING_ANNOTATION
@@ -19,14 +20,14 @@ from postrender.plan.namespaces import Resolver
 from postrender.plan.numbering import RevisionNumbers
 from postrender.startup.records import NamedTuple
 
-# Kubernetes' and Argo Rollouts' own default of spec.revisionHistoryLimit.
-_USUAL_LIMIT = 10
-# The revision that is current, and that of a canary in flight, beside those of old ReplicaSets.
+# The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
+_DEFAULT_LIMIT = 10
+# In addition to the old ReplicaSets: the current revision, and the revision of a canary.
 _BEYOND_LIMIT = 2
 
 
 class _Current(NamedTuple):
-    """The object of the stream that a base name stands for now; name: of its revision."""
+    """The object of the stream with a base name; name: the name of its revision."""
 
     item: Item
     name: str
@@ -35,67 +36,88 @@ class _Current(NamedTuple):
 def find_hook_users(
     items: Sequence[Item], history: History, resolver: Resolver
 ) -> dict[ItemKey, str]:
-    """Return the hook that names each object, of the hooks that Helm stores beside a release."""
+    """Return, by object, a hook that references the object.
+
+    Helm stores these hooks apart from the manifests of a release.
+    """
     hooks = {
-        (kind, resolver.effective_namespace(namespace), name): hook
-        for (kind, namespace, name), hook in history.hooks.items()
+        key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
+        for key, hook in history.hooks.items()
     }
-    found = {}
+    users = {}
     for item in items if hooks else ():
-        hook = hooks.get(_name_of(item, item.identity.name, resolver))
+        hook = hooks.get(resolver.key_of(item.identity))
         if hook:
-            found[item.key] = hook
-    return found
+            users[item.key] = hook
+    return users
 
 
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
 ) -> tuple[Retained, ...]:
-    """Return what becomes of everything in a history, as far as it is of a base name of ours."""
+    """Return the decision for every object of a history whose base name has revisions."""
     currents = _currents(context, numbers)
-    taken = _taken(context)
+    taken = _taken_keys(context)
     consumers = _consumers(context)
     retained: list[Retained] = []
-    for base, earlier in numbers.by_base.items():
+    for base, revisions in numbers.by_base.items():
         current = currents.get(base)
-        if current or not all(past.is_original for past in earlier):
+        if current or not all(revision.is_original for revision in revisions):
             users = consumers.get(current.item.key, ()) if current else ()
-            keep = context.settings.history.keep or _usual_keep(users, history)
-            retained += _carry(earlier, current, keep, history, taken, base)
+            keep = context.settings.history.keep or _default_keep(users, history)
+            for position, revision in enumerate(_without_current(revisions, current), 1):
+                if base._replace(name=revision.identity.name) not in taken:
+                    decision, reason = _decide(revision, position, current, keep, history)
+                elif revision.is_original:
+                    decision, reason = REPLACED, "the input has an object with this name"
+                else:
+                    continue
+                retained.append(
+                    Retained(
+                        revision=revision,
+                        decision=decision,
+                        reason=reason,
+                        current=current.item.key if current else None,
+                    )
+                )
     return tuple(retained)
 
 
-def _carry(
-    earlier: Sequence[EarlierRevision],
+def _without_current(
+    revisions: Sequence[EarlierRevision], current: _Current | None
+) -> Sequence[EarlierRevision]:
+    if current is None:
+        return revisions
+    return [revision for revision in revisions if revision.identity.name != current.name]
+
+
+def _decide(
+    revision: EarlierRevision,
+    position: int,
     current: _Current | None,
     keep: int,
     history: History,
-    taken: frozenset[ObjectKey],
-    base: ObjectKey,
-) -> Iterator[Retained]:
-    """Yield what becomes of the revisions of one base name, newest first."""
-    key = current.item.key if current else None
-    room = keep - (1 if current else 0)
-    others = [past for past in earlier if not current or past.identity.name != current.name]
-    for position, past in enumerate(others, 1):
-        if base._replace(name=past.identity.name) in taken:
-            if past.is_original:
-                yield Retained(past, REPLACED, "the stream has an object of that name", key)
-            continue
-        # Helm forgets old revisions of a release; a base name that the chart lost goes with them.
-        is_forgotten = not current and bool(history.stored) and past.last < 0
-        if not is_forgotten and position < room:
-            yield Retained(past, RETAIN, f"one of the last {keep} revisions", key)
-        elif not is_forgotten and position == room:
-            yield Retained(past, LAST_TIME, f"the oldest of the last {keep} revisions", key)
-        else:
-            what = DROP if past.live == Remains.UNKEPT else LAST_TIME
-            why = "Helm stores no release with it" if is_forgotten else f"{keep} revisions stay"
-            yield Retained(past, what, why, key)
+) -> tuple[str, str]:
+    """Return the decision for one earlier revision and the reason.
+
+    position: the position among the earlier revisions of the base name, 1 for the newest;
+    keep: the number of revisions to keep, including the current one.
+    """
+    # A base name that left the chart is forgotten with the last stored release that used it.
+    is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
+    last_position = keep - (1 if current else 0)
+    if not is_forgotten and position < last_position:
+        return RETAIN, f"one of the last {keep} revisions"
+    if not is_forgotten and position == last_position:
+        return LAST_TIME, f"the oldest of the last {keep} revisions"
+    decision = DROP if revision.remains == Remains.UNKEPT else LAST_TIME
+    if is_forgotten:
+        return decision, "no release that Helm stores has this object"
+    return decision, f"only the last {keep} revisions stay"
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, _Current]:
-    """Return what each base name stands for now; carried revisions of the stream are not it."""
+    """Return the current object of each base name; a retained revision is not current."""
     currents = {}
     for key, decision in context.decisions.items():
         item = decision.item
@@ -106,25 +128,18 @@ def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey,
     return currents
 
 
-def _taken(context: PlanContext) -> frozenset[ObjectKey]:
-    """Return the names that objects of the output bear."""
-    taken = set()
-    for key, decision in context.decisions.items():
-        item = decision.item
-        if key in context.names:
-            taken.add(_name_of(item, context.names[key], context.resolver))
-        if key not in context.names or decision.keep_reason:
-            taken.add(_name_of(item, item.identity.name, context.resolver))
-    return frozenset(taken)
+def _taken_keys(context: PlanContext) -> set[ObjectKey]:
+    """Return the keys of the ConfigMaps and Secrets of the output."""
+    resolver = context.resolver
+    renamed = {
+        resolver.key_of(context.decisions[key].item.identity, name)
+        for key, name in context.names.items()
+    }
+    return renamed | {resolver.key_of(item.identity) for item in context.kept_items}
 
 
-def _name_of(item: Item, name: str, resolver: Resolver) -> ObjectKey:
-    namespace = resolver.effective_namespace(item.identity.namespace)
-    return ObjectKey(item.identity.group_kind, namespace, name)
-
-
-def _consumers(context: PlanContext) -> dict[ItemKey, list[Item]]:
-    """Return the workloads that name each object, and the Rollouts that refer to those."""
+def _consumers(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
+    """Return, by object, the workloads that reference it, with the Rollouts of those workloads."""
     rollouts = context.rollouts
     consumers: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
@@ -133,7 +148,9 @@ def _consumers(context: PlanContext) -> dict[ItemKey, list[Item]]:
     return consumers
 
 
-def _usual_keep(users: Sequence[Item], history: History) -> int:
-    """Return how many revisions of what these workloads name stay by default."""
-    limits = [_USUAL_LIMIT if item.history_limit is None else item.history_limit for item in users]
-    return max(max(limits or [_USUAL_LIMIT]) + _BEYOND_LIMIT, history.stored)
+def _default_keep(users: Sequence[Item], history: History) -> int:
+    """Return the default number of revisions to keep of an object with these workloads."""
+    limits = [
+        _DEFAULT_LIMIT if item.history_limit is None else item.history_limit for item in users
+    ]
+    return max(max(limits or [_DEFAULT_LIMIT]) + _BEYOND_LIMIT, history.stored)

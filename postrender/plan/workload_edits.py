@@ -1,4 +1,4 @@
-"""The edits of the objects that name ConfigMaps, and the render ids of their pod templates."""
+"""The edits of the objects with references, and the render IDs of their pod templates."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return the edits of every object that names another, and the render ids of the workloads.
+    """Return the edits of every object with references, and the render IDs of workloads.
 
-    Only a workload that names (or mounts) a revision has a render id.
+    Only a workload that references or mounts a revision has a render ID.
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
-    earlier = context.retained_names
+    retained_names = context.retained_names
     for item in context.inventory.items:
         links = context.links.get(item.key, ())
         mounts = context.mounts.get(item.key, ())
         if not (links or mounts) or not item.is_rewritable:
             continue
-        own = follow_edits(links, context.names, earlier)
+        item_edits = follow_edits(links, context.names, retained_names)
         for mount in mounts:
             name = context.names.get(mount.item.key, mount.item.identity.name)
-            own += mount_edits(context.inventory, mount, name)
-        edits[item.key] = own = _merge_items(own)
+            item_edits += mount_edits(context.inventory, mount, name)
+        edits[item.key] = item_edits = _merge_items(item_edits)
         if item.templates:
-            render_id_ = _annotate(context, item, own)
-            if render_id_:
-                render_ids[item.key] = render_id_
+            identifier = _annotate(context, item, item_edits)
+            if identifier:
+                render_ids[item.key] = identifier
     return edits, render_ids
 
 
 def _merge_items(edits: Iterable[Edit]) -> list[Edit]:
-    """Join edits that add items to one list into one."""
+    """Merge the edits that add items to the same list."""
     merged: list[Edit] = []
     lists: dict[Path, int] = {}
     for edit in edits:
         if not isinstance(edit, AddItems):
             merged.append(edit)
         elif edit.path in lists:
-            before = merged[lists[edit.path]]
-            items = before.items if isinstance(before, AddItems) else ()
+            earlier = merged[lists[edit.path]]
+            items = earlier.items if isinstance(earlier, AddItems) else ()
             merged[lists[edit.path]] = AddItems(edit.path, (*items, *edit.items))
         else:
             lists[edit.path] = len(merged)
@@ -68,7 +68,7 @@ def _merge_items(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Add the annotations of an object's pod templates to its edits; return its render id."""
+    """Add the edits of pod template annotations to the edits of an object; return its render ID."""
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
     has_revision = [
         any(context.revision_of(target) for target in context.targets(item, number))
@@ -76,22 +76,23 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
     ]
     if not any(has_revision) and not any(checksums):
         return ""
-    identity = ""
+    identifier = ""
     if any(has_revision):
-        several = WORKLOAD_KINDS[item.identity.group_kind].has_several
-        identity = render_id(_template_texts(item, edits, checksums), several)
+        has_several = WORKLOAD_KINDS[item.identity.group_kind].has_several
+        identifier = render_id(_template_texts(item, edits, checksums), has_several)
     for number, template in enumerate(item.templates):
-        wanted = checksums[number]
+        annotations = checksums[number]
         if has_revision[number]:
-            wanted = {**wanted, RENDER_ID_ANNOTATION: identity}
-        edits += _annotation_edits((*template.path, *_ANNOTATIONS), template.annotations, wanted)
-    return identity
+            annotations = {**annotations, RENDER_ID_ANNOTATION: identifier}
+        path = (*template.path, *_ANNOTATIONS)
+        edits += _annotation_edits(path, template.annotations, annotations)
+    return identifier
 
 
 def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
-    """Return the pod templates as they will be, each as the text that is hashed."""
+    """Return the text to hash of each pod template, after the edits."""
     inside = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
@@ -102,9 +103,9 @@ def _template_texts(
     if len(names) == len(inside) and names.keys() <= references and not any(checksums):
         return [template.text(names) for template in item.templates]
     texts = []
-    for template, checksum_ in zip(item.templates, checksums, strict=True):
+    for template, checksum_annotations in zip(item.templates, checksums, strict=True):
         data = apply_edits(template.data, edits, template.path)
-        _set(data, checksum_)
+        _set_annotations(data, checksum_annotations)
         texts.append(template_text(data))
     return texts
 
@@ -114,7 +115,7 @@ def _is_in_template(path: Path, item: Item) -> bool:
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
-    """Return the checksum annotation of a pod template, if it names anything by that strategy."""
+    """Return the checksum annotation of a pod template, {} if no object has that strategy."""
     hashes = {}
     for target in context.targets(item, number):
         decision = context.decisions[target.key]
@@ -126,7 +127,7 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     return {CHECKSUM_ANNOTATION: checksum(hashes)} if hashes else {}
 
 
-def _set(template: Json, annotations: dict[str, str]) -> None:
+def _set_annotations(template: Json, annotations: dict[str, str]) -> None:
     """Set annotations in a pod template's data."""
     if annotations and isinstance(template, dict):
         metadata = dict(mapping_at(template, ("metadata",)))
@@ -134,11 +135,13 @@ def _set(template: Json, annotations: dict[str, str]) -> None:
         template["metadata"] = metadata
 
 
-def _annotation_edits(path: Path, there: dict[str, Json], wanted: dict[str, str]) -> list[Edit]:
-    missing = {key: value for key, value in wanted.items() if key not in there}
+def _annotation_edits(
+    path: Path, existing: dict[str, Json], annotations: dict[str, str]
+) -> list[Edit]:
+    missing = {key: value for key, value in annotations.items() if key not in existing}
     changed: list[Edit] = [
         SetScalar((*path, key), value)
-        for key, value in wanted.items()
-        if key in there and there[key] != value
+        for key, value in annotations.items()
+        if key in existing and existing[key] != value
     ]
     return [*changed, AddKeys(path, missing)] if missing else changed

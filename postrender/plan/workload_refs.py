@@ -1,4 +1,4 @@
-"""Rollouts that take their pod template from another workload: spec.workloadRef (Argo Rollouts)."""
+"""Rollouts that use the pod template of another workload (spec.workloadRef, Argo Rollouts)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from postrender.plan.namespaces import Resolver
 
 
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:
-    """Return, by workload, the Rollouts that take their pod template from it."""
+    """Return, by workload, the Rollouts that use its pod template."""
     referring = [(item, item.workload_ref) for item in items if item.workload_ref]
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in items if referring else ():
         candidates[item.identity.group_kind, item.identity.name].append(item)
     rollouts: dict[ItemKey, list[Item]] = defaultdict(list)
-    for rollout, name in referring:
-        for workload in resolver.nearest(rollout.identity.namespace, candidates.get(name, ())):
+    for rollout, target in referring:
+        for workload in resolver.nearest(rollout.identity.namespace, candidates.get(target, ())):
             rollouts[workload.key].append(rollout)
     return rollouts

@@ -1,6 +1,6 @@
-"""Where one object names another: one module a rule family, one registry here.
+"""References between objects: one module for each family of rules, and one registry here.
 
-Rules are data (patterns), so that one set serves manifests offline and live objects.
+Rules are data (patterns), so that the same rules apply to manifests and to live objects.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from functools import cache
 
 from postrender.kubernetes.kinds import GroupKind
-from postrender.references import analysis as rollouts
-from postrender.references import ingress, pods, rbac, service_accounts
+from postrender.references import analysis, ingress, pods, rbac, service_accounts
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
-# The rules of kinds without pod templates; where two rules match one place, the first counts. A
-# new family is one new module and one entry here.
+# The rules of kinds without pod templates. If two rules match a string, the first rule applies.
+# To add a family, write a module with RULES and add RULES here.
 BUILT_IN: tuple[tuple[Rule, ...], ...] = (
-    rollouts.RULES,
+    analysis.RULES,
     rbac.RULES,
     ingress.RULES,
     service_accounts.RULES,
@@ -24,16 +23,16 @@ BUILT_IN: tuple[tuple[Rule, ...], ...] = (
 
 
 def _rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
-    others = (rule for rules in BUILT_IN for rule in rules)
+    rules = (rule for family in BUILT_IN for rule in family)
     return (
         *pods.rules_of(group_kind),
-        *(rule for rule in others if (rule.group, rule.kind) == group_kind),
+        *(rule for rule in rules if (rule.group, rule.kind) == group_kind),
     )
 
 
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    tree: PatternTree = PatternTree()
+    tree = PatternTree()
     for rule in _rules_of(group_kind):
         if rule.target in targets:
             tree.add(rule.pattern, rule)
@@ -43,7 +42,7 @@ def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Pat
 def find_built_in(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value there, rule) for every place of an object that may name a target."""
+    """Return (path, value, rule) for each value of an object that may reference a target."""
     return _built_in_tree(group_kind, targets).find(data)
 
 

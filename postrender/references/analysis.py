@@ -1,4 +1,15 @@
-"""What Argo Rollouts' analysis objects name outside their Jobs (argo-rollouts v1.10, Argument)."""
+"""References of Argo Rollouts' analysis objects to Secrets (argo-rollouts v1.10, Argument).
+
+The value of `secretKeyRef.name` is the reference:
+
+    kind: AnalysisTemplate
+    spec:
+      args:
+        - name: token
+          valueFrom: {secretKeyRef: {name: web-token, key: token}}
+
+The Jobs of these objects have pod templates, which `pods` covers.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +20,6 @@ from postrender.yaml.paths import parse_pattern
 _ARGUMENT = parse_pattern("spec.args[].valueFrom.secretKeyRef.name")
 
 RULES = tuple(
-    Rule("argoproj.io", kind, _ARGUMENT, SECRET)
+    Rule(group="argoproj.io", kind=kind, pattern=_ARGUMENT, target=SECRET)
     for kind in ("AnalysisTemplate", "ClusterAnalysisTemplate", "AnalysisRun")
 )

@@ -1,7 +1,21 @@
-"""References in custom kinds: the user's path rules, and embedded pod specs where they ask for it.
+"""References of custom kinds: the user's path rules and embedded pod specs.
 
-`references:` in the configuration names paths; `embeddedPodSpecs: true` takes any mapping with a
-list of named containers for a pod spec.
+With `references: [{kind: Widget, path: spec.configName}]` in the configuration, the value of
+`configName` is the reference:
+
+    kind: Widget
+    spec:
+      configName: web-config
+
+With `embeddedPodSpecs: true`, every mapping with a list of named containers is treated as a pod
+spec. The value of `configMapRef.name` is then the reference:
+
+    kind: Widget
+    spec:
+      runner:
+        containers:
+          - name: web
+            envFrom: [{configMapRef: {name: web-config}}]
 """
 
 from __future__ import annotations
@@ -17,8 +31,8 @@ from postrender.yaml.paths import Json, Path, PatternTree
 def find_custom(
     rules: tuple[Rule, ...], identity: Identity, data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return what the user's rules match in an object."""
-    tree: PatternTree = PatternTree()
+    """Return (path, value, rule) for each match of the user's rules in an object."""
+    tree = PatternTree()
     for rule in rules:
         if rule.applies_to(identity.group_kind, identity.name):
             tree.add(rule.pattern, rule)
@@ -28,17 +42,18 @@ def find_custom(
 def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return what pod specs inside a custom kind name, wherever they stand."""
+    """Return (path, value, rule) for each reference of the pod specs anywhere in a custom kind."""
     if identity.group_kind in WORKLOAD_KINDS:
         return []
-    tree: PatternTree = PatternTree()
+    tree = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:
         if target in targets:
-            tree.add(pattern, Rule(None, "*", pattern, target, OUTSIDE))
+            rule = Rule(group=None, kind="*", pattern=pattern, target=target, family=OUTSIDE)
+            tree.add(pattern, rule)
     return [
-        ((*path, *inner), value, rule)
-        for path, spec in _pod_specs(data, ())
-        for inner, value, rule in tree.find(spec)
+        ((*spec_path, *path), value, rule)
+        for spec_path, spec in _pod_specs(data, ())
+        for path, value, rule in tree.find(spec)
     ]
 
 

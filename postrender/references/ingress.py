@@ -1,6 +1,15 @@
-"""What an Ingress names: TLS Secrets (networking.k8s.io/v1) and ingress-nginx's annotations.
+"""References of an Ingress: TLS Secrets (networking.k8s.io/v1) and ingress-nginx annotations.
 
-The annotations hold a name or `namespace/name` (ingress-nginx 1.12, user guide, annotations).
+The value of `secretName` and the value of the annotation are references:
+
+    kind: Ingress
+    metadata:
+      annotations:
+        nginx.ingress.kubernetes.io/auth-secret: shop/web-users
+    spec:
+      tls: [{secretName: web-tls}]
+
+An annotation has a name or `namespace/name` (ingress-nginx 1.12, user guide, annotations).
 """
 
 from __future__ import annotations
@@ -22,13 +31,18 @@ _ANNOTATIONS = {
 }
 
 RULES = (
-    Rule(_GROUP, "Ingress", ("spec", "tls", "[]", "secretName"), SECRET),
+    Rule(
+        group=_GROUP,
+        kind="Ingress",
+        pattern=("spec", "tls", "[]", "secretName"),
+        target=SECRET,
+    ),
     *(
         Rule(
-            _GROUP,
-            "Ingress",
-            ("metadata", "annotations", _NGINX + annotation),
-            target,
+            group=_GROUP,
+            kind="Ingress",
+            pattern=("metadata", "annotations", _NGINX + annotation),
+            target=target,
             is_qualified=True,
             triggers_rename=target == SECRET,
         )

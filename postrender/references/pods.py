@@ -1,7 +1,17 @@
-"""What a pod spec names (Kubernetes API v1 PodSpec), in every kind that has one.
+"""References of pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates.
 
-ConfigMaps by volume, projected volume, env and envFrom; Secrets by the same and by the volume
-sources that take credentials and by imagePullSecrets.
+The value of `configMapRef.name` and the value of `secretName` are references:
+
+    containers:
+      - name: web
+        envFrom: [{configMapRef: {name: web-config}}]
+    volumes:
+      - name: tls
+        secret: {secretName: web-tls}
+
+Volumes, projected volumes, env and envFrom reference ConfigMaps and Secrets. Secrets are also
+referenced by imagePullSecrets and by volume sources with credentials. `kubernetes.kinds` has the
+kinds with pod templates.
 """
 
 from __future__ import annotations
@@ -49,6 +59,12 @@ def rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
         return ()
     group, kind = group_kind
     return tuple(
-        Rule(group, kind, (*workload.template, "spec", *pattern), target, POD_TEMPLATE)
+        Rule(
+            group=group,
+            kind=kind,
+            pattern=(*workload.template, "spec", *pattern),
+            target=target,
+            family=POD_TEMPLATE,
+        )
         for pattern, target in POD_SPEC_PATTERNS
     )

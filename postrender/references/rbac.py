@@ -1,7 +1,15 @@
-"""Role and ClusterRole `rules[].resourceNames` (rbac.authorization.k8s.io/v1 PolicyRule).
+"""References of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule).
 
-Only where the rule's `resources` has the kind. Names are added and none is taken away: old pods
-and Jobs still ask for theirs.
+Each item of `resourceNames` is a reference, if `resources` has the kind:
+
+    kind: Role
+    rules:
+      - apiGroups: [""]
+        resources: [configmaps]
+        resourceNames: [web-config]
+        verbs: [get]
+
+Names are added to the list and never removed, because old pods and Jobs still use the old names.
 """
 
 from __future__ import annotations
@@ -13,21 +21,21 @@ from postrender.references.rule import RBAC, Rule
 from postrender.yaml.paths import Json, parse_pattern
 
 
-def _has_resource(name: str) -> Callable[[Mapping[str, Json]], bool]:
-    def condition(rule: Mapping[str, Json]) -> bool:
-        resources = rule.get("resources")
-        return isinstance(resources, list) and (name in resources or "*" in resources)
+def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
+    def condition(policy_rule: Mapping[str, Json]) -> bool:
+        resources = policy_rule.get("resources")
+        return isinstance(resources, list) and (resource in resources or "*" in resources)
 
     return condition
 
 
 RULES = tuple(
     Rule(
-        "rbac.authorization.k8s.io",
-        kind,
-        parse_pattern("rules[].resourceNames[]"),
-        target,
-        RBAC,
+        group="rbac.authorization.k8s.io",
+        kind=kind,
+        pattern=parse_pattern("rules[].resourceNames[]"),
+        target=target,
+        family=RBAC,
         only_if=_has_resource(resource),
     )
     for kind in ("Role", "ClusterRole")

@@ -1,4 +1,14 @@
-"""What a reference rule is."""
+"""The record of a reference rule.
+
+This rule makes the value of `secretName` a reference to a Secret:
+
+    Rule(
+        group="networking.k8s.io",
+        kind="Ingress",
+        pattern=parse_pattern("spec.tls[].secretName"),
+        target=SECRET,
+    )
+"""
 
 from __future__ import annotations
 
@@ -15,14 +25,19 @@ OUTSIDE = "outside"
 
 
 class Rule(NamedTuple):
-    """A place where objects of one group and kind name an object of the kind `target`.
+    """A field in which objects of one group and kind reference an object of the kind `target`.
 
-    group: None for any (user rules); kind: `*` for any; name: a glob on the referring object;
-    family: POD_TEMPLATE (a workload's own), RBAC (names are added, and it is no reason to revise),
-    OUTSIDE (anything else); is_word: whether the name is a word within the string;
-    only_if: a condition on the object that holds the string (RBAC's `resources`);
-    is_reason: whether it is a reason to revise what it names; is_qualified: whether the string
-    may be `namespace/name`; origin: the user's rule, for messages.
+    group: the API group of the object with the field; None for any group.
+    kind: the kind of that object, as a glob.
+    pattern: the path pattern of the field.
+    target: the group and kind of the referenced object.
+    family: POD_TEMPLATE; RBAC, whose names are added and never removed; or OUTSIDE for the rest.
+    name: the name of the object with the field, as a glob.
+    is_word: whether the name is a whole word inside the string.
+    only_if: a condition on the mapping two levels above the string (`resources` of RBAC).
+    is_qualified: whether the string may be `namespace/name`.
+    triggers_rename: whether the reference is a reason to rename the referenced object.
+    origin: the user's rule, for messages.
     """
 
     group: str | None
@@ -38,7 +53,7 @@ class Rule(NamedTuple):
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
-        """Tell whether a user's rule is about an object of this kind and name."""
+        """Return whether a user's rule applies to objects of a kind and name."""
         group, kind = group_kind
         return (
             (self.group is None or self.group == group)

@@ -1,4 +1,13 @@
-"""The Secrets that a ServiceAccount names (Kubernetes API v1 ServiceAccount)."""
+"""References of a ServiceAccount to Secrets (Kubernetes API v1 ServiceAccount).
+
+The names in `imagePullSecrets` and `secrets` are references:
+
+    kind: ServiceAccount
+    imagePullSecrets:
+      - name: registry
+    secrets:
+      - name: web-token
+"""
 
 from __future__ import annotations
 
@@ -7,6 +16,6 @@ from postrender.references.rule import Rule
 from postrender.yaml.paths import parse_pattern
 
 RULES = tuple(
-    Rule("", "ServiceAccount", parse_pattern(pattern), SECRET)
+    Rule(group="", kind="ServiceAccount", pattern=parse_pattern(pattern), target=SECRET)
     for pattern in ("imagePullSecrets[].name", "secrets[].name")
 )

@@ -1,1 +1,1 @@
-"""Where manifests come from: stdin, files, folders, git and Helm."""
+"""The sources of manifests: stdin, files, folders, git and Helm."""

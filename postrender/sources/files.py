@@ -1,4 +1,4 @@
-"""What manifests on disk and in git have in common: which files are read, and their names."""
+"""Manifests on disk and in git: which files are read, and errors about them."""
 
 from __future__ import annotations
 
@@ -7,49 +7,80 @@ from collections.abc import Iterable
 from postrender.errors import Location, UserError
 from postrender.yaml.stream import Source
 
-# What the name of an input in git begins with: `git:REV:PATH`.
+# The prefix of an input in git: `git:REV:PATH`.
 GIT = "git:"
-# What the names of manifests in a folder end in.
+# The endings of manifests in a folder.
 ENDINGS = (".yaml", ".yml", ".json")
+CHART_FILE = "Chart.yaml"
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
-    """Return those of the paths in a folder that are read, in order; their parts end in `/`.
+    """Return the paths of the manifests in a folder, in order.
 
-    Raises UserError for a chart, whose templates are no manifests.
+    paths: of all files in the folder, with `/` between the parts.
+    Raises UserError for a chart, because templates are not manifests.
     """
-    found = sorted(path for path in paths if path.endswith(ENDINGS) and not is_hidden(path))
-    for path in found:
+    manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))
+    for path in manifests:
         chart, slash, file = path.rpartition("/")
-        if file == "Chart.yaml" and any(
-            each.startswith(f"{chart}{slash}templates/") for each in found
+        templates = f"{chart}{slash}templates/"
+        if file == CHART_FILE and (
+            not chart or any(manifest.startswith(templates) for manifest in manifests)
         ):
-            raise UserError(
-                "a chart, whose templates are no manifests yet",
-                "render it with helm template, and name what that writes",
-                Location(f"{folder.rstrip('/')}/{path}"),
-            )
-    return found
+            raise chart_error(path_below(folder, chart) if chart else folder)
+    return manifests
+
+
+def chart_error(chart: str, command: str = "") -> UserError:
+    """Return the error for a chart folder instead of rendered manifests.
+
+    command: the postrender command that was run, "" if the command needs a file.
+    """
+    path, place = chart, ""
+    if chart.startswith(GIT):
+        ref, _, path = chart[len(GIT) :].partition(":")
+        place = f" in a checkout of {ref}"
+    helm = f"helm template NAME {path or '.'}"
+    return UserError(
+        f"{chart} is a chart folder, expected rendered manifests",
+        f"Render the chart first{place}: {helm} | postrender {command}"
+        if command
+        else f"Render the chart{place} to a file and pass the file: {helm} > FILE",
+    )
+
+
+def folder_error(folder: str) -> UserError:
+    """Return the error for a folder instead of one file."""
+    return UserError(
+        "the path is a folder, expected a file",
+        "Pass a file in the folder, or pipe all files into stdin",
+        Location(folder),
+    )
+
+
+def path_below(folder: str, path: str) -> str:
+    """Return the path of a file in a folder, which may be a folder in git."""
+    return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
 def printable(path: str) -> str:
-    """Return a path as text that can be written anywhere: a name need not be UTF-8."""
+    """Return a path as valid text: on disk, a name need not be UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def checked(name: str, data: bytes) -> Source:
-    """Return a file that was read. Raises UserError where git has put a pointer in its place."""
+    """Return the content of a file. Raises UserError for a Git LFS pointer."""
     if data.startswith(_LFS_POINTER):
         raise UserError(
-            "a pointer of Git LFS, which keeps the content elsewhere",
-            "check the file out with git lfs pull, and name it where it lies",
+            "the file is a Git LFS pointer, which does not have the content",
+            "Run git lfs pull and pass the path of the checked-out file",
             Location(name),
         )
     return Source(name, data)
 
 
-def is_hidden(path: str) -> bool:
-    """Tell whether a path in a folder, or a folder on the way to it, begins with a dot."""
+def is_dotfile(path: str) -> bool:
+    """Return whether a name in a relative path begins with a dot."""
     return path.startswith(".") or "/." in path

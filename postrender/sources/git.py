@@ -1,7 +1,7 @@
-"""Manifests as git has them in a revision: `git:REV:PATH`, read without a checkout.
+"""Manifests in a git commit, `git:REV:PATH`, read without a checkout.
 
-What the user names reaches git on stdin only (`git cat-file --batch`), where nothing can become an
-option. Git runs nothing on what is read: no filter, no hook, no shell.
+Input from the user reaches git on stdin only (`git cat-file --batch`), so it cannot become an
+option. These git commands run no filter, no hook and no shell on the files.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from postrender.errors import Location, UserError
-from postrender.sources.files import GIT, checked, is_hidden, manifests_of, printable
+from postrender.sources.files import (
+    CHART_FILE,
+    GIT,
+    chart_error,
+    checked,
+    folder_error,
+    is_dotfile,
+    manifests_of,
+    path_below,
+    printable,
+)
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
@@ -19,188 +29,194 @@ from postrender.yaml.stream import Source
 _OBJECT = pattern(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
 _NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
-# What `git cat-file --follow-symlinks` and the tree say of a path that is no file.
+# Problem and fix for a path that is not a file. The keys are answers of git (`git cat-file
+# --follow-symlinks`).
 _NO_FILE = {
-    "symlink": ("a link that leaves the repository", "name a folder without it"),
-    "dangling": ("a link to what the revision does not have", "mend it, or name another folder"),
-    "loop": ("a link that leads back to itself", "mend it, or name another folder"),
-    "notdir": ("a part of its path is a file", "check the path"),
+    "symlink": ("the path is a link out of the repository", "Pass a folder without the link"),
+    "dangling": (
+        "the path is a link to a file that is not in the commit",
+        "Fix the link, or pass another folder",
+    ),
+    "loop": ("the path is a link back to itself", "Fix the link, or pass another folder"),
+    "notdir": ("a part of the path is a file, expected a folder", "Check the path"),
     "submodule": (
-        "a submodule, whose files are in another repository",
-        "check it out, and name the folder where it lies",
+        "the path is in a submodule, whose files are in another repository",
+        "Check the submodule out, and pass the folder on disk",
     ),
 }
 
 
 class _Object(NamedTuple):
-    """What git says of a name. kind: blob, tree, missing, or a key of _NO_FILE."""
+    """The answer of git for an object name. kind: blob, tree, missing, or a key of _NO_FILE."""
 
     kind: str
     data: bytes = b""
-    number: str = ""
+    object_id: str = ""
 
 
 class _Entry(NamedTuple):
+    """An entry of a git tree."""
+
     mode: str
-    number: str
+    object_id: str
 
 
-def read_git_file(name: str) -> Source:
-    """Return the one file that `git:REV:PATH` names.
+def read_git_file(name: str, command: str) -> Source:
+    """Return one file in git; name: `git:REV:PATH`. command: the postrender command that was run.
 
-    Raises UserError where there is none, or git cannot be asked.
+    Raises UserError for a path that is not a file, and if git fails.
     """
-    found = _find(name)
-    if found.kind == "tree":
-        raise UserError(
-            "cannot read it: a folder, where one file is read", "name a file in it", Location(name)
-        )
-    if found.kind == "missing":
-        raise _no_path(name, "")
-    return _file(name, found)
+    file = _find(name)
+    if file.kind == "tree":
+        chart_file = _find(path_below(name, CHART_FILE))
+        raise chart_error(name, command) if chart_file.kind == "blob" else folder_error(name)
+    if file.kind == "missing":
+        raise _missing_path(name, "")
+    return _source(name, file)
 
 
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
-    """Return the file, or the manifests in the folder, that `git:REV:PATH` names, by path.
+    """Return a file in git, or the manifests in a folder in git, by path; name: `git:REV:PATH`.
 
-    allow_empty: whether the revision may have no such path.
-    Raises UserError where git has it not, or cannot be asked.
+    allow_empty: whether the path may be absent in the commit.
+    Raises UserError for a missing path or commit, and if git fails.
     """
-    found = _find(name)
-    if found.kind == "missing":
+    root = _find(name)
+    if root.kind == "missing":
         if allow_empty:
             return ()
-        raise _no_path(name, "; if it is not there yet, say --allow-empty")
-    if found.kind != "tree":
-        return (_file(name, found),)
-    entries = dict(_entries(found.number, name))
+        raise _missing_path(name, "; if the path does not exist yet, pass --allow-empty")
+    if root.kind != "tree":
+        return (_source(name, root),)
+    entries = dict(_entries(root.object_id, name))
     for path, entry in entries.items():
-        if entry.mode == _SUBMODULE and not is_hidden(path):
-            raise _no_file(_below(name, path), "submodule")
+        if entry.mode == _SUBMODULE and not is_dotfile(path):
+            raise _no_file(path_below(name, path), "submodule")
     paths = manifests_of(entries, name)
-    objects = _cat([_asked(name, path, entries[path]) for path in paths], name)
-    # Links to folders are not followed, no more than on disk.
+    objects = _cat_objects([_object_name(name, path, entries[path]) for path in paths], name)
+    # Links to folders are not followed, as on disk.
     return tuple(
-        _file(_below(name, printable(path)), each)
-        for path, each in zip(paths, objects, strict=True)
-        if each.kind != "tree"
+        _source(path_below(name, printable(path)), item)
+        for path, item in zip(paths, objects, strict=True)
+        if item.kind != "tree"
     )
 
 
 def _find(name: str) -> _Object:
-    revision, path = _parse(name)
-    tree, found = _cat([f"{revision}^{{tree}}", f"{revision}:{path}"], name)
+    ref, path = _parse(name)
+    tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
     if tree.kind != "tree":
-        raise _no_revision(name, revision)
-    is_elsewhere = found.kind == "missing" and _is_in_submodule(revision, path, name)
-    return _Object("submodule") if is_elsewhere else found
+        raise _unknown_ref(name, ref)
+    if item.kind == "missing" and _is_in_submodule(ref, path, name):
+        return _Object("submodule")
+    return item
 
 
-def _is_in_submodule(revision: str, path: str, name: str) -> bool:
-    """Tell whether a path that a revision does not have is a submodule, or below one."""
+def _is_in_submodule(ref: str, path: str, name: str) -> bool:
+    """Return whether a path that is absent in a commit is a submodule, or below a submodule."""
     parts = path.rstrip("/").split("/")
-    folders = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
-    found = _cat([f"{revision}:{folder}" for folder in folders], name)
+    parents = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
+    trees = _cat_objects([f"{ref}:{parent}" for parent in parents], name)
     return any(
-        f"{_SUBMODULE} ".encode() + os.fsencode(part) + b"\0" in folder.data
-        for part, folder in zip(parts, found, strict=True)
-        if folder.kind == "tree"
+        f"{_SUBMODULE} ".encode() + os.fsencode(part) + b"\0" in tree.data
+        for part, tree in zip(parts, trees, strict=True)
+        if tree.kind == "tree"
     )
 
 
 def _parse(name: str) -> tuple[str, str]:
-    revision, colon, path = name[len(GIT) :].partition(":")
-    if not revision or not colon or "\n" in name or "\0" in name:
+    """Return the Git ref and the path in `git:REV:PATH`."""
+    ref, colon, path = name[len(GIT) :].partition(":")
+    if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
-            f"{name} names nothing in git",
-            f"write git:REV:PATH, as in git:main:rendered; a file that is called so is ./{name}",
+            f"{name} is not a path in git, expected git:REV:PATH",
+            f"Write git:REV:PATH, as in git:main:rendered; a file of this name is ./{name}",
         )
-    # What git takes `.` for only with something behind it.
+    # git accepts `.` and `..` at the end of a path only with a slash.
     is_dots = path.rpartition("/")[2] in (".", "..")
-    return revision, f"{path}/" if is_dots else path
+    return ref, f"{path}/" if is_dots else path
 
 
-def _asked(name: str, path: str, entry: _Entry) -> str:
-    """Return what to ask git for: a link is followed only by its path."""
+def _object_name(name: str, path: str, entry: _Entry) -> str:
+    """Return the name of an entry's object for git, which follows a link only by its path."""
     if entry.mode != _LINK:
-        return entry.number
-    return _below("{}:{}".format(*_parse(name)), path)
-
-
-def _below(name: str, path: str) -> str:
-    return f"{name}{path}" if name.endswith((":", "/")) else f"{name}/{path}"
+        return entry.object_id
+    return path_below("{}:{}".format(*_parse(name)), path)
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
-    """Yield the path and the entry of everything below a tree that is no tree."""
+    """Yield path and entry of everything below a tree, except trees."""
     command = ["ls-tree", "-r", "-z", "--full-tree", tree]
     for line in _git(command, b"", name).split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")
-        mode, _, number = head.decode().split()
-        yield os.fsdecode(path), _Entry(mode, number)
+        mode, _, object_id = head.decode().split()
+        yield os.fsdecode(path), _Entry(mode, object_id)
 
 
-def _file(name: str, found: _Object) -> Source:
-    if found.kind != "blob":
-        raise _no_file(name, found.kind)
-    return checked(name, found.data)
+def _source(name: str, item: _Object) -> Source:
+    if item.kind != "blob":
+        raise _no_file(name, item.kind)
+    return checked(name, item.data)
 
 
 def _no_file(name: str, kind: str) -> UserError:
-    what, fix = _NO_FILE.get(kind, (f"git has no file there: {kind}", "check the path"))
-    return UserError(what, fix, Location(name))
+    other = (f"the path is a git object of type {kind}, expected a file", "Check the path")
+    problem, fix = _NO_FILE.get(kind, other)
+    return UserError(problem, fix, Location(name))
 
 
-def _no_path(name: str, more: str) -> UserError:
-    """Return the error for a path that a revision does not have; more: a further remedy."""
-    revision, path = _parse(name)
-    [here] = _cat([f"{revision}:./{path}"], name)
+def _missing_path(name: str, hint: str) -> UserError:
+    """Return the error for a path that is absent in a commit; hint: added to the fix."""
+    ref, path = _parse(name)
+    [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
-        f"say {GIT}{revision}:./{path}, since a path begins at the repository's root"
-        if here.kind in ("blob", "tree")
-        else "check the path, which begins at the repository's root"
+        f"Write {GIT}{ref}:./{path}, because a path begins at the root of the repository"
+        if relative.kind in ("blob", "tree")
+        else "Check the path, which begins at the root of the repository"
     )
-    return UserError(f"the revision {revision} has no {path}", fix + more, Location(name))
+    return UserError(f"the Git ref {ref} has no path {path}", fix + hint, Location(name))
 
 
-def _no_revision(name: str, revision: str) -> UserError:
-    [remote] = _cat([f"origin/{revision}^{{tree}}"], name)
+def _unknown_ref(name: str, ref: str) -> UserError:
+    [remote] = _cat_objects([f"origin/{ref}^{{tree}}"], name)
     if remote.kind == "tree":
-        fix = f"say {GIT}origin/{name[len(GIT) :]}"
+        fix = f"Write {GIT}origin/{name[len(GIT) :]}"
     elif _git(["rev-parse", "--is-shallow-repository"], b"", name).strip() == b"true":
-        fix = "git fetch it: this clone is shallow (actions/checkout: fetch-depth: 0)"
+        fix = "Run git fetch; this clone is shallow (in actions/checkout, set fetch-depth: 0)"
     else:
-        fix = "check the name, or git fetch it"
-    return UserError(f"git knows no revision {revision}", fix, Location(name))
+        fix = "Check the name, or run git fetch"
+    return UserError(f"git does not know the ref {ref}", fix, Location(name))
 
 
-def _cat(asked: Sequence[str], name: str) -> list[_Object]:
-    """Return what git has under each name that is asked for."""
-    broken = next((each for each in asked if "\n" in each), None)
-    if broken:
-        raise UserError("a line break in a file's name", "rename it", Location(name))
-    lines = b"".join(os.fsencode(each) + b"\n" for each in asked)
-    output = _git(["cat-file", "--batch", "--follow-symlinks"], lines, name) if asked else b""
+def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
+    """Return the objects with these names; name: the input, for messages."""
+    if any("\n" in object_name for object_name in object_names):
+        raise UserError("a file name contains a line break", "Rename the file", Location(name))
+    if not object_names:
+        return []
+    lines = b"".join(os.fsencode(object_name) + b"\n" for object_name in object_names)
+    output = _git(["cat-file", "--batch", "--follow-symlinks"], lines, name)
     objects, start = [], 0
-    for _ in asked:
+    for _ in object_names:
         end = output.index(b"\n", start)
         head = output[start:end]
         start = end + 1
-        there, none = _OBJECT.match(head), _NO_OBJECT.match(head)
-        if there:
-            end = start + int(there[3])
-            objects.append(_Object(there[2].decode(), output[start:end], there[1].decode()))
-            start = end + 1
-        elif none:
-            objects.append(_Object(none[1].decode()))
-            start += int(none[2]) + 1
+        object_match, other_match = _OBJECT.match(head), _NO_OBJECT.match(head)
+        if object_match:
+            object_id, kind, size = object_match.groups()
+            data = output[start : start + int(size)]
+            objects.append(_Object(kind.decode(), data, object_id.decode()))
+            start += int(size) + 1
+        elif other_match:
+            objects.append(_Object(other_match[1].decode()))
+            start += int(other_match[2]) + 1
         else:
             objects.append(_Object(head.rpartition(b" ")[2].decode()))
     return objects
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return what git prints. Raises UserError with its own words where it fails."""
+    """Return the output of a git command. Raises UserError with the message of git if it fails."""
     try:
         done = subprocess.run(
             ["git", *arguments],
@@ -212,8 +228,8 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
     except OSError as error:
         is_absent = isinstance(error, FileNotFoundError)
         raise UserError(
-            "git is not on PATH" if is_absent else f"cannot run git: {error.strerror}",
-            "install it, or name a file",
+            "git is not on PATH" if is_absent else f"git cannot be run: {error.strerror}",
+            "Install git, or pass a file",
             Location(name),
         ) from None
     if done.returncode:
@@ -222,9 +238,9 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
 
 
 def _failure(errors: str, code: int, name: str) -> UserError:
-    """Return the error for a git that failed: its first line, and the remedy that it may name."""
-    said = errors.partition("fatal: ")[2] or errors or f"exit code {code}"
-    first, _, rest = said.strip().partition("\n")
+    """Return the error for a failed git command: its first line, and the fix from git."""
+    message = errors.partition("fatal: ")[2] or errors or f"exit code {code}"
+    first, _, rest = message.strip().partition("\n")
     if first.startswith("not a git repository"):
-        rest = "run it inside of the repository"
-    return UserError(f"git says: {first}", rest or "see what git status says there", Location(name))
+        rest = "Run postrender inside the repository"
+    return UserError(f"git failed: {first}", rest or "Run git status to check", Location(name))

@@ -1,7 +1,7 @@
-"""Helm itself, asked for what it stores of a release: every revision's manifests, and its hooks.
+"""The stored revisions of a Helm release, with their manifests and hooks, read with helm.
 
-A post-renderer is not told which release it works for, so that the namespace and the name must be
-given. Each Helm reads the releases of the other (Helm 3.21, Helm 4.2).
+Helm does not pass the release to a post-renderer, so the user sets the namespace and the name.
+Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
-from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from postrender.errors import UserError
 from postrender.plan.history import Manifest, Previous
@@ -21,20 +17,25 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subprocess import Popen
+    from typing import Any
+
 PREFIX = "helm:"
 
 _NAME = pattern(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
-# Statuses of a revision that Helm has finished applying.
+# Statuses of a release revision that Helm has finished applying.
 _APPLIED = frozenset({"deployed", "superseded"})
 _IN_ANY_STATUS = (
     *("--deployed", "--failed", "--pending", "--superseded", "--uninstalled", "--uninstalling"),
     *("--max", "0"),
 )
-_AT_ONCE = 4
+_MAX_PROCESSES = 4
 
 
 class Release(NamedTuple):
-    """A release, and where Helm looks for it; nothing where Helm's own default counts."""
+    """A Helm release, and the context and kubeconfig for helm ("": the default of helm)."""
 
     namespace: str
     name: str
@@ -46,33 +47,33 @@ class Release(NamedTuple):
 
 
 class HelmError(UserError):
-    """Helm could not answer; the message is its own."""
+    """A helm command failed; the message is from helm."""
 
 
 class NotFoundError(HelmError):
-    """Helm stores no such release, or no such revision of it."""
+    """Helm does not store the release, or the revision of the release."""
 
 
 def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
-    """Return the release that `helm:NAMESPACE/RELEASE` names; None for what is no such thing.
+    """Return the release for `helm:NAMESPACE/RELEASE`, None for text without the prefix.
 
-    Raises UserError where one of the two is missing.
+    Raises UserError for an invalid namespace or name.
     """
     if not text.startswith(PREFIX):
         return None
     namespace, slash, name = text[len(PREFIX) :].partition("/")
     if not slash or not _NAME.match(namespace) or not _NAME.match(name):
         raise UserError(
-            f"--previous={text} names no release",
-            "write --previous=helm:NAMESPACE/RELEASE; Helm tells a post-renderer neither of them",
+            f"--previous={text} is not a Helm release, expected helm:NAMESPACE/RELEASE",
+            "Set both namespace and release; Helm does not pass them to a post-renderer",
         )
-    return Release(namespace, name, context, kubeconfig)
+    return Release(namespace=namespace, name=name, context=context, kubeconfig=kubeconfig)
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return what Helm stores of a release, oldest first; None where it knows no such release.
+    """Return the stored manifests of a release, oldest first; None if Helm has no such release.
 
-    Raises UserError where Helm cannot be asked.
+    Raises UserError if helm fails.
     """
     history = _history(release)
     if history is None:
@@ -85,7 +86,7 @@ def read_release(release: Release) -> Previous | None:
         *(_get(release, "manifest", number) for number in numbers),
         *(_get(release, "hooks", number) for number in with_hooks),
     ]
-    texts = list(_helm(release, commands))
+    texts = _run_helm(release, commands)
     return Previous(
         tuple(
             _manifest(f"{release} revision {number}", data, is_applied=number in applied)
@@ -103,112 +104,128 @@ def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
 def namespaces_of(release: Release) -> list[str]:
     """Return the namespaces that have a release of this name.
 
-    Raises HelmError where Helm may not look into all of them.
+    Raises HelmError if helm may not list all namespaces.
     """
-    pattern = f"^{re.escape(release.name)}$"
-    listing = ["list", "--all-namespaces", "--filter", pattern, "--output", "json"]
-    return sorted(
-        str(entry.get("namespace")) for entry in _entries(release, [*listing, *_IN_ANY_STATUS])
-    )
+    name = f"^{re.escape(release.name)}$"
+    command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
+    return sorted(str(entry.get("namespace")) for entry in _entries(release, command))
 
 
 def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return number and status of each stored revision in order; None where there is none."""
+    """Return number and status of each stored revision of a release, None for no release."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     try:
-        found = _entries(release, [*command, *_namespace_option(release)])
-        return sorted((int(entry["revision"]), str(entry["status"])) for entry in found) or None
+        entries = _entries(release, [*command, *_namespace_option(release)])
+        return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries) or None
     except NotFoundError:
         return None
     except (KeyError, TypeError, ValueError):
-        raise _misunderstood(release, command) from None
+        raise _unexpected_output(release, command) from None
 
 
 def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the list that a command of helm prints as JSON."""
-    [text] = _helm(release, [command])
+    """Return the JSON list that a helm command prints."""
+    [text] = _run_helm(release, [command])
     try:
-        found = json.loads(text)
+        entries = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise _misunderstood(release, command)
-    return found
+        entries = None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise _unexpected_output(release, command)
+    return entries
 
 
-def _misunderstood(release: Release, command: Sequence[str]) -> HelmError:
+def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
-        f"helm {command[0]}, asked for --previous={release}, printed something else than a JSON "
-        "list of what it stores",
-        "see what that command prints with --output json; nothing else may write to its stdout",
+        f"the output of helm {command[0]} for --previous={release} is not a JSON list of objects",
+        f"Run helm {command[0]} with --output json; only JSON may be written to stdout",
     )
 
 
-def _get(release: Release, what: str, number: int) -> list[str]:
-    return ["get", what, release.name, "--revision", str(number), *_namespace_option(release)]
+def _get(release: Release, part: str, number: int) -> list[str]:
+    return ["get", part, release.name, "--revision", str(number), *_namespace_option(release)]
 
 
 def _namespace_option(release: Release) -> list[str]:
     return ["--namespace", release.namespace]
 
 
-def _helm(release: Release, commands: Sequence[Sequence[str]]) -> Iterator[bytes]:
-    """Run commands of helm, some at once, and yield the output of each in their order.
+def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
+    """Run helm commands, several in parallel, and return their outputs in order.
 
-    Raises UserError where one cannot be run or fails. None is left running behind an error.
+    After an error or an interrupt, no helm process is left running.
+    Raises UserError for a command that cannot be started or fails.
     """
-    program = os.environ.get("HELM_BIN") or shutil.which("helm")
-    if not program:
-        raise UserError(
-            f"--previous={release} asks helm, which is not on PATH",
-            "install it, or say where it is in the variable HELM_BIN",
-        )
-    where = [
+    # Imported late: only a run with a Helm release needs them.
+    from concurrent.futures import ThreadPoolExecutor
+    from threading import Event
+
+    program = _helm_program(release)
+    options = [
         *(["--kube-context", release.context] if release.context else []),
         *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
     ]
-    running: deque[subprocess.Popen[bytes]] = deque()
-    started = 0
-    try:
-        for command in commands:
-            while started < len(commands) and len(running) < _AT_ONCE:
-                running.append(_start([program, *commands[started], *where]))
-                started += 1
-            output, errors = running[0].communicate()
-            done = running.popleft()
-            if done.returncode:
-                raise _failure(release, command, done.returncode, errors)
-            yield output
-    finally:
-        for child in running:
-            child.kill()
-            child.wait()
+    processes: list[Popen[bytes]] = []
+    is_stopped = Event()
+
+    def run(command: Sequence[str]) -> bytes:
+        process = _start([program, *command, *options])
+        processes.append(process)
+        if is_stopped.is_set():  # the others are killed already
+            process.kill()
+        output, errors = process.communicate()
+        if process.returncode:
+            raise _failure(release, command, process.returncode, errors)
+        return output
+
+    with ThreadPoolExecutor(_MAX_PROCESSES) as executor:
+        try:
+            return list(executor.map(run, commands))
+        finally:
+            is_stopped.set()
+            executor.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()  # without effect on a process that has ended
 
 
-def _start(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
+def _helm_program(release: Release) -> str:
+    import shutil
+
+    program = os.environ.get("HELM_BIN") or shutil.which("helm")
+    if not program:
+        raise UserError(
+            f"--previous={release} needs helm, which is not on PATH",
+            "Install helm, or set the variable HELM_BIN to the path of helm",
+        )
+    return program
+
+
+def _start(command: Sequence[str]) -> Popen[bytes]:
+    from subprocess import DEVNULL, PIPE, Popen
+
     try:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+        return Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     except (OSError, ValueError) as error:  # ValueError: a NUL in an option
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(
             f"cannot run {command[0]}: {reason}",
-            "check the variable HELM_BIN, or PATH",
+            "Check the variable HELM_BIN, or PATH",
         ) from None
 
 
 def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:
-    """Return the error for a helm that failed, with its own message.
+    """Return the error for a failed helm command, with the message of helm.
 
-    With HELM_DEBUG Helm 3 writes a stack trace behind it (3.21, cmd/helm/helm.go).
+    With HELM_DEBUG, Helm 3 writes a stack trace after the message (3.21, cmd/helm/helm.go).
     """
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
     message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
-    what = f"helm {command[0]} failed for --previous={release}: {message}"
+    problem = f"helm {command[0]} failed for --previous={release}: {message}"
     if message == "Error: release: not found":
-        return NotFoundError(what, "another helm may have removed that revision: try again")
+        fix = "Try again; another helm command may have deleted the revision of the release"
+        return NotFoundError(problem, fix)
     return HelmError(
-        what,
-        "check the connection; --kube-context and --kubeconfig of helm's own command line do "
-        "not reach a post-renderer: give them to postrender as well",
+        problem,
+        "Check the connection to the cluster; pass --kube-context and --kubeconfig to postrender "
+        "too, because Helm does not pass its own options to a post-renderer",
     )

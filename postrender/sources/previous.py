@@ -1,4 +1,4 @@
-"""The history that a run is told of with --previous: read, and checked against the stream."""
+"""The history from --previous, read and checked against the stream."""
 
 from __future__ import annotations
 
@@ -15,40 +15,37 @@ from postrender.sources.inputs import read_inputs
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace of the release whose history is read.
+    """Return settings with the namespace of the Helm release in --previous.
 
-    Raises UserError where --namespace names another one.
+    Raises UserError if the settings have another namespace.
     """
     release = _release(settings)
     if release is None:
         return settings
     if settings.namespace not in ("", release.namespace):
         raise UserError(
-            f"the namespace is to be {settings.namespace}, and --previous={release} has another",
-            "name the namespace that the release is in with both, or with --previous only",
+            f"the namespace is {settings.namespace}, but --previous={release} has another",
+            "Use the namespace of the release in both, or in --previous only",
         )
     return settings._replace(namespace=release.namespace)
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
-    """Return what was applied before, and findings about it.
+    """Return the history, and findings about it.
 
-    Raises UserError where it cannot be read, and where it is that of another namespace.
+    Raises UserError for manifests that cannot be read, or that are from another namespace.
     """
     release = _release(settings)
-    effective_namespace = new_resolver(
-        inventory, with_release_namespace(settings)
-    ).effective_namespace
+    resolver = new_resolver(inventory, with_release_namespace(settings))
     if release is None:
-        return read_history(
-            _read_file(settings.history.previous), settings, effective_namespace
-        ), []
+        previous = _read_file(settings.history.previous)
+        return read_history(previous, settings, resolver.effective_namespace), []
     previous, findings = _read_release(release, inventory, settings)
     try:
-        history = read_history(previous, settings, effective_namespace)
+        history = read_history(previous, settings, resolver.effective_namespace)
     except UserError as error:
-        # No mended template changes what is stored.
-        fix = "Helm stores it so: mend the template, and upgrade once without --previous"
+        # A fixed template does not change the manifests that Helm stores.
+        fix = "Fix the template and upgrade once without --previous; Helm stores the old manifests"
         raise UserError(error.problem, fix, error.location) from None
     if not settings.namespace:
         _check_namespace(release, history, inventory)
@@ -59,20 +56,20 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
 
 
 def _release(settings: Settings) -> Release | None:
-    own = settings.history
-    return parse_release(own.previous, own.context, own.kubeconfig)
+    history = settings.history
+    return parse_release(history.previous, history.context, history.kubeconfig)
 
 
 def _read_file(name: str) -> Previous:
     if name == "-":
         raise UserError(
-            "--previous=- would read stdin, which has the new manifests", "name a file instead"
+            "--previous=- would read stdin, which has the new manifests", "Pass a file instead"
         )
     sources = read_inputs(name, allow_empty=True)
     if not sources:
         raise UserError(
             f"--previous={name} has no manifests",
-            "check the path; to begin, name an empty file",
+            "Check the path; for the first run, pass an empty file",
         )
     for source in sources:
         _check_output(source.name)
@@ -80,7 +77,7 @@ def _read_file(name: str) -> Previous:
 
 
 def _check_output(name: str) -> None:
-    """Refuse to write over what is to be read: the shell has emptied it before we start."""
+    """Raise UserError if stdout is the file to read: the shell has emptied it before the start."""
     try:
         is_same = sys.stdout is not None and os.path.samestat(
             os.stat(name), os.fstat(sys.stdout.fileno())
@@ -89,8 +86,8 @@ def _check_output(name: str) -> None:
         return
     if is_same and os.path.isfile(name):
         raise UserError(
-            "the output goes into the file that --previous names, which the shell has emptied",
-            "restore it, write to another file, and move that one over it afterwards",
+            "stdout is also the file in --previous, which the shell has emptied",
+            "Restore the file, write the output to a new file, and then rename the new file",
             Location(name),
         )
 
@@ -98,63 +95,65 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return what Helm stores; nothing at all for a release that is not there yet.
+    """Return the manifests that Helm stores, nothing for a first install.
 
-    A namespace that stands in --previous only may be a mistake, which would lose the history in
-    silence: unless it is said a second time, no other namespace may have such a release.
+    A wrong namespace in --previous would silently lose the history. Raises UserError if another
+    namespace has a release of this name. With --namespace, or a namespace in an object of the
+    stream, the user has confirmed the namespace.
     """
     previous = read_release(release)
     if previous is not None:
         return previous, []
-    said = {settings.namespace, *explicit_namespaces(inventory.items)}
-    if release.namespace in said:
+    confirmed = {settings.namespace, *explicit_namespaces(inventory.items)}
+    if release.namespace in confirmed:
         return Previous(), []
     try:
-        others = namespaces_of(release)
+        namespaces = namespaces_of(release)
     except HelmError as error:
         return Previous(), [_unchecked(release, error, inventory)]
-    if others:
+    if namespaces:
         raise UserError(
             f"the namespace {release.namespace} has no release {release.name}, "
-            f"but {', '.join(others)} has",
-            f"say --previous=helm:{others[0]}/{release.name}, or, to install a first one there, "
-            f"--namespace {release.namespace} as well",
+            f"but {', '.join(namespaces)} has one",
+            f"Pass --previous=helm:{namespaces[0]}/{release.name}; for a first install in "
+            f"{release.namespace}, add --namespace {release.namespace}",
         )
     return Previous(), []
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Refuse the history of one namespace for a stream that writes others only.
+    """Raise UserError if all namespaces in the stream differ from those of the history.
 
-    It may be right: an object for monitoring beside many that write none. Then it is said twice.
+    The difference may be right, for instance if only one object for monitoring has a namespace.
+    Then the user confirms the namespace of the release with --namespace.
     """
-    written = set(explicit_namespaces(inventory.items))
-    known = {release.namespace, *history.namespaces}
-    if written and not written & known:
+    explicit = set(explicit_namespaces(inventory.items))
+    expected = {release.namespace, *history.namespaces}
+    if explicit and not explicit & expected:
         raise UserError(
-            f"--previous={release} is not the release of these manifests, whose namespace is "
-            f"{', '.join(sorted(written))}",
-            "name the namespace that the release is in; if that is right, say "
-            f"--namespace {release.namespace} as well",
+            f"the manifests have the namespace {', '.join(sorted(explicit))}, "
+            f"but --previous={release} has another",
+            "Pass the namespace of the release in --previous; "
+            f"if {release.namespace} is right, add --namespace {release.namespace}",
             Location(inventory.stream.source),
         )
 
 
 def _unchecked(release: Release, error: HelmError, inventory: Inventory) -> Finding:
     return Finding(
-        "history-unchecked",
-        f"Helm knows no release {release.name} in {release.namespace}, and whether another "
-        f"namespace has it could not be told ({error.problem})",
-        "check the namespace in --previous; it is right if this is the first install",
-        Location(inventory.stream.source),
+        code="history-unchecked",
+        problem=f"Helm has no release {release.name} in {release.namespace}, and the search in "
+        f"other namespaces failed ({error.problem})",
+        fix="Check the namespace in --previous; ignore this note for a first install",
+        location=Location(inventory.stream.source),
     )
 
 
 def _keeps_few(keep: int, stored: int, inventory: Inventory) -> Finding:
     return Finding(
-        "history-keep",
-        f"history.keep is {keep}, and Helm stores {stored} revisions of the release: what is older "
-        "is deleted, whether pods still name it or not",
-        "raise it, or store fewer with helm's --history-max",
-        Location(inventory.stream.source),
+        code="history-keep",
+        problem=f"history.keep is {keep}, but Helm stores {stored} revisions of the release; "
+        "older revisions are deleted, even if pods still use them",
+        fix="Raise history.keep, or lower helm's --history-max",
+        location=Location(inventory.stream.source),
     )

@@ -1,6 +1,6 @@
-"""SHA-256 without OpenSSL, which takes 3 ms to load: longer than a small render hashes.
+"""SHA-256 without OpenSSL: loading OpenSSL takes 3 ms, more than the hashing of a small render.
 
-The standard library's `random` imports the same module in the same way.
+The `random` module of the standard library imports the same module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled on first use.
 
-The package has about seventy patterns, of which a small render uses ten. Compiling one takes up
-to a millisecond. Type checkers see `re.compile`.
+The package has about seventy patterns, and a small render uses ten of them. Compiling a pattern
+takes up to a millisecond. Type checkers see `re.compile`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ else:
     import re
 
     class pattern:  # noqa: N801
-        """What `re.compile` returns, compiled on first use."""
+        """A stand-in for `re.compile` that compiles the pattern on first use."""
 
         def __init__(self, text, flags=0):
             self._arguments = text, flags
 
         def __getattr__(self, name):
-            # Called only for what the instance does not have yet: everything, the first time.
+            # Called only for attributes that the instance does not have: all, the first time.
             compiled = re.compile(*self._arguments)
             for method in ("match", "search", "sub", "findall", "finditer", "fullmatch", "split"):
                 setattr(self, method, getattr(compiled, method))

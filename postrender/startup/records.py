@@ -1,9 +1,9 @@
-"""NamedTuple that is cheap to define.
+"""A NamedTuple that is cheap to define.
 
-Defining a `typing.NamedTuple` compiles a constructor and evaluates every annotation: 0.2 ms a
-class, and `typing` itself takes 5 ms to import. A run defines about sixty records and builds few
-instances of most of them. This NamedTuple only stores its fields; a class that is instantiated
-often gets a compiled constructor then. Type checkers see `typing.NamedTuple`.
+Defining a `typing.NamedTuple` compiles a constructor and evaluates every annotation, which takes
+0.2 ms. Importing `typing` takes 5 ms. A run defines about sixty records and builds few instances
+of most of them. This NamedTuple only stores its fields, and compiles the constructor of a class
+that is instantiated often. Type checkers see `typing.NamedTuple`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ else:
             return property(itemgetter(index), doc=doc)
 
     _COMPILE_AFTER = 20
-    # Not an attribute of the class: setting one empties Python's cache of the class.
+    # Not a class attribute, because setting one would clear Python's method cache of the class.
     _instances = {}
     _new_tuple = tuple.__new__
 
     class _RecordType(type):
-        """Turns the annotations of a class into the fields of a tuple."""
+        """A metaclass that turns the annotations of a class into the fields of a tuple."""
 
         def __new__(mcs, name, bases, namespace):
             fields = tuple(namespace.get("__annotations__", ()))
@@ -57,7 +57,7 @@ else:
                 values += tuple(cls._field_defaults.values())[-missing:]
             return _new_tuple(cls, values)
 
-        # Of an iterable of all values: three times as fast as the constructor.
+        # Takes an iterable of all values, and is three times as fast as the constructor.
         _make = classmethod(_new_tuple)
 
         def _replace(self, /, **named):
@@ -79,7 +79,7 @@ else:
             return tuple(self)
 
     def _complete(cls, values, named):
-        """Return the values of all fields in order, as a constructor call gives them."""
+        """Return the values of all fields in order, from the arguments of a constructor call."""
         given = dict(zip(cls._fields, values, strict=False))
         complete = {**cls._field_defaults, **given, **named}
         is_valid = (
@@ -88,11 +88,11 @@ else:
             and complete.keys() == set(cls._fields)
         )
         if not is_valid:
-            raise TypeError(f"{cls.__name__} takes the fields {', '.join(cls._fields)}")
+            raise TypeError(f"{cls.__name__} has the fields {', '.join(cls._fields)}")
         return map(complete.__getitem__, cls._fields)
 
     def _compiled_constructor(cls):
-        """Return what collections.namedtuple makes: a function with the fields as parameters."""
+        """Return a function with the fields as parameters, as collections.namedtuple has."""
         defaults = cls._field_defaults
         parameters = ", ".join(
             f"{field}=_defaults[{field!r}]" if field in defaults else field for field in cls._fields

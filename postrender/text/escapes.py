@@ -1,13 +1,14 @@
-"""Text with all that a terminal or a reader would not see written out."""
+"""Escapes for characters that a terminal or a reader would not see."""
 
 from __future__ import annotations
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Return text in which whatever a terminal or a reader would not see is written out: `\x1b`.
+    r"""Return a text in which invisible characters are written as escapes, such as `\x1b`.
 
-    That is each control character, format character (of bidirectional text too), separator but
-    the space, unassigned character and half of a pair; keep: those that are left as they are.
+    Invisible characters are control characters, format characters (also those of bidirectional
+    text), separators except the space, unassigned characters and unpaired surrogates.
+    keep: characters that are left unchanged.
     """
     if text.isprintable():
         return text

@@ -1,4 +1,6 @@
-"""Edits of an object: as data (edits), their places in the text (sites), made there (splice).
+"""YAML: reading documents, and editing their text without changing anything else.
 
-Where the text has no plain place for one, the object is written anew (rewrite, emit).
+An edit is data (`edits`). The site of an edit is the part of the text that the edit replaces
+(`sites`), and `splice` replaces it. If an edit has no site, its object is written again as a whole
+(`rewrite`, `emit`).
 """

@@ -1,8 +1,8 @@
-"""One document of YAML: its data, and where in the text each part of the data is.
+"""A YAML document: its data, and the location of each value in the text.
 
-Nearly every document is read line by line (`plain`). The YAML parser reads the others, and is
-imported for the first of them (`nodes`). The parser also answers what the lines leave open: a
-document that was read line by line is then parsed a second time.
+Nearly every document is read line by line (`plain`). The YAML parser reads the others and is
+imported only when it is needed (`nodes`). Some questions can be answered only by the parser. A
+document that was read line by line is then parsed as well.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MAX_CHARACTERS = 32 * 1024 * 1024
 
 
 class ParsedDocument:
-    """The text of one document, read.
+    """A document that was read.
 
-    place: of the text's first line. plain: the document as it was read line by line, None where
-    that is not possible.
+    location: the location of the text's first line.
+    plain: the document as read line by line, or None if that is not possible.
     """
 
     __slots__ = ("_data", "_nodes", "location", "plain", "text")
@@ -38,7 +38,7 @@ class ParsedDocument:
     def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that occurs twice in one mapping or is not a scalar.
+        Raises UserError for a key that is duplicated in a mapping or is not a scalar.
         """
         if self._data is None:
             self._data = self.nodes.read()
@@ -54,7 +54,7 @@ class ParsedDocument:
         return self._nodes
 
     def line_of(self, path: Path) -> int:
-        """Return the line of the document, from 0, in which the value at a path begins."""
+        """Return the line of the document, from 0, on which the value at a path begins."""
         line = self.plain.line_of(path) if self.plain else None
         return self.nodes.line_of(path) if line is None else line
 
@@ -64,7 +64,7 @@ class ParsedDocument:
         return self.nodes.is_literal(path) if is_literal is None else is_literal
 
     def folded_scalars(self, path: Path) -> list[tuple[Path, str]]:
-        """Return path and text of the folded block scalars (`>`) in the object at a path."""
+        """Return the path and text of each folded block scalar (`>`) in the object at a path."""
         if self.plain:
             return []
         from postrender.yaml.nodes import folded_scalars, node_at
@@ -72,7 +72,7 @@ class ParsedDocument:
         return list(folded_scalars(node_at(self.nodes.root, path), path))
 
     def location_of(self, path: Path, instead: Path = ()) -> Location:
-        """Return where in the input a path is; where it has no value, the line of another path."""
+        """Return the location of the value at a path; without a value, the line of `instead`."""
         from postrender.yaml.nodes import node_at
 
         root = self.nodes.root
@@ -80,7 +80,7 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return where in the input the last key of a path is: its value may begin lines below."""
+        """Return the location of the last key of a path; the value may begin lines below."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)
@@ -88,15 +88,16 @@ class ParsedDocument:
 
 
 def parse_document(text: str, location: Location) -> ParsedDocument:
-    """Return one document, read; place is that of its first line.
+    """Return the document of a text.
 
-    Raises UserError for text that is not YAML, nests too deep or expands too far.
+    location: the location of the text's first line.
+    Raises UserError for text that is not YAML, is nested too deeply or expands too far.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(
-            f"a document of {len(text) / 1024 / 1024:.0f} MiB that must be read, more than "
-            f"{MAX_CHARACTERS // 1024 // 1024}",
-            "split it: an API server takes objects of up to 3 MiB",
+            f"the document has {len(text) / 1024 / 1024:.0f} MiB, and postrender reads documents "
+            f"of at most {MAX_CHARACTERS // 1024 // 1024} MiB",
+            "Split the document; an API server accepts objects of up to 3 MiB",
             location,
         )
     document = ParsedDocument(text, location, read_plain(text))

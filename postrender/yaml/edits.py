@@ -1,7 +1,7 @@
-"""Edits of an object: what to change, as data, and the same change made to plain data.
+"""Edits of an object, as data, and their effect on plain data.
 
-An edit names a path in its document. It is carried out twice: here on plain data (for hashes of
-what will be there) and in postrender.yaml.splice on the text.
+Every edit has a path in its document and is applied twice. This module applies it to plain data,
+because hashes cover the edited object. postrender.yaml.splice applies it to the text.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ class SetScalar(NamedTuple):
 
 
 class AddKeys(NamedTuple):
-    """Add keys that are not there yet to the mapping at a path; it is made if it is missing."""
+    """Add new keys to the mapping at a path; create the mapping if it is missing."""
 
     path: Path
     entries: Mapping[str, Json]
 
 
 class AddItems(NamedTuple):
-    """Put items before the others in the list at a path; it is made if it is missing."""
+    """Insert items at the start of the list at a path; create the list if it is missing."""
 
     path: Path
     items: Sequence[Json]
 
 
 class AddAfter(NamedTuple):
-    """Put items after the one at a path, in its list."""
+    """Insert items after the list item at a path."""
 
     path: Path
     items: Sequence[Json]
 
 
 class Remove(NamedTuple):
-    """Take what is at a path out of its list or mapping."""
+    """Remove the value at a path from its list or mapping."""
 
     path: Path
 
@@ -50,21 +50,48 @@ Addition = AddKeys | AddItems | AddAfter
 Edit = SetScalar | Addition | Remove
 
 
+class Site(NamedTuple):
+    """The site of an edit: the characters of the text from start to end, which are replaced.
+
+    form: the form of the new text, a key of _FORMS in `splice`.
+    indent: the column of block text.
+    missing: the keys at the end of the edit's path that do not exist and are created.
+    quote: the quote or block style of the replaced scalar.
+    alias_paths: other paths at which the same text is read, through aliases.
+    line: the line of the changed scalar or item in the document, from 0.
+    """
+
+    start: int
+    end: int
+    form: str
+    indent: int = 0
+    missing: Path = ()
+    quote: str = ""
+    alias_paths: tuple[Path, ...] = ()
+    line: int = 0
+
+
+SiteKey = tuple[type[Edit], Path]
+
+
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
-    """Make the edits whose path begins with prefix in data, which stands there; return it."""
-    inside = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
-    if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in inside):
-        # From the back, so that an item that comes or goes moves none that another edit names.
-        inside.sort(key=_position, reverse=True)
-    for edit in inside:
+    """Apply edits to plain data in place and return the data.
+
+    data: the value at `prefix` in the document; edits of other values are skipped.
+    """
+    selected = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
+    if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in selected):
+        # From the back: an added or removed item would shift the items after it.
+        selected.sort(key=_sort_key, reverse=True)
+    for edit in selected:
         _apply(data, edit, edit.path[len(prefix) :])
     return data
 
 
-def _position(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
-    """Order edits by their place; those that add items before the others come first of all."""
-    parts = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
-    return not isinstance(edit, AddItems), parts
+def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
+    """Return the sort key of an edit: its path, with AddItems before all other edits."""
+    path = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
+    return not isinstance(edit, AddItems), path
 
 
 def _apply(data: Json, edit: Edit, path: Path) -> None:
@@ -97,7 +124,7 @@ def _set(parent: Json, last: str | int, value: Json) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return what is at a path, making the mappings (and at its end, `empty`) that are missing."""
+    """Return the value at a path; create missing mappings, and `empty` at the end of the path."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

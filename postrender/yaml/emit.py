@@ -1,4 +1,4 @@
-"""Plain data as YAML text: for objects that are added, and for one that no splice can edit."""
+"""Plain data as YAML text: for added objects, and for objects that are written again."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from postrender.yaml.scalars import resolve_plain
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 _PLAIN_KEY = pattern(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
-# YAML 1.1 takes some of these for line breaks and refuses others; JSON lets them stand.
+# YAML 1.1 treats some of these as line breaks and rejects others; the JSON encoder writes them.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# Not for text that begins with a space or a tab, or holds characters that `|` cannot.
+# Excludes text that begins with white space or contains characters not allowed in a literal (`|`).
 _LITERAL = pattern(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
 
 
 class Verbatim:
-    """A scalar that is written as it stood in the input: a number, a boolean, a tagged value."""
+    """A scalar that keeps its text from the input: a number, a boolean, a tagged value."""
 
     __slots__ = ("text",)
 
@@ -31,24 +31,24 @@ class Verbatim:
 
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
-    """Return a string as YAML on one line for a block context."""
+    """Return a string as YAML on one line, unquoted if that is safe."""
     is_plain = _PLAIN.match(value) is not None and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
 
 
 class VerbatimKey(str):
-    """A key that is written as it stood in the input, because it is read as something else."""
+    """A key that keeps its text from the input, because its value is not a string: `on`."""
 
     __slots__ = ()
 
 
 def scalar_text(value: Json) -> str:
-    """Return a scalar as YAML on one line for a block context: plain where that is safe."""
+    """Return a scalar as YAML on one line for a block context, unquoted if that is safe."""
     return _string_text(value) if isinstance(value, str) else flow_text(value)
 
 
 def flow_text(value: Json) -> str:
-    """Return data as one line of flow YAML, which is JSON unless it holds something verbatim."""
+    """Return data as flow YAML on one line; this is JSON, except for verbatim scalars."""
     if isinstance(value, Verbatim):
         return value.text
     if isinstance(value, dict):
@@ -60,8 +60,8 @@ def flow_text(value: Json) -> str:
 
 
 def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
-    """Return data as block YAML; each line but the first is indented, the last one ends open."""
-    lines = _lines(value)
+    """Return data as block YAML, without an indent before the first line or a final newline."""
+    lines = _block_lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 
 
@@ -72,17 +72,17 @@ def _json(value: Json) -> str:
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _lines(value: Json) -> list[str]:
+def _block_lines(value: Json) -> list[str]:
     if isinstance(value, dict) and value:
         lines: list[str] = []
         for key, item in value.items():
             if item.__class__ is str and "\n" not in item:  # nearly every pair
                 lines.append(f"{_key_text(key)}: {_string_text(item)}")
             else:
-                lines += _pair(_key_text(key), item)
+                lines += _pair_lines(_key_text(key), item)
         return lines
     if isinstance(value, (list, tuple)) and value:
-        return [line for item in value for line in _item(_lines(item))]
+        return [line for item in value for line in _item_lines(_block_lines(item))]
     return [scalar_text(value)]
 
 
@@ -91,26 +91,26 @@ def _flow_key(key: str) -> str:
 
 
 def _key_text(key: str) -> str:
-    return str(key) if isinstance(key, VerbatimKey) else _key(key)
+    return str(key) if isinstance(key, VerbatimKey) else _quoted_key(key)
 
 
 @lru_cache(maxsize=4096)
-def _key(key: str) -> str:
-    plain = _PLAIN_KEY.match(key) and isinstance(resolve_plain(key), str)
-    return key if plain else _json(key)
+def _quoted_key(key: str) -> str:
+    is_plain = _PLAIN_KEY.match(key) and isinstance(resolve_plain(key), str)
+    return key if is_plain else _json(key)
 
 
-def _pair(key: str, value: Json) -> list[str]:
+def _pair_lines(key: str, value: Json) -> list[str]:
     if isinstance(value, (dict, list, tuple)) and value:
         indent = "  " if isinstance(value, dict) else ""
-        return [f"{key}:", *(indent + line for line in _lines(value))]
+        return [f"{key}:", *(indent + line for line in _block_lines(value))]
     if isinstance(value, str) and "\n" in value and _LITERAL.match(value):
         body = value.removesuffix("\n")
         if not body.endswith("\n"):
-            mark = "|" if value.endswith("\n") else "|-"
-            return [f"{key}: {mark}", *("  " + line if line else "" for line in body.split("\n"))]
+            header = "|" if value.endswith("\n") else "|-"
+            return [f"{key}: {header}", *("  " + line if line else "" for line in body.split("\n"))]
     return [f"{key}: {scalar_text(value)}"]
 
 
-def _item(lines: list[str]) -> list[str]:
+def _item_lines(lines: list[str]) -> list[str]:
     return [f"- {lines[0]}", *(f"  {line}" if line else "" for line in lines[1:])]

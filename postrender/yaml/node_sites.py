@@ -1,4 +1,4 @@
-"""Where the YAML parser's nodes say that an edit is made: for what the lines leave open."""
+"""Sites of edits, found with the YAML parser's nodes: for edits that `sites` cannot locate."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import UserError
 from postrender.startup.patterns import pattern
-from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar
+from postrender.yaml.edits import AddAfter, AddItems, Edit, Remove, SetScalar, Site
 from postrender.yaml.nodes import NodeDocument, child, is_alias, key_node, node_at, read_scalar
 from postrender.yaml.parser import UNTAGGED, YamlNode
 from postrender.yaml.paths import Path
-from postrender.yaml.sites import Site
 
 PROPERTIES = pattern(r"(?:[&!][^\s,\[\]{}]*\s+)*")
 _COLON = pattern(r"[ \t]*:")
@@ -21,7 +20,7 @@ _TRAILING = pattern(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
 
 
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None where it has no plain one."""
+    """Return the site of an edit, or None if the object must be written again."""
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
     elif isinstance(edit, Remove):
@@ -34,12 +33,13 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
         )
     if site is None or not document.has_aliases:
         return site
-    anchor = edit.path[: len(edit.path) - len(site.missing)]
+    # The edit changes the text of this node, and so every value that is read from the node.
+    changed = edit.path[: len(edit.path) - len(site.missing)]
     if isinstance(edit, AddAfter):
-        anchor = edit.path[:-1]
-    tail = edit.path[len(anchor) :]
-    others = document.paths_to(node_at(document.root, anchor))
-    return site._replace(others=tuple((*path, *tail) for path in others if path != anchor))
+        changed = edit.path[:-1]
+    rest = edit.path[len(changed) :]
+    paths = document.paths_to(node_at(document.root, changed))
+    return site._replace(alias_paths=tuple((*path, *rest) for path in paths if path != changed))
 
 
 def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
@@ -48,27 +48,35 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
         return None
     start, end = node.start_mark.index, node.end_mark.index
     if start == end:
-        parent_key = key_node(document.root, path)
-        colon = _after_colon(document.text, parent_key)
-        return Site(colon, colon, "value", line=node.start_mark.line) if colon else None
+        return _after_colon(document, path, node.start_mark.line)
     start = PROPERTIES.match(document.text, start, end).end()  # type: ignore[union-attr]
-    return Site(start, end, "scalar", quote=node.style or "", line=node.start_mark.line)
+    return Site(
+        start=start,
+        end=end,
+        form="scalar",
+        quote=node.style or "",
+        line=node.start_mark.line,
+    )
 
 
-def _after_colon(text: str, key: YamlNode | None) -> int:
-    """Return the index behind the colon of a key, or 0 where it has none."""
-    colon = _COLON.match(text, key.end_mark.index) if key is not None else None
-    return colon.end() if colon else 0
+def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
+    """Return the site after the colon of a key without a value."""
+    key = key_node(document.root, path)
+    colon = None if key is None else _COLON.match(document.text, key.end_mark.index)
+    return Site(start=colon.end(), end=colon.end(), form="value", line=line) if colon else None
 
 
 def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
-    """Find where keys (or items) go, in what is at path or in the mapping above that is there."""
+    """Return the site of added keys or items: in the collection at a path.
+
+    If the collection is missing, the site is in the innermost mapping above the collection.
+    """
     node, depth = document.root, 0
     for part in path:
-        inner = child(node, part)
-        if inner is None:
+        next_node = child(node, part)
+        if next_node is None:
             break
-        node, depth = inner, depth + 1
+        node, depth = next_node, depth + 1
     missing = path[depth:]
     if missing:
         kind = MappingNode
@@ -83,23 +91,25 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
     first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
     start = first.start_mark.index
     if not node.start_mark.index <= start < node.end_mark.index:
-        return None  # an alias: its node stands elsewhere
+        return None  # an alias: the text of the node is elsewhere
     if node.flow_style:
-        return Site(start, start, "flow")
+        return Site(start=start, end=start, form="flow")
     if isinstance(node, MappingNode):
         line_start = text.rfind("\n", 0, start) + 1
         if text[line_start:start].rstrip(" \t").endswith("?"):
             return None
-        return Site(start, start, "block", first.start_mark.column)
+        return Site(start=start, end=start, form="block", indent=first.start_mark.column)
     dash = _dash_of(text, node, 0)
-    return None if dash is None else Site(dash, dash, "block", column_of(text, dash))
+    if dash is None:
+        return None
+    return Site(start=dash, end=dash, form="block", indent=column_of(text, dash))
 
 
 def _dash_of(text: str, sequence: YamlNode, number: int) -> int | None:
-    """Return the index of the `-` before an item of a block list, or None where it is not plain."""
+    """Return the index of the `-` before an item of a block list, or None if it is not found."""
     if number == 0:
-        match = PROPERTIES.match(text, sequence.start_mark.index)
-        start = match.end() if match else 0
+        properties = PROPERTIES.match(text, sequence.start_mark.index)
+        start = properties.end() if properties else 0
     elif is_alias(sequence, number - 1):
         return None
     else:
@@ -110,35 +120,36 @@ def _dash_of(text: str, sequence: YamlNode, number: int) -> int | None:
 
 
 def column_of(text: str, index: int) -> int:
-    """Return how many characters stand before an index on its line."""
+    """Return the number of characters between the start of the line and an index."""
     return index - 1 - max(text.rfind(line_break, 0, index) for line_break in _LINE_BREAKS)
 
 
 def _in_place_of_empty(
     document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]
 ) -> Site | None:
-    """Find the `{}`, the null or the nothing that a collection can be written in place of."""
+    """Return the site of a collection that replaces `{}`, `[]`, a null or an empty value."""
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:
         if read_scalar(node) is not None:
             _refuse(document, node, path, kind)
         if node.ctag is not UNTAGGED:
             return None
-        if start != end and not node.value:
-            return Site(end, end, "value")  # behind an anchor
+        if start != end and not node.value:  # only an anchor
+            return Site(start=end, end=end, form="value")
         if start == end:
-            colon = _after_colon(document.text, key_node(document.root, path))
-            return Site(colon, colon, "value") if colon else None
+            return _after_colon(document, path)
     elif not isinstance(node, kind):
         _refuse(document, node, path, kind)
     start = PROPERTIES.match(document.text, start, end).end()  # type: ignore[union-attr]
-    return Site(start, end, "whole")
+    return Site(start=start, end=end, form="whole")
 
 
 def _refuse(document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]) -> None:
-    wanted = "mapping" if kind is MappingNode else "list"
+    expected = "mapping" if kind is MappingNode else "list"
     raise UserError(
-        f"not a {wanted}", "mend the template that wrote it", document.location_of(node, path)
+        f"the value is not a {expected}",
+        "Fix the template that produced the value",
+        document.location_of(node, path),
     )
 
 
@@ -149,26 +160,29 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
     end = content_end(document.text, node)
     line = node.start_mark.line
     if sequence.flow_style:
-        return Site(end, end, "flow-after", line=line)
+        return Site(start=end, end=end, form="flow-after", line=line)
     dash = _dash_of(document.text, sequence, int(path[-1]))
     if dash is None:
         return None
     indent = column_of(document.text, dash)
-    if end and document.text[end - 1] == "\n":
-        return Site(end, end, "lines", indent, line=line)
-    rest = _REST_OF_LINE.match(document.text, end)
-    return Site(rest.end(), rest.end(), "block-after", indent, line=line) if rest else None
+    form = "lines"
+    if not end or document.text[end - 1] != "\n":
+        rest = _REST_OF_LINE.match(document.text, end)
+        if rest is None:
+            return None
+        form, end = "block-after", rest.end()
+    return Site(start=end, end=end, form=form, indent=indent, line=line)
 
 
 def content_end(text: str, node: YamlNode) -> int:
     """Return where the text of a node ends, without the comments that follow it.
 
-    A block scalar ends behind its last line break; everything else in the middle of a line.
+    A block scalar ends after its last line break; every other node ends within a line.
     """
     if node.__class__ is ScalarNode or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
     if is_alias(node, -1) or (last.__class__ is ScalarNode and not last.value):
-        inside = text[node.start_mark.index : node.end_mark.index]
-        return int(node.start_mark.index) + len(_TRAILING.sub("", inside))
+        content = text[node.start_mark.index : node.end_mark.index]
+        return int(node.start_mark.index) + len(_TRAILING.sub("", content))
     return content_end(text, last)

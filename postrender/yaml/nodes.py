@@ -1,9 +1,9 @@
-"""A document as nodes of the YAML parser: for every document that `plain` does not cover.
+"""A document as nodes of the YAML parser, for documents that `plain` does not cover.
 
-This module imports ruamel.yaml and is imported only where a document needs it. Nothing is
-constructed from a node but plain data, read as the API server reads it (`scalars`): a bare `=`
-crashes YAML constructors, and `1e3` or `0o7` would change. Nodes take some fifty times the
-memory of the text, and are dropped before the next document is composed.
+This module imports ruamel.yaml and is itself imported only when a document needs the parser.
+Scalars are read as the API server reads them (`scalars`). ruamel.yaml's constructors are not used,
+because they crash on a bare `=` and read `1e3` or `0o7` differently. Nodes take about fifty times
+the memory of the text, so they are dropped before the next document is composed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ _ALIAS = pattern(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
 
 class NodeDocument:
-    """A document's text with its root node, which is None when the document has no content.
+    """The text of a document and its root node.
 
-    place: of the text's first line. has_aliases: whether a node may be reached by several paths.
+    root: None if the document has no content.
+    location: the location of the text's first line.
+    has_aliases: whether a node may be read at several paths.
     """
 
     __slots__ = ("_paths", "has_aliases", "location", "root", "text")
@@ -46,40 +48,41 @@ class NodeDocument:
         self._paths: dict[int, list[Path]] = {}
 
     def read(self) -> Json:
-        """Return the document as plain data: dicts, lists, strings, numbers, booleans and None.
+        """Return the document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that occurs twice in one mapping or is not a scalar.
+        Raises UserError for a key that is duplicated in a mapping or is not a scalar.
         """
         return None if self.root is None else _read(self.root, self)
 
     def line_of(self, path: Path) -> int:
-        """Return the line in which the value at a path begins."""
+        """Return the line, from 0, on which the value at a path begins."""
         return int(node_at(self.root, path).start_mark.line)
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the scalar at a path is a literal (`|`)."""
+        """Return whether the scalar at a path is a literal block scalar (`|`)."""
         return bool(node_at(self.root, path).style == "|")
 
     def paths_to(self, node: YamlNode) -> list[Path]:
-        """Return every path at which a node is read. The document is walked once."""
+        """Return every path at which a node is read."""
         if not self._paths:
             self._paths = _paths_by_node(self.root)
         return self._paths[id(node)]
 
     def location_of(self, node: YamlNode, path: Path = ()) -> Location:
-        """Return where a node is in the input: its line, its object and the path in that."""
-        above = object_path(path)
+        """Return the location of a node: its line, its object and its path in the object."""
+        parent = object_path(path)
         return self.location._replace(
             line=self.location.line + node.start_mark.line,
-            subject=_subject(node_at(self.root, above)),
-            path=format_path(path[len(above) :]),
+            subject=_subject(node_at(self.root, parent)),
+            path=format_path(path[len(parent) :]),
         )
 
 
 def compose(text: str, location: Location) -> NodeDocument:
-    """Return a document as nodes; place is that of its first line.
+    """Return the nodes of a document.
 
-    Raises UserError for text that is not YAML, nests too deep or expands too far.
+    location: the location of the text's first line.
+    Raises UserError for text that is not YAML, is nested too deeply or expands too far.
     """
     check_depth(text, location)
     root = parse(text, location)
@@ -93,14 +96,14 @@ def compose(text: str, location: Location) -> NodeDocument:
 
 
 def _subject(node: YamlNode) -> str:
-    """Return the `Kind/name` of an object, as far as it has them."""
+    """Return the `Kind/name` of an object, or "" if its kind or name is missing."""
     parts = [node_at(node, ("kind",)), node_at(node, ("metadata", "name"))]
     texts = [part.value for part in parts if part.__class__ is ScalarNode]
     return "/".join(texts) if len(texts) == len(parts) else ""
 
 
 def _has_shared_nodes(root: YamlNode) -> bool:
-    """Return whether any node is in the document twice: text alone may only look like an alias."""
+    """Return whether any node occurs twice. Text inside a scalar may only look like an alias."""
     seen: set[int] = set()
     pending = [root]
     while pending:
@@ -113,64 +116,64 @@ def _has_shared_nodes(root: YamlNode) -> bool:
 
 
 def _check_expansion(root: YamlNode, location: Location) -> None:
-    """Refuse aliases that nest in one another until a small text stands for a huge object."""
+    """Raise UserError for nested aliases that turn a small text into a huge object."""
     sizes: dict[int, int] = {}
 
-    def size(node: YamlNode) -> int:
+    def expanded_size(node: YamlNode) -> int:
         if node.__class__ is ScalarNode:
             return 1
-        known = sizes.get(id(node))
-        if known == 0:
+        size = sizes.get(id(node))
+        if size == 0:
             raise UserError(
-                "an anchor that contains an alias of itself",
-                "no Kubernetes object can",
+                "the YAML anchor contains an alias of itself, which Kubernetes does not allow",
+                "Remove the alias",
                 location._replace(line=location.line + node.start_mark.line),
             )
-        if known is None:
+        if size is None:
             sizes[id(node)] = 0
-            known = 1 + sum(size(child) for child in children(node))
-            sizes[id(node)] = known
-        return known
+            size = 1 + sum(map(expanded_size, children(node)))
+            sizes[id(node)] = size
+        return size
 
-    if size(root) > MAX_EXPANDED_NODES:
+    if expanded_size(root) > MAX_EXPANDED_NODES:
         raise UserError(
-            f"aliases that expand to more than {MAX_EXPANDED_NODES:,} nodes",
-            "write the object out without them",
+            f"the YAML aliases expand to more than {MAX_EXPANDED_NODES:,} nodes",
+            "Write the object without aliases",
             location,
         )
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Read pairs of escapes, by which JSON writes one character, as that character."""
-    for inner in children(node):
-        _join_surrogates(inner, location)
+    """Replace each surrogate pair, which JSON uses for one character, by the character."""
+    for child_node in children(node):
+        _join_surrogates(child_node, location)
     if node.__class__ is ScalarNode and not node.value.isascii():
         try:
             node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
             raise UserError(
-                "an escape that is half of a character",
-                "write both halves of the surrogate pair, or the character itself",
+                "the escape is only one half of a surrogate pair",
+                "Write both halves of the surrogate pair, or the character itself",
                 location._replace(line=location.line + node.start_mark.line),
             ) from None
 
 
 def children(node: YamlNode) -> list[YamlNode]:
-    """Return the nodes directly inside a node: items, or keys and values."""
+    """Return the child nodes of a node: items, or keys and values."""
     if isinstance(node, MappingNode):
         return [child for pair in node.value for child in pair]
     return list(node.value) if isinstance(node, SequenceNode) else []
 
 
 def _read(node: YamlNode, document: NodeDocument) -> Json:
-    # The hot loop of the program: scalars inline, no call for them where it can be saved.
+    # The hot loop of the program: scalars are read inline, which avoids a call for most of them.
     kind = node.__class__
     if kind is MappingNode:
         mapping: dict[str, Json] = {}
         merges: list[YamlNode] = []
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
-                _refuse_key(key, document, "a key that is a mapping or a list")
+                _refuse_key(key, document, "the key is a mapping or a list, expected a scalar")
             name = key.value
             if not key.style and (name in WORDS or not name.isidentifier()):
                 if name == _MERGE:
@@ -178,7 +181,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
                     continue
                 name = key_text(name)
             if name in mapping:
-                _refuse_key(key, document, f"the key {name!r} occurs twice in one mapping")
+                _refuse_key(key, document, f"the key {name!r} occurs twice in the mapping")
             if value.__class__ is ScalarNode:
                 tag = value.ctag
                 if tag is STRING:
@@ -215,7 +218,7 @@ def _from_base64(text: str) -> str:
     try:
         return base64.b64decode(text).decode()
     except (binascii.Error, UnicodeDecodeError):
-        return text  # no string at all: whoever applies it says so
+        return text  # not a string: the API server reports the error
 
 
 def _merged(
@@ -224,28 +227,29 @@ def _merged(
     for merge in merges:
         for source in merge_sources(merge):
             if not isinstance(source, MappingNode):
-                _refuse_key(merge, document, "a merge key (<<) of something that is no mapping")
-            inner = _read(source, document)
-            mapping = {**mapping, **(inner if isinstance(inner, dict) else {}), **mapping}
+                _refuse_key(merge, document, "the value of the merge key (<<) is not a mapping")
+            data = _read(source, document)
+            mapping = {**mapping, **(data if isinstance(data, dict) else {}), **mapping}
     return mapping
 
 
 def is_merge_key(key: YamlNode) -> bool:
-    """Tell whether a key is `<<`, which merges mappings into the one it stands in."""
+    """Return whether a key is `<<`, which merges other mappings into its mapping."""
     return bool(key.value == _MERGE and not key.style)
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return what a merge key merges: one mapping, or a list of them."""
+    """Return the nodes that a merge key merges, given its value: one mapping or a list of them."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
-def _refuse_key(node: YamlNode, document: NodeDocument, what: str) -> NoReturn:
-    raise UserError(what, "mend the template that wrote it", document.location_of(node))
+def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoReturn:
+    fix = "Fix the template that produced the key"
+    raise UserError(problem, fix, document.location_of(node))
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the node at one key or index of a node, through merge keys too, or None."""
+    """Return the node at a key or index of a node, also through merge keys, or None."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -257,21 +261,21 @@ def child(node: YamlNode, part: str | int) -> YamlNode:
 
 
 def _unusual_child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the value of a key that is read otherwise than it is written, or merged in."""
+    """Return the value of a merged key, or of a key whose text differs from its value (`on`)."""
     for key, value in node.value:
         if not key.style and key_text(key.value) == part:
             return value
     for key, value in node.value:
         if is_merge_key(key):
             for source in merge_sources(value):
-                found = child(source, part)
-                if found is not None:
-                    return found
+                merged = child(source, part)
+                if merged is not None:
+                    return merged
     return None
 
 
 def node_at(root: YamlNode, path: Path) -> YamlNode:
-    """Return the node at a path, or None where there is none."""
+    """Return the node at a path, or None."""
     node = root
     for part in path:
         node = child(node, part)
@@ -281,7 +285,7 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
 
 
 def key_node(root: YamlNode, path: Path) -> YamlNode | None:
-    """Return the node of the last key of a path, None where the key is not written there."""
+    """Return the node of the last key of a path, or None if the text does not contain the key."""
     parent = node_at(root, path[:-1])
     if not isinstance(parent, MappingNode):
         return None
@@ -289,20 +293,20 @@ def key_node(root: YamlNode, path: Path) -> YamlNode | None:
 
 
 def is_alias(parent: YamlNode, index: int | str) -> bool:
-    """Tell whether the item, or the value, with this number in parent is written as an alias.
+    """Return whether the item or value with an index in a parent is written as an alias.
 
-    An alias is the node of its anchor, which stands before the place where it is read.
+    The node of an alias is the node of its anchor, which comes earlier in the text.
     """
     if isinstance(parent, MappingNode):
         key, value = parent.value[int(index)]
         return bool(value.start_mark.index < key.start_mark.index)
-    items = [item.start_mark.index for item in parent.value]
-    number = int(index) % len(items)
-    return bool(items[number] <= max([parent.start_mark.index - 1, *items[:number]]))
+    starts = [item.start_mark.index for item in parent.value]
+    number = int(index) % len(starts)
+    return bool(starts[number] <= max([parent.start_mark.index - 1, *starts[:number]]))
 
 
 def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
-    """Return, for each node by its id(), every path at which it is read."""
+    """Return every path at which a node is read, by the id() of the node."""
     paths: dict[int, list[Path]] = {}
 
     def walk(node: YamlNode, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
@@ -314,11 +318,11 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
             walk_mapping(node, path, skip)
 
     def walk_mapping(node: YamlNode, path: Path, skip: frozenset[str | int]) -> None:
-        own = {key.value for key, _ in node.value}
+        keys = {key.value for key, _ in node.value}
         for key, value in node.value:
             if is_merge_key(key):
                 for source in merge_sources(value):
-                    walk(source, path, skip | own)
+                    walk(source, path, skip | keys)
             elif key.value not in skip:
                 walk(value, (*path, key.value))
 
@@ -327,7 +331,7 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
 
 
 def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
-    """Return path and text of the block scalar that a document's text ends with, if it does."""
+    """Return the path and text of the block scalar at the end of a document, or None."""
     path: Path = ()
     while node.value and not isinstance(node, ScalarNode):
         if isinstance(node, SequenceNode):
@@ -340,7 +344,7 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the folded scalars of an object: Helm 4 adds newlines to them at each pass."""
+    """Yield the path and text of each folded scalar; Helm 4 adds newlines to them at each pass."""
     kind = node.__class__
     if kind is ScalarNode:
         if node.style == ">":

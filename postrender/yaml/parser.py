@@ -1,6 +1,6 @@
-"""Text to nodes, by ruamel.yaml's C parser where there is one, else by its pure one.
+"""Parsing text to nodes with ruamel.yaml: its C parser, or else its pure Python parser.
 
-Nodes carry marks and no values: neither parser resolves or constructs anything here.
+Nodes have marks and text, but no values: neither parser resolves or constructs anything here.
 """
 
 from __future__ import annotations
@@ -18,49 +18,50 @@ from postrender.errors import Location, UserError
 
 try:
     from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
-except ImportError:  # no wheel of the C parser for this Python
+except ImportError:  # the C parser has no wheel for this Python
     CParser = None
 
 YamlNode = Any
 
 MAX_DEPTH = 200
-# The pure parser reads some 0.2 MB a second: a large broken document is reported at once.
+# The pure parser reads 0.2 MB a second, so it does not retry a large document.
 MAX_PURE_CHARACTERS = 256 * 1024
 
-# A plain scalar, or a collection, without a tag.
+# The tag of a plain scalar or a collection without a tag.
 UNTAGGED = Tag(suffix="")
-# A quoted or block scalar, or a plain one with the tag `!`, which says that it is no number.
+# The tag of a quoted scalar, a block scalar, or a plain scalar tagged `!` (a string, not a number).
 STRING = Tag(suffix="tag:yaml.org,2002:str")
 
-# JSON writes a character beyond U+FFFF as two such escapes.
+# JSON writes a character beyond U+FFFF as two of these escapes.
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Each level of nesting takes one of these, or a column of indentation.
+# Each level of nesting has one of these, or a column of indentation.
 _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
 _DEEP_INDENT = " " * MAX_DEPTH
 
 
-class _Untyped:
-    """What a ruamel.yaml parser asks of a resolver, answered without resolving anything."""
+class _NoResolver:
+    """A ruamel.yaml resolver that resolves nothing."""
 
-    # Called for every node: functions that take these arguments and do nothing, without the cost
-    # of a Python call.
+    # Called for every node. These C functions accept the arguments, do nothing and cost less than
+    # a Python function.
     descend_resolver = staticmethod(operator.is_)
     ascend_resolver = staticmethod(gc.isenabled)
 
     def resolve(self, _kind: YamlNode, value: str | None, implicit: YamlNode) -> Tag:
-        # implicit: (plain and untagged, quoted or with the tag `!`) for a scalar
+        # For a scalar, `implicit` is (plain and untagged, quoted or tagged `!`).
         return UNTAGGED if value is None or implicit[0] else STRING
 
 
 def parse(text: str, location: Location) -> YamlNode:
-    """Return the root node of a document, None if it has no content.
+    """Return the root node of a document, or None if the document has no content.
 
-    place: of its first line. Raises UserError for text that is no YAML.
+    location: the location of the text's first line.
+    Raises UserError for text that is not YAML.
     """
     try:
         return _new_parser(text).get_single_node()
     except YAMLError as error:
-        if _may_be_pure(text):
+        if _is_worth_a_retry(text):
             try:
                 return _pure_class()(text).get_single_node()
             except (YAMLError, ValueError, RecursionError):
@@ -73,7 +74,7 @@ def parse(text: str, location: Location) -> YamlNode:
 def check_depth(text: str, location: Location) -> None:
     """Raise UserError for nesting that would exhaust the stack, before the document is parsed.
 
-    Both parsers recurse, the C parser until the process ends; reading events does not.
+    Both parsers recurse, and the C parser would crash the process. Reading events does not recurse.
     """
     if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
         return
@@ -85,36 +86,38 @@ def check_depth(text: str, location: Location) -> None:
             if depth > MAX_DEPTH:
                 _refuse_depth(location)
     except YAMLError:
-        return  # parsing reports it
+        return  # parse() reports the error
 
 
-def _may_be_pure(text: str) -> bool:
-    """Tell whether the pure parser may read what the C parser does not.
+def _is_worth_a_retry(text: str) -> bool:
+    """Return whether the pure parser may read a text that the C parser rejects.
 
-    That is a block scalar that begins with a tab, and JSON's pairs of escapes for one character.
+    The C parser rejects block scalars that begin with a tab, and JSON's surrogate pairs.
     """
-    is_odd = "\t" in text or SURROGATE.search(text) is not None
-    return CParser is not None and is_odd and len(text) <= MAX_PURE_CHARACTERS
+    is_unusual = "\t" in text or SURROGATE.search(text) is not None
+    return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS
 
 
 def _refuse(error: YAMLError, location: Location) -> NoReturn:
-    line, what = 0, str(error).split("\n", 1)[0]
+    line, problem = 0, str(error).split("\n", 1)[0]
     if isinstance(error, MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         if (error.context or "").startswith("while scanning a quoted"):
-            mark = error.context_mark  # where it begins says more than where the text ends
+            mark = error.context_mark  # the opening quote; the other mark is the end of the text
         line = mark.line if mark else 0
-        what = " ".join(part for part in (error.context, error.problem) if part)
+        problem = " ".join(part for part in (error.context, error.problem) if part)
     raise UserError(
-        f"not valid YAML: {what}",
-        "mend the template that wrote it",
+        f"not valid YAML: {problem}",
+        "Fix the template that produced the document",
         location._replace(line=location.line + line),
     ) from None
 
 
 def _refuse_depth(location: Location) -> NoReturn:
     raise UserError(
-        f"nested deeper than {MAX_DEPTH} levels", "no Kubernetes object needs that", location
+        f"the document is nested deeper than {MAX_DEPTH} levels, which no Kubernetes object needs",
+        "Fix the template that produced the document",
+        location,
     ) from None
 
 
@@ -124,7 +127,7 @@ def _new_parser(text: str) -> Any:
 
 @cache
 def _c_class() -> Any:
-    return type("CComposer", (_Untyped, CParser), {})
+    return type("CComposer", (_NoResolver, CParser), {})
 
 
 @cache
@@ -135,8 +138,8 @@ def _pure_class() -> Any:
     from ruamel.yaml.reader import Reader
     from ruamel.yaml.scanner import Scanner
 
-    class PureComposer(_Untyped, Reader, Scanner, Parser, Composer):
-        """ruamel.yaml's own parser, which knows no C."""
+    class PureComposer(_NoResolver, Reader, Scanner, Parser, Composer):
+        """The pure Python parser of ruamel.yaml."""
 
         processing_version = (1, 1)
         version = None
@@ -153,6 +156,6 @@ def _pure_class() -> Any:
             Composer.__init__(self, loader=self)
             self._resolver = self._reader = self._scanner = self
             self._parser = self._composer = self
-            self.warn_double_anchors = False  # YAML lets a name be defined anew
+            self.warn_double_anchors = False  # YAML allows an anchor to be defined again
 
     return PureComposer

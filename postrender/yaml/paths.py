@@ -1,8 +1,8 @@
-"""Paths into an object, and patterns that match many of them.
+"""Paths of values in an object, and patterns that match paths.
 
-A path is a tuple of keys and indexes. A pattern is written as users write it in the configuration:
-`spec.template.spec.volumes[].configMap.name`; `[]` is every item, `*` every key, and a key with
-other characters is quoted: `metadata.annotations["example.com/config"]`.
+A path is a tuple of keys and indexes. Users write patterns in the configuration, such as
+`spec.template.spec.volumes[].configMap.name`. `[]` matches every item, and `*` every key. A key
+with special characters is quoted, as in `metadata.annotations["example.com/config"]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
-    # A value of YAML or JSON: a parser makes lists and dicts, and code may not change them.
+    # A value of YAML or JSON. Parsers return lists and dicts; other code may not change them.
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
@@ -30,7 +30,7 @@ EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
 _PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
-# Characters that need the pattern above.
+# Text with one of these characters is matched with _PART.
 _SPECIAL = frozenset('*"[]')
 _SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
@@ -49,7 +49,7 @@ def format_path(path: Path) -> str:
 
 
 def object_path(path: Path) -> Path:
-    """Return the part of a path that leads to its object, through the items of Lists."""
+    """Return the path of the object that contains a path: `items`, index for each List above."""
     depth = 0
     while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
         depth += 2
@@ -57,10 +57,7 @@ def object_path(path: Path) -> Path:
 
 
 def parse_pattern(text: str) -> tuple[str, ...]:
-    """Return the parts of a pattern.
-
-    Raises UserError when the text is not a pattern.
-    """
+    """Return the parts of a pattern. Raises UserError for text that is not a pattern."""
     simple = text.replace(EVERY_ITEM, "." + EVERY_ITEM).split(".")
     if all(part == EVERY_ITEM or (part and _SPECIAL.isdisjoint(part)) for part in simple):
         return tuple(simple)
@@ -68,19 +65,19 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     for match in _PART.finditer(text):
         if match.start() != end:
             break
-        plain, quoted, every = match.groups()
-        parts.append(every or plain or re.sub(r"\\(.)", r"\1", quoted or ""))
+        unquoted, quoted, items = match.groups()
+        parts.append(items or unquoted or re.sub(r"\\(.)", r"\1", quoted or ""))
         end = match.end()
     if end != len(text) or not parts:
         raise UserError(
             f"{text!r} is not a path",
-            'write it as spec.volumes[].configMap.name, with ["…"] around keys that hold dots',
+            'Write the path as spec.volumes[].configMap.name, with ["…"] around keys with dots',
         )
     return tuple(parts)
 
 
 class PatternTree:
-    """Patterns that share their beginnings, so that one walk over an object matches all of them."""
+    """A prefix tree of patterns, so that one walk over an object matches all of them."""
 
     __slots__ = ("children", "payloads")
 
@@ -89,36 +86,36 @@ class PatternTree:
         self.payloads: list[Any] = []
 
     def add(self, pattern: Iterable[str], payload: Any) -> None:
-        """Add one pattern with what find() is to return for it."""
+        """Add a pattern with the payload that find() returns for the pattern."""
         tree = self
         for part in pattern:
             tree = tree.children.setdefault(part, PatternTree())
         tree.payloads.append(payload)
 
     def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
-        """Return every (path, value there, payload) in data, in the order of the patterns."""
-        found: list[tuple[Path, Json, Any]] = []
-        self._collect(data, (), found)
-        return found
+        """Return the (path, value, payload) of every match, in the order of the patterns."""
+        matches: list[tuple[Path, Json, Any]] = []
+        self._collect(data, (), matches)
+        return matches
 
-    def _collect(self, data: Json, path: Path, found: list[tuple[Path, Json, Any]]) -> None:
+    def _collect(self, data: Json, path: Path, matches: list[tuple[Path, Json, Any]]) -> None:
         if self.payloads:
-            found += [(path, data, payload) for payload in self.payloads]
+            matches += [(path, data, payload) for payload in self.payloads]
         if data.__class__ is dict:
             for part, tree in self.children.items():
                 if part in data:
-                    tree._collect(data[part], (*path, part), found)
+                    tree._collect(data[part], (*path, part), matches)
                 elif part == EVERY_KEY:
                     for key, value in data.items():
-                        tree._collect(value, (*path, key), found)
+                        tree._collect(value, (*path, key), matches)
         elif data.__class__ is list and EVERY_ITEM in self.children:
             tree = self.children[EVERY_ITEM]
             for number, value in enumerate(data):
-                tree._collect(value, (*path, number), found)
+                tree._collect(value, (*path, number), matches)
 
 
 def value_at(data: Json, path: Path) -> Json:
-    """Return the value at a path, or None where there is none."""
+    """Return the value at a path, or None."""
     for part in path:
         if isinstance(data, dict):
             data = data.get(part)
@@ -130,6 +127,6 @@ def value_at(data: Json, path: Path) -> Json:
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:
-    """Return the mapping at a path, or an empty one where there is none."""
+    """Return the mapping at a path, or an empty mapping."""
     value = value_at(data, path)
     return value if isinstance(value, dict) else {}

@@ -1,26 +1,31 @@
-r"""Plain block YAML, read line by line: the YAML in which nearly every chart is written.
+r"""A fast line-by-line reader for simple block YAML, which covers nearly every chart.
 
-`read_plain` returns a document only where this grammar covers every line of it. For everything else
-the answer is None, and the YAML parser reads the document (`nodes`) or reports what is wrong with
-it. Where there is an answer, it equals the parser's: tests/yaml/test_plain.py compares them.
+`read_plain` returns a document only if the grammar below covers every line. Otherwise it returns
+None, and the YAML parser (`nodes`) reads the document or reports the error. Both readers return
+equal data: tests/yaml/test_plain.py compares them.
 
     document  = [ "---" [comment] ] line*
     line      = indent [dash] entry [comment]  |  comment  |  empty line
     dash      = "-" " "+                        an item of a block list; not followed by a dash
-    entry     = key ":" [value]  |  value       a bare value only behind a dash
+    entry     = key ":" [value]  |  value       a value without a key only after a dash
     value     = scalar  |  literal  |  flow
     key       = word of letters, digits, "_./$-"  |  quoted text without escapes
-    scalar    = plain text that begins and ends like text, has no ": " and no " #"
+    scalar    = unquoted text without ": " and " #", and without a special first character
              |  '…' with '' for a quote  |  "…" with the escapes \" \\ \n \t
     literal   = "|" | "|-" | "|+", then lines that are indented deeper than the key or dash
-    flow      = "{" pairs "}" | "[" scalars "]" on one line, neither nested nor with escapes
+    flow      = "{" pairs "}" | "[" scalars "]" on one line, not nested and without escapes
 
-A block mapping or list lies deeper than its key; a list may also lie at its key's column. The root
-is a mapping. Not covered, among others: anchors, aliases, tags, merge keys, folded scalars,
-scalars and flow collections of several lines, indentation indicators, tabs outside of literals,
-carriage returns, directives, a list directly in a list, a key that occurs twice.
+A block mapping or list is indented deeper than its key; a list may also be at the column of its
+key. The root is a mapping.
 
-Every distinct line is examined once, because charts repeat most of their lines.
+Not covered, among others:
+
+- anchors, aliases, tags, merge keys, directives
+- folded scalars, indentation indicators, scalars and flow collections of several lines
+- tabs outside literals, carriage returns
+- a list directly in a list, a duplicate key
+
+Each distinct line is matched only once, because charts repeat most of their lines.
 """
 
 from __future__ import annotations
@@ -42,13 +47,13 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# The parser may nest deeper; see MAX_DEPTH in postrender.yaml.parser.
+# Deeper documents are left to the parser; see MAX_DEPTH in postrender.yaml.parser.
 _MAX_DEPTH = 150
-_MAX_KNOWN_LINES = 4096
+_MAX_CACHED_LINES = 4096
 
-# Forms of a line: `key: scalar`, `key:`, with a literal, with a flow collection, an item, nothing
-# to read, a bare scalar, and not covered by the grammar.
-PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, UNSURE = range(8)
+# Forms of a line. Those of entries with a key are `key: scalar`, `key:`, `key: |` and `key: {…}`.
+# The others are an item, a skipped line, a scalar without a key, and a line that is not covered.
+PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
 _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
@@ -71,7 +76,7 @@ _LINE = pattern(
     """,
     re.VERBOSE,
 )
-# A part of _LINE that covers nine lines in ten, and takes a third of its time.
+# A subset of _LINE that matches nine lines in ten, in a third of the time.
 _USUAL_LINE = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: |$))?"
     r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
@@ -81,7 +86,7 @@ _FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
 _ESCAPE = pattern(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
-# The lines of a literal by their indentation: in ASCII, and with any printable character.
+# The lines of a literal with a given indentation: in ASCII, and with any printable character.
 _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
 _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
@@ -90,10 +95,13 @@ _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
 class Line(NamedTuple):
     """One line of the grammar.
 
-    form: PAIR to UNSURE; column: of the key, the dash or the bare value; key: None without one;
-    value: of a PAIR or SCALAR the scalar, of a LITERAL its chomping indicator, of a FLOW a function
-    that returns the collection; span: where in the line the scalar is, and its quote ("" if plain);
-    entry: of an ITEM, what follows the dash.
+    form: PAIR to NOT_COVERED.
+    column: the column of the key, the dash or the scalar.
+    key: None for a line without a key.
+    value: the scalar of a PAIR or SCALAR; the chomping indicator of a LITERAL;
+        for a FLOW, a function that returns the collection.
+    span: start, end and quote ("" if plain) of the scalar in the line.
+    entry: the entry after the dash of an ITEM.
     """
 
     form: int
@@ -104,18 +112,18 @@ class Line(NamedTuple):
     entry: Fields | None
 
 
-# While a document is read, a line is a plain tuple with the same fields: Python unpacks those much
-# faster than records.
-_UNSURE: Fields = (UNSURE, 0, None, None, None, None)
+# The reader uses plain tuples with the fields of Line, because Python unpacks them faster.
+_NOT_COVERED: Fields = (NOT_COVERED, 0, None, None, None, None)
 _SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
-_known_lines: dict[str, Fields] = {}
+_line_cache: dict[str, Fields] = {}
 
 
 class PlainDocument:
     """A document as plain data, with the line of each entry of its block collections.
 
-    lines: the text, cut at line breaks; lines_of: by the id() of a block mapping or list, the
-    numbers of the lines in which its entries begin, in order.
+    lines: the lines of the text.
+    lines_of: the numbers of the lines of the entries of a block collection, by the collection's
+        id().
     """
 
     __slots__ = ("_starts", "data", "lines", "lines_of")
@@ -130,20 +138,20 @@ class PlainDocument:
         """Return the index in the text at which a line begins."""
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self.lines))]
-        return self._starts[number] + number  # one line break a line
+        return self._starts[number] + number  # one line break per line
 
     def line(self, number: int) -> Line:
-        """Return a line as it was read."""
+        """Return the record of a line."""
         text = self.lines[number]
-        return Line._make(_known_lines.get(text) or _read_line(text))
+        return Line._make(_line_cache.get(text) or _read_line(text))
 
     def entry(self, number: int) -> Line:
-        """Return the entry of a line: of an item, what follows the dash."""
+        """Return the entry of a line; for an item, the entry after the dash."""
         line = self.line(number)
         return Line._make(line.entry) if line.entry else line
 
     def number_of(self, path: Path) -> int | None:
-        """Return the line in which the entry at a path is, None inside a flow collection."""
+        """Return the line of the entry at a path, or None inside a flow collection."""
         data: Any = self.data
         number = None
         try:
@@ -157,19 +165,19 @@ class PlainDocument:
     def number_in(self, collection: Any, part: str | int) -> int:
         """Return the line of one entry of a block collection.
 
-        Raises KeyError, IndexError, TypeError or ValueError where there is none.
+        Raises KeyError, IndexError, TypeError or ValueError if the entry does not exist.
         """
         return int(self.lines_of[id(collection)][index_of(collection, part)])
 
     def value_at(self, path: Path) -> Any:
-        """Return the value at a path. Raises KeyError, IndexError or TypeError without one."""
+        """Return the value at a path. Raises KeyError, IndexError or TypeError if it is missing."""
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line in which the value at a path begins, None where that is not known.
+        """Return the line on which the value at a path begins, or None if the line is not known.
 
         A block collection begins with its first entry.
         """
@@ -184,36 +192,34 @@ class PlainDocument:
         return self.number_of(path)
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the scalar at a path is a literal, None where that is not known."""
+        """Return whether the scalar at a path is a literal, or None if that is not known."""
         number = self.number_of(path)
         return None if number is None else self.entry(number).form == LITERAL
 
 
 def index_of(collection: Any, part: str | int) -> Any:
-    """Return which entry of a collection is at a key or index.
-
-    Raises ValueError for a key that is not there.
-    """
+    """Return the index of an entry of a collection. Raises ValueError for a missing key."""
     return list(collection).index(part) if collection.__class__ is dict else part
 
 
 def read_plain(text: str) -> PlainDocument | None:
-    """Return a document that the grammar covers, None for every other."""
+    """Return the document of a text, or None if the grammar does not cover the text."""
     lines = text.split("\n")
-    if len(_known_lines) > _MAX_KNOWN_LINES:
-        _known_lines.clear()
+    if len(_line_cache) > _MAX_CACHED_LINES:
+        _line_cache.clear()
     root: dict[str, Json] = {}
-    # The innermost open block collection, where its entries are, and what is around it.
+    # The innermost open block collection, the lines and the column (level) of its entries, and the
+    # collections around it.
     inner: Any = root
     numbers: list[int] = []
-    column, is_list = 0, False
+    level, is_list = 0, False
     outer: list[tuple[Any, list[int], int, bool]] = []
-    # The key of the last line, if its value is on the lines below.
+    # The key of the last line, if the value is on the lines below.
     open_key: str | None = None
     lines_of = {id(root): numbers}
     document = PlainDocument(root, lines, lines_of)
 
-    get = _known_lines.get
+    get = _line_cache.get
     number, end = -1, len(lines)
     if lines[0].startswith("---"):
         if not _is_marker(lines[0]):
@@ -222,9 +228,9 @@ def read_plain(text: str) -> PlainDocument | None:
     while (number := number + 1) < end:
         line = get(lines[number])
         if line is None:
-            line = _known_lines[lines[number]] = _read_line(lines[number])
-        form, at, key, value, _, entry = line
-        if form == PAIR and at == column and not is_list:
+            line = _line_cache[lines[number]] = _read_line(lines[number])
+        form, column, key, value, _, entry = line
+        if form == PAIR and column == level and not is_list:  # most lines
             if key in inner:
                 return None
             inner[key] = value
@@ -236,33 +242,33 @@ def read_plain(text: str) -> PlainDocument | None:
                 continue
             return None
         is_item = form == ITEM
-        if at != column or is_item != is_list:  # not an entry of the innermost collection
-            if open_key is not None and at >= column:
+        if column != level or is_item != is_list:  # not an entry of the innermost collection
+            if open_key is not None and column >= level:
                 if len(outer) > _MAX_DEPTH:
                     return None
-                outer.append((inner, numbers, column, is_list))
+                outer.append((inner, numbers, level, is_list))
                 inner[open_key] = inner = [] if is_item else {}
-                numbers, column, is_list = [], at, is_item
+                numbers, level, is_list = [], column, is_item
                 lines_of[id(inner)] = numbers
             else:
-                while outer and (column > at or (column == at and is_list and not is_item)):
-                    inner, numbers, column, is_list = outer.pop()
-                if column != at or is_list != is_item:
+                while outer and (level > column or (level == column and is_list and not is_item)):
+                    inner, numbers, level, is_list = outer.pop()
+                if level != column or is_list != is_item:
                     return None
         open_key = None
         numbers.append(number)
         if entry is not None:
-            form, at, key, value, _, _ = entry
+            form, column, key, value, _, _ = entry
             if form == SCALAR:
                 inner.append(value)
                 continue
-            if key is not None:
+            if key is not None:  # `- key: value` also opens a mapping
                 if len(outer) > _MAX_DEPTH:
                     return None
-                outer.append((inner, numbers, column, is_list))
+                outer.append((inner, numbers, level, is_list))
                 mapping: dict[str, Json] = {}
                 inner.append(mapping)
-                inner, numbers, column, is_list = mapping, [number], at, False
+                inner, numbers, level, is_list = mapping, [number], column, False
                 lines_of[id(inner)] = numbers
         if form == PAIR:
             pass
@@ -271,7 +277,7 @@ def read_plain(text: str) -> PlainDocument | None:
         elif form == FLOW:
             value = value()
         else:
-            literal = _read_literal(document, text, number, column, value)
+            literal = _read_literal(document, text, number, level, value)
             if literal is None:
                 return None
             value, number = literal
@@ -285,7 +291,7 @@ def read_plain(text: str) -> PlainDocument | None:
 
 
 def _is_marker(line: str) -> bool:
-    """Return whether a line that begins with `---` is a marker, with at most a comment."""
+    """Return whether a line that begins with `---` has nothing after it except a comment."""
     rest = line[3:].strip(" ")
     return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
 
@@ -295,10 +301,10 @@ def _read_line(text: str) -> Fields:
 
 
 def _read_usual_line(text: str) -> Fields | None:
-    found = _USUAL_LINE.match(text)
-    if found is None:
+    match = _USUAL_LINE.match(text)
+    if match is None:
         return None
-    indent, dash, key, word, quoted, other = found.groups()
+    indent, dash, key, word, quoted, other = match.groups()
     if key is None and (dash is None or (word is None and quoted is None and other is None)):
         return None
     if key in WORDS:
@@ -307,9 +313,9 @@ def _read_usual_line(text: str) -> Fields | None:
     span = None
     form = SCALAR if key is None else PAIR
     if word is not None:
-        value, span = resolve_plain(word), (found.start("word"), len(text), "")
+        value, span = resolve_plain(word), (match.start("word"), len(text), "")
     elif quoted is not None:
-        value, span = quoted, (found.start("quoted") - 1, len(text), '"')
+        value, span = quoted, (match.start("quoted") - 1, len(text), '"')
     elif other is None:
         form = OPEN
     elif other[0] == "|":
@@ -320,20 +326,20 @@ def _read_usual_line(text: str) -> Fields | None:
 
 
 def _read_unusual_line(text: str) -> Fields:
-    bare = text.lstrip(" ")
-    if not bare or (bare[0] == "#" and bare.isprintable()):
+    content = text.lstrip(" ")
+    if not content or (content[0] == "#" and content.isprintable()):
         return _SKIPPED
-    found = _LINE.match(text)
-    if found is None or not text.isprintable():
-        return _UNSURE
-    indent, dash, key, scalar, literal, flow = found.groups()
+    match = _LINE.match(text)
+    if match is None or not text.isprintable():
+        return _NOT_COVERED
+    indent, dash, key, scalar, literal, flow = match.groups()
     if key is None and (dash is None or (scalar is None and literal is None and flow is None)):
-        return _UNSURE
+        return _NOT_COVERED
     if key is not None:
         if key[0] in "\"'":
             key = key[1:-1]
         elif key in ("---", "..."):
-            return _UNSURE
+            return _NOT_COVERED
         elif key in WORDS or not key.isidentifier():
             key = key_text(key)
     value: Any = None
@@ -341,13 +347,13 @@ def _read_unusual_line(text: str) -> Fields:
     form = OPEN
     if scalar is not None:
         form, value = (SCALAR if key is None else PAIR), _read_scalar(scalar)
-        span = (*found.span("scalar"), scalar[0] if scalar[0] in "\"'" else "")
+        span = (*match.span("scalar"), scalar[0] if scalar[0] in "\"'" else "")
     elif literal is not None:
         form, value = LITERAL, literal[1:]
     elif flow is not None:
         form, value = FLOW, _flow_maker(flow)
         if value is None:
-            return _UNSURE
+            return _NOT_COVERED
     return _line(form, indent, dash, key, value, span)
 
 
@@ -377,7 +383,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that makes a flow collection, None where the grammar does not cover it."""
+    """Return a function that makes a flow collection, or None if the grammar does not cover it."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -389,7 +395,7 @@ def _flow_maker(text: str) -> Callable[[], Json] | None:
 
 
 def _flow_parts(text: str) -> list[re.Match[str]] | None:
-    """Return the keys and values of a flow collection, None where the grammar does not cover it."""
+    """Return the parts of a flow collection, or None if the grammar does not cover it."""
     is_mapping, last = text[0] == "{", len(text) - 1
     if text[last] != ("}" if is_mapping else "]"):
         return None
@@ -406,7 +412,7 @@ def _flow_parts(text: str) -> list[re.Match[str]] | None:
                 return None
             start = _skip_spaces(text, start + 1)
             if start == last:
-                return None  # a comma at the end
+                return None  # a trailing comma
     return parts
 
 
@@ -417,12 +423,12 @@ def _skip_spaces(text: str, start: int) -> int:
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
-    """Return where in a FLOW line the values of its collection are, each with its quote."""
-    found = _LINE.match(text)
-    parts = _flow_parts(found["flow"]) if found and found["flow"] else None
-    if found is None or parts is None:
+    """Return start, end and quote of each value in the collection of a FLOW line."""
+    match = _LINE.match(text)
+    parts = _flow_parts(match["flow"]) if match and match["flow"] else None
+    if match is None or parts is None:
         return []
-    start = found.start("flow")
+    start = match.start("flow")
     return [
         (start + part.start(2), start + part.end(2), part[2][0] if part[2][0] in "\"'" else "")
         for part in parts
@@ -432,9 +438,11 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return a literal and the number of its last line, None where the grammar is unsure.
+    """Return a literal and the number of its last line, or None if the grammar does not cover it.
 
-    number: of the line that begins it; column: of its mapping or list; chomping: "", "-" or "+".
+    number: the number of the line with `|`.
+    column: the column of the mapping or list that contains the literal.
+    chomping: "", "-" or "+".
     """
     lines = document.lines
     first, end = number + 1, len(lines)
@@ -442,9 +450,9 @@ def _read_literal(
         first += 1
     if first == end:
         return None
-    bare = lines[first].lstrip(" ")
-    indent = len(lines[first]) - len(bare)
-    if indent <= column or not bare or bare[0] == "\t":
+    content = lines[first].lstrip(" ")
+    indent = len(lines[first]) - len(content)
+    if indent <= column or not content or content[0] == "\t":
         return None
     start = document.start_of(number + 1)
     body = _match_body(_ASCII_BODY, indent, text, start)
@@ -453,10 +461,10 @@ def _read_literal(
         if not body.isascii() and not body.replace("\n", "").replace("\t", "").isprintable():
             return None
     last = number + body.count("\n")
-    # The next line must be clearly outside: neither of spaces only, nor a deeper comment.
+    # The next line must be clearly outside the literal: not only spaces, and not a deeper comment.
     following = lines[last + 1] if last + 1 < end else ""
-    bare = following.lstrip(" ")
-    if following and (not bare or len(following) - len(bare) > column):
+    content = following.lstrip(" ")
+    if following and (not content or len(following) - len(content) > column):
         return None
     value = body.replace("\n" + " " * indent, "\n").removeprefix(" " * indent)
     if chomping != "+":
@@ -470,5 +478,5 @@ def _match_body(template: str, indent: int, text: str, start: int) -> str:
     compiled = _body_patterns.get((template, indent))
     if compiled is None:
         compiled = _body_patterns[template, indent] = re.compile(template % indent)
-    found = compiled.match(text, start)
-    return found[0] if found else ""
+    match = compiled.match(text, start)
+    return match[0] if match else ""

@@ -1,7 +1,4 @@
-"""Objects and Lists written anew, where an edit has no plain site in their text.
-
-Data, order and the text of numbers stay; comments inside are lost.
-"""
+"""Writing an object again as a whole, if one of its edits cannot be spliced into the text."""
 
 from __future__ import annotations
 
@@ -23,38 +20,31 @@ from postrender.yaml.splice import Splice
 def rewrite_object(
     document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
 ) -> Splice:
-    """Return the splice that writes the object at a path anew with its edits made.
+    """Return the splice that replaces the object at a path by the edited object.
 
-    Numbers, booleans and tagged scalars keep their text; comments inside the object are lost.
+    The order of keys and the text of numbers, booleans and tagged scalars are unchanged. Comments
+    inside the object are lost.
     """
     node = node_at(document.root, path)
-    data = apply_edits(verbatim(node, document), edits, path)
-    above = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
-    is_flow = any(parent.flow_style for parent in above)
-    return _written(document, node, data, newline, is_flow=is_flow)
-
-
-def _written(
-    document: NodeDocument, node: YamlNode, data: Json, newline: str, *, is_flow: bool = False
-) -> Splice:
-    """Return the splice that puts data in the place of a node."""
+    data = apply_edits(verbatim(node), edits, path)
     end = content_end(document.text, node)
     start = PROPERTIES.match(document.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
-    if is_flow or node.flow_style:
+    parents = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
+    if any(parent.flow_style for parent in parents):
         return Splice(start, end, flow_text(data))
-    written = block_text(data, column_of(document.text, start), newline)
-    return Splice(start, end, written + (newline if document.text[end - 1] == "\n" else ""))
+    text = block_text(data, column_of(document.text, start), newline)
+    return Splice(start, end, text + (newline if document.text[end - 1] == "\n" else ""))
 
 
 def verbatim_at(document: NodeDocument, path: Path) -> Json:
     """Return the object at a path as verbatim() does."""
-    return verbatim(node_at(document.root, path), document)
+    return verbatim(node_at(document.root, path))
 
 
-def verbatim(node: YamlNode, document: NodeDocument) -> Json:
-    """Return a node as plain data in which every scalar but a plain string keeps its own text."""
+def verbatim(node: YamlNode) -> Json:
+    """Return a node as plain data in which every scalar except a plain string keeps its text."""
     if isinstance(node, SequenceNode):
-        return [verbatim(item, document) for item in node.value]
+        return [verbatim(item) for item in node.value]
     if not isinstance(node, MappingNode):
         scalar: Json = _verbatim_scalar(node)
         return scalar
@@ -63,10 +53,10 @@ def verbatim(node: YamlNode, document: NodeDocument) -> Json:
     for key, value in node.value:
         if is_merge_key(key):
             for source in merge_sources(value):
-                inner = verbatim(source, document)
-                merged = {**(inner if isinstance(inner, dict) else {}), **merged}
+                data = verbatim(source)
+                merged = {**(data if isinstance(data, dict) else {}), **merged}
         else:
-            mapping[_verbatim_key(key)] = verbatim(value, document)
+            mapping[_verbatim_key(key)] = verbatim(value)
     return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
 
 

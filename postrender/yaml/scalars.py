@@ -1,7 +1,7 @@
 """Plain YAML scalars as the API server reads them.
 
-The reading is that of sigs.k8s.io/yaml 1.4 (a fork of go-yaml v2, YAML 1.1), which Helm, kubectl
-and kustomize use to turn manifests into JSON.
+Helm, kubectl and kustomize use sigs.k8s.io/yaml 1.4 to convert manifests to JSON. That library is
+a fork of go-yaml v2, which implements YAML 1.1.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ WORDS: dict[str, Scalar] = {
 }
 _FIRST = frozenset("0123456789+-.")
 _PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
-# What a number with a prefix, or an octal one, begins with.
+# The first character of an octal number or a number with a prefix, such as 0x.
 _BEFORE_PREFIX = frozenset("0+-")
 _OCTAL = pattern(r"[-+]?0[0-7]*\Z")
 _DECIMAL = pattern(r"[-+]?[0-9]+\Z")
 _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-# From here on Go prints a float with an exponent and no longer as a whole number.
+# From this value on, Go prints a float with an exponent.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# Longer ones are text that happens to be of digits; Python refuses to convert them at 4,300.
+# Longer text is not treated as a number; Python rejects numbers with more than 4,300 digits.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 
 
 def resolve_plain(text: str) -> Scalar:
-    """Return the value that plain (unquoted, untagged) scalar text stands for."""
+    """Return the value of a plain scalar (unquoted and untagged)."""
     if text in WORDS:
         return WORDS[text]
     if text[0] in _FIRST:
@@ -45,7 +45,7 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def key_text(name: str) -> str:
-    """Return an unquoted key as sigs.k8s.io/yaml names it in JSON: `on` is `true`."""
+    """Return an unquoted key as sigs.k8s.io/yaml writes it in JSON: `true` for `on`."""
     value = resolve_plain(name)
     if isinstance(value, bool):
         return "true" if value else "false"

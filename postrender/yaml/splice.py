@@ -1,22 +1,22 @@
-"""Edits made in the text of a document, with every other byte left as it is."""
+"""Making edits in the text of a document, with every other byte left unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar
+from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
-from postrender.yaml.sites import Site, SiteKey
 
 _PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
 class Splice(NamedTuple):
-    """Characters start to end of a text are to be replaced by another text."""
+    """A replacement of the characters of a text from start to end by another text."""
 
     start: int
     end: int
@@ -24,11 +24,11 @@ class Splice(NamedTuple):
 
 
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
-    """Return text with all splices made; several at one point keep their order."""
+    """Return a text with splices applied; splices at the same position keep their order."""
     parts, position = [], 0
-    for splice_ in sorted(dict.fromkeys(splices), key=lambda splice_: (splice_.start, splice_.end)):
-        parts += [text[position : splice_.start], splice_.text]
-        position = splice_.end
+    for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
+        parts += [text[position:start], replacement]
+        position = end
     return "".join([*parts, text[position:]])
 
 
@@ -39,44 +39,41 @@ def splice(
     newline: str,
     location_of: Callable[[Path], Location],
 ) -> list[Splice] | None:
-    """Return the splices that make edits, or None where one has no plain site.
+    """Return the splices that make edits, or None if an edit has no site.
 
-    all_edits: those of the whole document, among which an alias must find its own; place: of a
-    path, asked for only where an error needs it.
-    Raises UserError where an alias reads a string that only one of its places may change.
+    edits: the edits of one object.
+    all_edits: the edits of the document; an aliased value must be edited equally at all its paths.
+    location_of: returns the location of a path, and is called only for an error.
+    Raises UserError for a string that only some of its aliases change.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
-    wanted: set[tuple[str, Path, str]] = set()
+    edit_keys: set[str] = set()
     for edit in edits:
         site = sites[type(edit), edit.path]
         if site is None or isinstance(edit, Remove):
             return None
-        if site.others and not wanted:
-            wanted = set(map(_key_of, all_edits))
-        for other in site.others:
-            if _key_of(edit._replace(path=other)) not in wanted:
+        if site.alias_paths and not edit_keys:
+            edit_keys = set(map(repr, all_edits))
+        for path in site.alias_paths:
+            if repr(edit._replace(path=path)) not in edit_keys:
                 if isinstance(edit, SetScalar):
-                    _refuse_alias(edit, other, location_of(edit.path))
+                    _refuse_alias(edit, path, location_of(edit.path))
                 return None
-        made = _splice(edit, site, newline)
-        at = splices.setdefault((site.start, site.end), [])
-        if made not in at:
-            at.append(made)
-    if any(len(at) > 1 and at[0].end > at[0].start for at in splices.values()):
+        new = _splice(edit, site, newline)
+        same_site = splices.setdefault((site.start, site.end), [])
+        if new not in same_site:
+            same_site.append(new)
+    if any(len(same_site) > 1 and start < end for (start, end), same_site in splices.items()):
         return None
-    return [made for at in splices.values() for made in at]
+    return [new for same_site in splices.values() for new in same_site]
 
 
-def _key_of(edit: Edit) -> tuple[str, Path, str]:
-    """Return what two equal edits have in common; an edit itself may hold unhashable data."""
-    return type(edit).__name__, edit.path, repr(edit[1:])
-
-
-def _refuse_alias(edit: SetScalar, other: Path, location: Location) -> None:
+def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
+    path, alias_path = format_path(edit.path), format_path(alias)
     raise UserError(
-        f"{format_path(edit.path)} is to become {edit.value!r}, but {format_path(other)} shares "
-        "its text through an alias and is to stay as it is",
-        "write the string out at one of the two places",
+        f"postrender would change {path} to {edit.value!r} but not {alias_path}, which shares the "
+        "text through a YAML alias",
+        f"Write the string without an alias at {path} or {alias_path}",
         location,
     )
 

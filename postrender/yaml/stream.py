@@ -1,7 +1,7 @@
-"""The text on stdin as documents, and back, byte for byte.
+"""Splitting the input into YAML documents, and joining them again byte for byte.
 
-`---` at column 0 can never be inside a YAML node, nor can `...`, so cutting there is exact. Each
-document keeps its own marker and everything up to the next one: the texts joined are the stream.
+A line with `---` or `...` at column 0 is never inside a YAML node, so the input is split there.
+Every document includes its marker and all text up to the next marker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from postrender.startup.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return ends a line in YAML; few files have one, so that only they pay for it.
+# A lone carriage return is a line break in YAML. Input with one is split by a slower pattern.
 _LONE_CR = pattern(rb"\r(?!\n)")
 _MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
@@ -31,16 +31,19 @@ _SOURCE = pattern(r"^# Source: (.+?)\s*$", re.M)
 
 
 class Source(NamedTuple):
-    """What was read from one place; name: what it is called in messages."""
+    """An input that was read; name: its name in messages."""
 
     name: str
     data: bytes
 
 
 class Document(NamedTuple):
-    """One document: its number, the line it begins on (both from 1), its text, and its source.
+    """One document of the input.
 
-    The text includes the document marker and everything up to the next one.
+    number: the number of the document, from 1; 0 for comments before the first document.
+    line: the line on which the document begins, from 1.
+    text: the text with the document marker, up to the next marker.
+    source: the name of the source.
     """
 
     number: int
@@ -50,10 +53,11 @@ class Document(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """Documents in order; the texts of those of one source, joined, are its text.
+    """The documents of the input, in order; the joined texts of a source are its text.
 
-    source: what all of it is called in messages; newline: the line ending that its first line has,
-    for what is added; has_bom: whether a byte order mark stands before it.
+    source: the name of the whole input in messages.
+    newline: the line ending of the first line, used for added text.
+    has_bom: whether the input begins with a byte order mark.
     """
 
     source: str
@@ -62,82 +66,88 @@ class Stream(NamedTuple):
     has_bom: bool
 
     def may_be_cut(self, index: int) -> bool:
-        """Tell whether a document is the last of its source, whose last line has no end."""
+        """Return whether a document is the last of its source and lacks a final newline."""
         document = self.documents[index]
         following = self.documents[index + 1 : index + 2]
         is_last = not following or following[0].source != document.source
         return is_last and not document.text.endswith("\n")
 
     def location_of(self, document: Document, line: int = 0) -> Location:
-        """Return the place of a line of a document; line counts from 0 in the document's text."""
-        source = _SOURCE.search(document.text, 0, 4096)
-        template = source[1] if source else ""
-        return Location(document.source, document.line + line, document.number, template)
+        """Return the location of a line of a document; the line counts from 0 in the document."""
+        comment = _SOURCE.search(document.text, 0, 4096)
+        return Location(
+            source=document.source,
+            line=document.line + line,
+            document=document.number,
+            template=comment[1] if comment else "",
+        )
 
 
 def read_stream(data: bytes, source: str) -> Stream:
-    """Cut the bytes of a stream into documents.
+    """Split the bytes of a source into documents.
 
-    Each document is decoded alone: one character beyond Latin-1 would make the text of a whole
-    stream two or four times as large.
+    Each document is decoded separately: Python needs two or four bytes for every character of a
+    text with one character beyond Latin-1.
     Raises UserError for bytes that are not UTF-8 and for a NUL.
     """
     nul = data.find(b"\0")
     if nul >= 0:
         raise UserError(
-            "a NUL byte, which no YAML may hold",
-            "check the program that wrote this input",
-            _place_of_byte(data, nul, source),
+            "the input contains a NUL byte, which YAML does not allow",
+            "Check the program that produced the input",
+            _location_of_byte(data, nul, source),
         )
     has_bom = data.startswith(_BOM)
     begin = len(_BOM) if has_bom else 0
     first_line = data[begin : data.find(b"\n", begin) + 1]
     newline = "\r\n" if first_line.endswith(b"\r\n") else "\n"
-    return Stream(source, tuple(_documents(data, begin, source)), newline, has_bom)
+    documents = tuple(_documents(data, begin, source))
+    return Stream(source=source, documents=documents, newline=newline, has_bom=has_bom)
 
 
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
-    """Return one stream of several sources, each of them cut into documents by itself.
+    """Return one stream of several sources.
 
-    None can run into the next one, however it ends: what counts is the documents, not a text that
-    they would make together. name: what all of them are called.
+    Each source is split separately, so a source without a final newline does not run into the next.
+    name: the name of the whole input in messages.
     Raises UserError as read_stream does.
     """
     streams = [read_stream(source.data, source.name) for source in sources]
     if len(streams) == 1:
         return streams[0]._replace(source=name)
     documents = tuple(document for stream in streams for document in stream.documents)
-    return Stream(name, documents, streams[0].newline if streams else "\n", has_bom=False)
+    newline = streams[0].newline if streams else "\n"
+    return Stream(source=name, documents=documents, newline=newline, has_bom=False)
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return the parts of a stream whose documents have these texts, the byte order mark first."""
+    """Return new texts of the documents, after the byte order mark of the stream, if any."""
     return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
-    """Tell whether a document holds more than comments, directives and markers."""
+    """Return whether a document has more than comments, directives and markers."""
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
 
-def _place_of_byte(data: bytes, index: int, source: str) -> Location:
-    before = data[:index].decode("utf-8", "replace").encode()
-    begin = len(_BOM) if before.startswith(_BOM) else 0
-    documents = list(_documents(before, begin, source))
+def _location_of_byte(data: bytes, index: int, source: str) -> Location:
+    preceding = data[:index].decode("utf-8", "replace").encode()
+    begin = len(_BOM) if preceding.startswith(_BOM) else 0
+    documents = list(_documents(preceding, begin, source))
     number = documents[-1].number if documents else 1
-    return Location(source, before.count(b"\n") + 1, max(number, 1))
+    return Location(source, line=preceding.count(b"\n") + 1, document=max(number, 1))
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents; text before the first marker counts only if it has content."""
+    """Yield the documents. Text before the first marker is counted only if it has content."""
     starts = _starts(data, begin)
     number, line = 0, 1
     for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
-        for part in _values(_decode(data, start, end, source)):
-            if part.startswith("---") or has_content(part):
+        for text in _split_json(_decode(data, start, end, source)):
+            if text.startswith("---") or has_content(text):
                 number += 1
-            yield Document(number, line, part, source)
-            line += part.count("\n")
+            yield Document(number=number, line=line, text=text, source=source)
+            line += text.count("\n")
 
 
 def _decode(data: bytes, start: int, end: int, source: str) -> str:
@@ -147,26 +157,26 @@ def _decode(data: bytes, start: int, end: int, source: str) -> str:
         index = start + error.start
         raise UserError(
             f"the byte 0x{data[index]:02x} is not UTF-8",
-            "save the input as UTF-8",
-            _place_of_byte(data, index, source),
+            "Save the input as UTF-8",
+            _location_of_byte(data, index, source),
         ) from None
 
 
 def _starts(data: bytes, begin: int) -> list[int]:
-    """Return where the documents begin, in order."""
+    """Return the indexes at which documents begin, in order."""
     starts = [begin]
-    for mark in _markers(data, begin):
-        is_end = data.startswith(b"...", mark)
-        start = _next_line(data, mark) if is_end else mark
-        # Directives are before the marker of the document that they are for.
-        if not is_end and _only_directives(data, starts[-1], mark):
+    for marker in _markers(data, begin):
+        is_end = data.startswith(b"...", marker)
+        start = _next_line(data, marker) if is_end else marker
+        # Directives come before the marker of their document.
+        if not is_end and _has_only_directives(data, starts[-1], marker):
             continue
         if start > starts[-1]:
             starts.append(start)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
-def _only_directives(data: bytes, start: int, end: int) -> bool:
+def _has_only_directives(data: bytes, start: int, end: int) -> bool:
     if data.find(b"%", start, end) < 0:
         return False
     text = data[start:end].decode("utf-8", "replace")
@@ -179,27 +189,27 @@ def _next_line(data: bytes, index: int) -> int:
 
 
 def _markers(data: bytes, begin: int) -> list[int]:
-    """Return where the lines that begin with a document marker begin, in order."""
+    """Return the indexes of the document markers, in order."""
     is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
-    found = [begin] if is_marker else []
+    indexes = [begin] if is_marker else []
     if b"\r" in data and _LONE_CR.search(data):
-        return [*found, *(match.start() for match in _MARKER.finditer(data, begin))]
+        return [*indexes, *(match.start() for match in _MARKER.finditer(data, begin))]
     for marker in _MARKERS:
         index = data.find(b"\n" + marker, begin)
         while index >= 0:
             if data[index + 4 : index + 5] in _AFTER_MARKER:
-                found.append(index + 1)
+                indexes.append(index + 1)
             index = data.find(b"\n" + marker, index + 4)
-    return sorted(found)
+    return sorted(indexes)
 
 
-def _values(text: str) -> list[str]:
-    """Cut a document between its JSON values where several follow one another."""
-    begin = _JSON.match(text)
-    if not begin:
+def _split_json(text: str) -> list[str]:
+    """Split a document that consists of several JSON objects into one text per object."""
+    first = _JSON.match(text)
+    if not first:
         return [text]
     decoder = json.JSONDecoder()
-    parts, start, index = [], 0, begin.end() - 1
+    parts, start, index = [], 0, first.end() - 1
     while True:
         try:
             end = decoder.raw_decode(text, index)[1]

@@ -1,9 +1,11 @@
-"""Attach without a cluster: its command line, and live objects as facts."""
+"""Attach without a cluster: the command line, the log, and the reading of live objects."""
 
 from __future__ import annotations
 
 import io
 import json
+import logging
+import re
 from typing import Any
 
 import pytest
@@ -11,26 +13,26 @@ import pytest
 from postrender.attach.adoption import Original, adopt
 from postrender.attach.client import Client
 from postrender.attach.jobs import read_job, superseded
-from postrender.attach.live import read_holder, read_revision
-from postrender.attach.log import Log
+from postrender.attach.live import read_consumer, read_revision
+from postrender.attach.log import configure_log
 from postrender.attach.observe import read_revisions
 from postrender.attach.request import (
     AttachRequest,
     WantedWorkload,
     merge_workloads,
-    parse_names,
+    parse_revision_refs,
     parse_seconds,
     parse_workload,
 )
 from postrender.attach.resources import (
     BY_KIND,
     CONFIG_MAPS,
+    CONSUMER_KINDS,
     CONTROLLER_REVISIONS,
-    HOLDERS,
+    HISTORY_KINDS,
     JOBS,
     PODS,
-    REVISED,
-    REVISION_KINDS,
+    REVISED_KINDS,
     ROLLOUTS,
     Resource,
 )
@@ -54,56 +56,59 @@ Json = dict[str, Any]
         ("CronJob/x.y=configmap/a", ("CronJob/x.y", "", [("configmap", "a")])),
     ],
 )
-def test_workload(text: str, expected: tuple[str, str, list[tuple[str, str]]]) -> None:
-    found = parse_workload(text)
-    assert (str(found), found.render_id, list(found.names)) == expected
+def test_a_workload_argument(text: str, expected: tuple[str, str, list[tuple[str, str]]]) -> None:
+    workload = parse_workload(text)
+    assert (str(workload), workload.render_id, list(workload.references)) == expected
 
 
-def test_workload_in_parts() -> None:
+def test_the_parts_of_a_workload_are_merged() -> None:
     parts = [parse_workload(f"Rollout/app@01=configmap/{name}") for name in ("a", "b", "a")]
     [merged] = merge_workloads(parts)
-    assert merged.names == (("configmap", "a"), ("configmap", "b"))
+    assert merged.references == (("configmap", "a"), ("configmap", "b"))
 
 
 @pytest.mark.parametrize(
     "text", ["", "Rollout", "Rollout/app", "Rollout/app=", "Rollout/app=a", "Widget/a=configmap/b"]
 )
-def test_not_a_workload(text: str) -> None:
-    with pytest.raises(ValueError, match="is n"):
+def test_an_invalid_workload_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="is not"):
         parse_workload(text)
 
 
 @pytest.mark.parametrize("text", ["pod/a", "configmap", "configmap/"])
-def test_not_names(text: str) -> None:
+def test_an_invalid_revision_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="configmap/NAME"):
-        parse_names(text)
+        parse_revision_refs(text)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("90", 90), ("2m", 120), ("1m30s", 90)])
-def test_seconds(text: str, seconds: float) -> None:
+def test_a_timeout_in_seconds(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "1h", "-1s", "1.5s"])
-def test_not_seconds(text: str) -> None:
+def test_an_invalid_timeout_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_seconds(text)
 
 
 USAGE = {
-    "-rollout app": "go together",
-    "": "say what to attach to",
-    "-workload x": "is not KIND/NAME",
-    "-workload Rollout/a=configmap/b -timeout soon": "is not a time",
-    "-workload Rollout/a=configmap/b -on-failure maybe": "maybe",
-    "-workload Rollout/a=configmap/b -emitted b": "configmap/NAME",
-    "-workload Rollout/a=configmap/b more": "more",
-    "-workload Rollout/a=configmap/b -group _": "is no value of a label",
+    "--rollout app": "must be passed together",
+    "-rollout app": "must be passed together",
+    "": "no workload is given",
+    "--workload x": "is not KIND/NAME",
+    "--workload Widget/a=configmap/b": "is not a supported kind",
+    "--workload Rollout/a=configmap/b --timeout soon": "is not a time",
+    "--workload Rollout/a=configmap/b --on-failure maybe": "maybe",
+    "--workload Rollout/a=configmap/b --emitted b": "configmap/NAME",
+    "--workload Rollout/a=configmap/b more": "more",
+    "--workload Rollout/a=configmap/b --group _": "is not a valid label value",
+    "-workload Rollout/a=configmap/b -group _": "is not a valid label value",
 }
 
 
 @pytest.mark.parametrize("arguments", USAGE)
-def test_usage(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_usage_error(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["attach", *arguments.split()]) == registry.USAGE
     assert USAGE[arguments] in capsys.readouterr().err
 
@@ -111,44 +116,65 @@ def test_usage(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("variable", "value"), [("LOG_LEVEL", "loud"), ("IS_IN_CLUSTER", "perhaps")]
 )
-def test_environment_that_makes_no_sense(
+def test_an_invalid_variable_is_a_usage_error(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(variable, value)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    arguments = ["attach", "-rollout", "app", "-configmaps", "a"]
+    arguments = ["attach", "--rollout", "app", "--configmaps", "a"]
     assert main.run(arguments) == registry.USAGE
     assert f"{variable} is '{value}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("in_cluster", ["true", "false", ""])
-def test_no_cluster(
+def test_a_missing_cluster_configuration_is_an_error(
     in_cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
-    assert main.run(["attach", "-rollout", "app", "-configmaps", "a"]) == registry.FAULT
-    assert "found no usable cluster configuration" in capsys.readouterr().err
+    assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
+    assert "cannot use the cluster configuration" in capsys.readouterr().err
 
 
-def test_adopt_needs_revisions(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_adopt_without_revisions_is_an_error(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "plain.yaml"
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
     assert main.run(["adopt", str(file)]) == registry.FAULT
-    assert "it holds no revision" in capsys.readouterr().err
+    assert "the input does not contain a revision" in capsys.readouterr().err
 
 
 # Log lines
 
+LOGGER = logging.getLogger("postrender.attach.run")
 
-def test_log_lines() -> None:
-    stream = io.StringIO()
-    log = Log("warn", is_json=True, stream=stream)
-    log.info("not this")
-    log.warning('a "quoted" line\nand a second')
-    line = json.loads(stream.getvalue())
-    assert (line["level"], line["msg"]) == ("warning", 'a "quoted" line\nand a second')
-    assert len(stream.getvalue().splitlines()) == 1
+
+def test_log_lines_in_a_pod_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_log("warn", is_json=True)
+    LOGGER.info("not this line")
+    LOGGER.warning('a "quoted" line\nand a second, 100%')
+    [text] = capsys.readouterr().err.splitlines()
+    line = json.loads(text)
+    assert list(line) == ["level", "msg", "time"]
+    assert (line["level"], line["msg"]) == ("warning", 'a "quoted" line\nand a second, 100%')
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
+
+
+def test_log_lines_on_a_terminal_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_log("debug", is_json=False)
+    for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+        LOGGER.log(level, "text")
+    assert capsys.readouterr().err == "debug: text\ninfo: text\nwarning: text\nerror: text\n"
+
+
+def test_a_closed_stderr_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure_log("info", is_json=True)
+    closed = io.StringIO()
+    closed.close()
+    for stream in (closed, None):
+        monkeypatch.setattr("sys.stderr", stream)
+        LOGGER.error("unreadable")
 
 
 # Live objects
@@ -164,7 +190,7 @@ BOTH = {("configmap", "a"), ("secret", "b")}
 
 
 def with_template(kind: str) -> Json:
-    """Return an object of a kind with the template where the kind has it."""
+    """Return an object of a kind with the pod template in the field of the kind."""
     resource = BY_KIND[kind]
     path = WORKLOAD_KINDS[resource.group_kind].template if kind != "ControllerRevision" else None
     path = ("data", "spec", "template") if path is None else path
@@ -177,39 +203,39 @@ def with_template(kind: str) -> Json:
     return dict(data)
 
 
-@pytest.mark.parametrize("kind", [resource.kind for resource in HOLDERS])
-def test_holder_of_every_kind(kind: str) -> None:
-    found = read_holder(BY_KIND[kind], with_template(kind))
-    assert (found.name, found.uid, found.controller) == ("one", "one-uid", "x-uid")
-    assert found.names == BOTH
-    assert found.render_ids == {"0123456789"}
-    assert found.owner == (BY_KIND[kind].api_version, kind, "one", "one-uid")
+@pytest.mark.parametrize("kind", [resource.kind for resource in CONSUMER_KINDS])
+def test_a_consumer_of_every_kind(kind: str) -> None:
+    consumer = read_consumer(BY_KIND[kind], with_template(kind))
+    assert (consumer.name, consumer.uid, consumer.controller) == ("one", "one-uid", "x-uid")
+    assert consumer.references == BOTH
+    assert consumer.render_ids == {"0123456789"}
+    assert consumer.owner == (BY_KIND[kind].api_version, kind, "one", "one-uid")
 
 
-def test_every_workload_kind_in_a_namespace_is_read() -> None:
-    wanted = {key for key, workload in WORKLOAD_KINDS.items() if workload.is_namespaced}
-    found = {resource.group_kind for resource in HOLDERS}
-    assert found - wanted == {CONTROLLER_REVISIONS.group_kind}
-    assert wanted <= found
+def test_every_namespaced_workload_kind_is_read() -> None:
+    namespaced = {key for key, workload in WORKLOAD_KINDS.items() if workload.is_namespaced}
+    read = {resource.group_kind for resource in CONSUMER_KINDS}
+    assert read - namespaced == {CONTROLLER_REVISIONS.group_kind}
+    assert namespaced <= read
 
 
-def test_makers_are_read_before_what_they_make() -> None:
-    order = list(HOLDERS)
-    for maker, made in (*REVISION_KINDS.items(), (BY_KIND["CronJob"], JOBS), (JOBS, PODS)):
-        assert order.index(maker) < order.index(made)
+def test_controllers_are_read_before_the_objects_they_create() -> None:
+    order = list(CONSUMER_KINDS)
+    for controller, created in (*HISTORY_KINDS.items(), (BY_KIND["CronJob"], JOBS), (JOBS, PODS)):
+        assert order.index(controller) < order.index(created)
 
 
-def test_rollout_behind_a_workload_ref() -> None:
+def test_a_rollout_with_a_workload_ref() -> None:
     data: Json = {
         "metadata": {"name": "api", "uid": "u"},
         "spec": {"workloadRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "api-d"}},
     }
-    found = read_holder(ROLLOUTS, data)
-    assert found.template_from == (BY_KIND["Deployment"], "api-d")
-    assert not found.names
+    consumer = read_consumer(ROLLOUTS, data)
+    assert consumer.template_from == (BY_KIND["Deployment"], "api-d")
+    assert not consumer.references
 
 
-def test_trouble_is_told_as_the_cluster_tells_it() -> None:
+def test_trouble_has_the_text_of_the_status() -> None:
     data: Json = {
         "metadata": {"name": "api", "uid": "u"},
         "status": {
@@ -222,20 +248,20 @@ def test_trouble_is_told_as_the_cluster_tells_it() -> None:
             ],
         },
     }
-    assert read_holder(ROLLOUTS, data).trouble == (
+    assert read_consumer(ROLLOUTS, data).trouble == (
         "Degraded: InvalidSpec: no selector; Progressing is False: ReplicaSetCreateError; "
         "ReplicaFailure is True: exceeded quota"
     )
 
 
 @pytest.mark.parametrize("data", [{}, {"metadata": None, "spec": 1}, {"spec": {"template": []}}])
-def test_odd_objects_name_nothing(data: Json) -> None:
-    for resource in HOLDERS:
-        assert not read_holder(resource, data).names
+def test_a_malformed_object_has_no_references(data: Json) -> None:
+    for resource in CONSUMER_KINDS:
+        assert not read_consumer(resource, data).references
     assert not read_revision(CONFIG_MAPS, data).owners
 
 
-def test_revision_tells_which_owners_are_ours() -> None:
+def test_a_revision_has_the_owners_that_attach_added() -> None:
     def owner(uid: str) -> Json:
         return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": uid, "uid": uid}
 
@@ -250,14 +276,14 @@ def test_revision_tells_which_owners_are_ours() -> None:
         "ownerReferences": [owner("1-a"), owner("2-b")],
         "managedFields": [managed("kubectl", "1-a"), managed("postrender-attach", "2-b")],
     }
-    found = read_revision(CONFIG_MAPS, {"metadata": metadata})
-    assert found.owned_by_us == {"2-b"}
-    assert [one.uid for one in found.owners] == ["1-a", "2-b"]
-    assert (found.group_name, found.base_name) == ("app-rollout-attach", "app")
-    assert not found.is_swept
+    revision = read_revision(CONFIG_MAPS, {"metadata": metadata})
+    assert revision.owned_by_us == {"2-b"}
+    assert [owner.uid for owner in revision.owners] == ["1-a", "2-b"]
+    assert (revision.group_name, revision.base_name) == ("app-rollout-attach", "app")
+    assert not revision.is_swept
 
 
-# Jobs that a newer one supersedes
+# Superseded Jobs
 
 
 def job(name: str, created: str, *arguments: str, ended: bool = True, wave: str = "") -> Json:
@@ -276,7 +302,7 @@ def job(name: str, created: str, *arguments: str, ended: bool = True, wave: str 
     }
 
 
-def test_superseded_jobs() -> None:
+def test_older_finished_jobs_of_the_wave_are_superseded() -> None:
     jobs = [
         job("older", "2026-01-01T00:00:00Z", "attach", "old"),
         job("failed-to-end", "2026-01-02T00:00:00Z", "attach", "older", ended=False),
@@ -284,22 +310,22 @@ def test_superseded_jobs() -> None:
         job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False),
         job("newer", "2026-01-04T00:00:00Z", "attach", "newest"),
     ]
-    found = superseded(map(read_job, jobs), ["attach", "new"])
-    assert [one.name for one in found] == ["older"]
+    older = superseded(map(read_job, jobs), ["attach", "new"])
+    assert [item.name for item in older] == ["older"]
     assert not superseded(map(read_job, jobs), ["attach", "started by hand"])
 
 
-def test_the_role_holds_every_kind_that_is_read() -> None:
+def test_the_role_has_every_kind_that_is_read() -> None:
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "01", (), 0)
-    attach_set = AttachGroup("app-deployment-attach", None, (workload,), ())
-    role = attacher_objects(attach_set, "hook", AttacherSettings(), ())[1]
+    group = AttachGroup("app-deployment-attach", None, (workload,), ())
+    role = attacher_objects(group, "hook", AttacherSettings(), ())[1]
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
-    assert listed == {resource.plural for resource in (*HOLDERS, CONFIG_MAPS)}
+    assert listed == {resource.plural for resource in (*CONSUMER_KINDS, CONFIG_MAPS)}
 
 
 class Cluster(Client):
-    """Stands for a namespace: what its lists return. The real one is met in tests/e2e."""
+    """A fake namespace: the lists return these names. tests/e2e uses a real API server."""
 
     def __init__(self, **objects: list[str]) -> None:
         self.objects = objects
@@ -310,32 +336,42 @@ class Cluster(Client):
         read: Any,
         selector: str = "",  # noqa: ARG002
     ) -> tuple[list[Any], str]:
-        """Return objects that have a name and the label of a set, and nothing else."""
+        """Return objects that have only a name and the label of an attach group."""
         names = self.objects.get(resource.plural, [])
         labels = {"postrender/attach-group": "x"}
         return [read({"metadata": {"name": name, "labels": labels}}) for name in names], ""
 
 
-@pytest.mark.parametrize(("secrets", "is_none_here"), [(["b"], False), ([], True)])
-def test_adopt_tells_when_nothing_of_any_kind_is_here(
-    secrets: list[str], is_none_here: bool
-) -> None:
+@pytest.mark.parametrize(("secrets", "is_empty"), [(["b"], False), ([], True)])
+def test_adopt_reports_a_namespace_without_any_original(secrets: list[str], is_empty: bool) -> None:
     originals = [
-        Original(resource, None, name, False, {"postrender/attach-group": "x"}, {})
-        for resource, name in zip(REVISED, "ab", strict=True)
+        Original(
+            resource=resource,
+            namespace=None,
+            name=name,
+            is_in_output=False,
+            labels={"postrender/attach-group": "x"},
+            annotations={},
+        )
+        for resource, name in zip(REVISED_KINDS, "ab", strict=True)
     ]
     lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)
-    assert ("check --namespace" in lines[-1]) == is_none_here
-    assert len(lines) == 2 + is_none_here
+    assert ("Check --namespace" in lines[-1]) == is_empty
+    assert len(lines) == 2 + is_empty
 
 
-def test_an_original_of_the_stream_belongs_to_the_tool_that_applies_it() -> None:
-    given = WantedWorkload(BY_KIND["Deployment"], "app", "", (("configmap", "given"),))
+def test_an_original_of_the_stream_is_not_swept() -> None:
+    workload = WantedWorkload(
+        resource=BY_KIND["Deployment"],
+        name="app",
+        render_id="",
+        references=(("configmap", "given"),),
+    )
     emitted = frozenset({("configmap", "kept"), ("configmap", "given")})
-    request = AttachRequest((given,), "x", emitted)
-    revisions = read_revisions(Cluster(configmaps=["given", "kept", "let-go"]), request).revisions
-    assert [(one.name, one.is_swept) for one in revisions] == [
+    request = AttachRequest(workloads=(workload,), group_name="x", emitted=emitted)
+    revisions = read_revisions(Cluster(configmaps=["given", "kept", "other"]), request).revisions
+    assert [(revision.name, revision.is_swept) for revision in revisions] == [
         ("given", True),
         ("kept", False),
-        ("let-go", True),
+        ("other", True),
     ]

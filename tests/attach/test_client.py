@@ -1,15 +1,13 @@
-"""What the cluster client tries again, and for how long: a real HTTP client, answers made up."""
+"""The retries of the cluster client: a real HTTP client with a mock transport."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from postrender.attach import client as module
 from postrender.attach.client import PATIENCE_SECONDS, UNKNOWN_PATIENCE_SECONDS, ApiError, Client
-from postrender.attach.log import Log
 from postrender.attach.resources import CONFIG_MAPS
 
 httpx2 = pytest.importorskip("httpx2")
@@ -19,7 +17,7 @@ Waits = list[float]
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
-    """Give the seconds that were waited; no time passes but these."""
+    """Return the seconds of each wait; the clock advances only by these seconds."""
     passed: Waits = []
     monkeypatch.setattr("postrender.attach.client.time.sleep", passed.append)
     monkeypatch.setattr("postrender.attach.client.time.monotonic", lambda: sum(passed))
@@ -27,7 +25,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
 
 
 def client_of(*answers: int | Exception) -> Client:
-    """Return a client that gets these codes, or errors, in turn, and the last one for ever."""
+    """Return a client that gets these codes or errors in turn, and then always the last one."""
     left: Iterator[int | Exception] = iter(answers)
     last: list[int | Exception] = []
 
@@ -39,7 +37,7 @@ def client_of(*answers: int | Exception) -> Client:
 
     transport = httpx2.MockTransport(answer)
     session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
-    return Client(session, "prod", "tests", Log("error", is_json=False, stream=io.StringIO()))
+    return Client(session, "prod", "tests")
 
 
 MESSAGES = {403: "configmaps is forbidden", 422: "policy x denied request: no team"}
@@ -50,21 +48,23 @@ def patch(client: Client) -> bool:
 
 
 @pytest.mark.parametrize("code", [429, 500, 503, 409, 401, 403])
-def test_what_passes_is_tried_again(waits: Waits, code: int) -> None:
+def test_a_transient_error_is_retried(waits: Waits, code: int) -> None:
     assert patch(client_of(code, code, 200))
     assert len(waits) == 2
 
 
 @pytest.mark.parametrize("code", [400, 405, 413, 422])
-def test_what_does_not_pass_is_not(waits: Waits, code: int) -> None:
+def test_a_permanent_error_is_not_retried(waits: Waits, code: int) -> None:
     with pytest.raises(ApiError, match=str(code)):
         patch(client_of(code))
     assert not waits
 
 
-def test_a_policy_is_no_missing_permission(waits: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_by_a_policy_is_not_a_missing_permission(
+    waits: Waits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(MESSAGES, 403, "ValidatingAdmissionPolicy 'team' denied request: no team")
-    with pytest.raises(ApiError, match="log may tell more"):
+    with pytest.raises(ApiError, match="See the API server's log"):
         patch(client_of(403))
     assert not waits
 
@@ -72,21 +72,21 @@ def test_a_policy_is_no_missing_permission(waits: Waits, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("answer", "longest"), [(500, PATIENCE_SECONDS), (403, UNKNOWN_PATIENCE_SECONDS)]
 )
-def test_patience_ends(waits: Waits, answer: int, longest: float) -> None:
+def test_retries_end(waits: Waits, answer: int, longest: float) -> None:
     with pytest.raises(ApiError):
         patch(client_of(answer))
     assert longest / 3 < sum(waits) <= longest
 
 
-def test_missing_permissions_cost_their_patience_once(waits: Waits) -> None:
+def test_all_missing_permissions_share_one_patience(waits: Waits) -> None:
     client = client_of(403)
     for _ in range(10):
-        with pytest.raises(ApiError, match="check the Role"):
+        with pytest.raises(ApiError, match="Check the Role"):
             patch(client)
     assert sum(waits) <= UNKNOWN_PATIENCE_SECONDS
 
 
-def test_a_restarted_server_may_know_no_role(waits: Waits) -> None:
+def test_a_forbidden_request_is_retried_after_a_lost_connection(waits: Waits) -> None:
     lost: Callable[[], Exception] = lambda: httpx2.ConnectError("refused")  # noqa: E731
     client = client_of(*[403] * 3, 200, lost(), *[403] * 3, 200)
     assert patch(client)
@@ -94,7 +94,7 @@ def test_a_restarted_server_may_know_no_role(waits: Waits) -> None:
     assert len(waits) == 7
 
 
-def test_what_is_gone_is_no_error(waits: Waits) -> None:
+def test_a_deleted_object_is_not_an_error(waits: Waits) -> None:
     assert not patch(client_of(404))
     assert client_of(404).list_all(CONFIG_MAPS, dict) == ([], "")
     assert client_of(404).read(CONFIG_MAPS, "app") is None
@@ -103,7 +103,7 @@ def test_what_is_gone_is_no_error(waits: Waits) -> None:
     assert not waits
 
 
-def test_pages_that_expire_end(waits: Waits) -> None:
+def test_a_list_with_expiring_pages_is_an_error(waits: Waits) -> None:
     with pytest.raises(ApiError, match="pages expire"):
         client_of(410).list_all(CONFIG_MAPS, dict)
     assert len(waits) == module.LIST_TRIES

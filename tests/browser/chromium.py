@@ -1,4 +1,4 @@
-"""Chromium, or a browser that is one: found on this machine, and started without a window."""
+"""Headless Chromium, or a compatible browser on this machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-NONE = (
-    "no browser: tests/browser/install has one installed, or POSTRENDER_CHROMIUM says where it is"
-)
-# It asks for nothing by itself, and a machine without a graphics card is enough.
+NOT_FOUND = "no browser: run tests/browser/install, or set POSTRENDER_CHROMIUM to the path of one"
+# No requests of its own, and no graphics card.
 _OPTIONS = (
     "--disable-gpu",
     "--disable-quic",
@@ -24,23 +22,23 @@ _OPTIONS = (
 )
 
 
-def found() -> str:
-    """Return the path of the browser that the tests drive, "" where there is none."""
-    given = os.environ.get("POSTRENDER_CHROMIUM")
-    names = (given,) if given else NAMES
+def browser_path() -> str:
+    """Return the path of the browser, "" if there is none."""
+    configured = os.environ.get("POSTRENDER_CHROMIUM")
+    names = (configured,) if configured else NAMES
     return next((path for name in names if (path := shutil.which(name))), "")
 
 
 def is_required() -> bool:
-    """Tell whether these tests must not be skipped."""
+    """Return whether a missing browser fails the tests."""
     return os.environ.get("POSTRENDER_BROWSER_REQUIRED") == "1"
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start the browser, and end it afterwards."""
+    """Start the browser and close it afterwards."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found(), args=_OPTIONS)
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=_OPTIONS)
         try:
             yield browser
         finally:

@@ -12,33 +12,33 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from postrender.diff.formats.html import render
 from postrender.diff.model import Preview
 from postrender.diff.wording.terminal import Terminal
-from tests.browser.chromium import NONE, chromium, found, is_required
+from tests.browser.chromium import NOT_FOUND, browser_path, chromium, is_required
 
 Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Give the browser that all tests of a worker share, each with a profile of its own."""
-    if not found():
+    """Return the browser that all tests of a worker share; each test has its own profile."""
+    if not browser_path():
         if is_required():
-            pytest.fail(NONE)
-        pytest.skip(NONE)
+            pytest.fail(NOT_FOUND)
+        pytest.skip(NOT_FOUND)
     with chromium() as started:
         yield started
 
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Give what opens the page of a preview; options are those of a profile (BrowserContext).
+    """Return a function that opens the page of a preview.
 
-    At the end of the test the pages must have asked for nothing, and the browser must have had
-    nothing to complain of: no error, no violation of the page's policy, no dialog.
+    Its keyword arguments are options of a profile (BrowserContext). The test fails if a page sends
+    a request. It also fails if the browser reports an error, a policy violation or a dialog.
     """
     complaints: list[str] = []
     contexts: list[BrowserContext] = []
 
-    def opened(
+    def open_preview(
         preview: Preview,
         width: int = 1440,
         height: int = 900,
@@ -69,7 +69,7 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         page.goto(path.as_uri())
         return page
 
-    yield opened
+    yield open_preview
     for context in contexts:
         context.close()
     assert complaints == []

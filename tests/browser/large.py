@@ -1,4 +1,4 @@
-"""A change of many ConfigMaps and workloads, for what must not become slow."""
+"""Previews of many ConfigMaps and workloads, for tests of speed and size."""
 
 from __future__ import annotations
 
@@ -32,46 +32,45 @@ from tests.diff.previews import CHART
 
 def large(number: int, lines: int = 60) -> Preview:
     """Return a preview of so many ConfigMaps, each with a diff of so many lines and a Rollout."""
-    configs = [Identity("", "ConfigMap", None, f"service-{at:03}-config") for at in range(number)]
-    rollouts = [
-        Identity("argoproj.io", "Rollout", None, f"service-{at:03}") for at in range(number)
-    ]
+    services = [f"service-{index:03}" for index in range(number)]
+    configs = [Identity("", "ConfigMap", None, f"{service}-config") for service in services]
+    rollouts = [Identity("argoproj.io", "Rollout", None, service) for service in services]
     key = KeyChange("application.yaml", CHANGED, (_hunk(lines),))
-    nodes = [GraphNode(each, "workload", CHANGED, ROLLS) for each in rollouts]
-    nodes += [GraphNode(each, "config", CHANGED) for each in configs]
-    edges = [Edge(at, number + at, "volume") for at in range(number)]
-    edges += [Edge(at, number, "env") for at in range(0, number, 10)]
+    nodes = [GraphNode(rollout, "workload", CHANGED, ROLLS) for rollout in rollouts]
+    nodes += [GraphNode(config, "config", CHANGED) for config in configs]
+    edges = [Edge(index, number + index, "volume") for index in range(number)]
+    edges += [Edge(index, number, "env") for index in range(0, number, 10)]
     return Preview(
         "main",
         "head",
         contents=tuple(
             ContentChange(
-                each,
-                CHANGED,
-                "rename",
-                f"{each.name}-m567dfc6df",
-                f"{each.name}-7f89tk7g74",
-                (key,),
-                (),
-                (user,),
+                identity=config,
+                change=CHANGED,
+                strategy="rename",
+                old_revision=f"{config.name}-m567dfc6df",
+                new_revision=f"{config.name}-7f89tk7g74",
+                keys=(key,),
+                fields=(),
+                users=(rollout,),
             )
-            for each, user in zip(configs, rollouts, strict=True)
+            for config, rollout in zip(configs, rollouts, strict=True)
         ),
         workloads=tuple(
             WorkloadChange(
-                each,
+                rollout,
                 CHANGED,
                 ROLLS,
                 (
-                    Cause(CONFIG, config, what="its content changes", keys=("application.yaml",)),
-                    Cause(IMAGE, container="app", old=f"shop/{each.name}:1", new="shop/app:2"),
+                    Cause(CONFIG, config, reason="content changes", keys=("application.yaml",)),
+                    Cause(IMAGE, container="app", old=f"shop/{rollout.name}:1", new="shop/app:2"),
                 ),
             )
-            for each, config in zip(rollouts, configs, strict=True)
+            for rollout, config in zip(rollouts, configs, strict=True)
         ),
         revisions=tuple(
-            RevisionChange(each, f"{each.name}-{suffix}", change)
-            for each in configs
+            RevisionChange(config, f"{config.name}-{suffix}", change)
+            for config in configs
             for suffix, change in (("7f89tk7g74", NEW), ("m567dfc6df", SUPERSEDED))
         ),
         graph=Graph(tuple(nodes), tuple(edges)),
@@ -79,32 +78,36 @@ def large(number: int, lines: int = 60) -> Preview:
 
 
 def labelled(number: int) -> Preview:
-    """Return a preview of so many of each, which change in the label of a chart alone.
+    """Return a preview of so many objects of each kind; only the label of the chart changes.
 
-    Every other Rollout has it in its pod template too. The last of each changes in more.
+    Every second Rollout has the label in its pod template too. The last object of each kind has
+    other changes.
     """
     preview = large(number, lines=6)
     cause = Cause(TEMPLATE, field=CHART._replace(path=f"spec.template.{CHART.path}"))
     *workloads, last = preview.workloads
     alike = [
-        each._replace(causes=(cause,), fields=(CHART,))
-        if at % 2
-        else each._replace(effect=STAYS, causes=(), fields=(CHART,))
-        for at, each in enumerate(workloads)
+        workload._replace(causes=(cause,), fields=(CHART,))
+        if index % 2
+        else workload._replace(effect=STAYS, causes=(), fields=(CHART,))
+        for index, workload in enumerate(workloads)
     ]
     *contents, last_content = preview.contents
-    kept = [
-        each._replace(keys=(), fields=(CHART,), new_revision=each.old_revision) for each in contents
+    metadata_only = [
+        content._replace(keys=(), fields=(CHART,), new_revision=content.old_revision)
+        for content in contents
     ]
-    services = [Identity("", "Service", None, each.identity.name) for each in preview.workloads]
-    objects = [ObjectChange(each, CHANGED, (CHART,)) for each in services]
+    services = [Identity("", "Service", None, item.identity.name) for item in preview.workloads]
+    objects = [ObjectChange(service, CHANGED, (CHART,)) for service in services]
     objects[-1] = objects[-1]._replace(
         fields=(FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort"),)
     )
-    revisions = [RevisionChange(each.identity, each.old_revision, REUSED) for each in kept]
+    revisions = [
+        RevisionChange(content.identity, content.old_revision, REUSED) for content in metadata_only
+    ]
     return preview._replace(
         workloads=(*alike, last),
-        contents=(*kept, last_content),
+        contents=(*metadata_only, last_content),
         objects=tuple(objects),
         revisions=(*revisions, *preview.revisions[-2:]),
     )
@@ -112,13 +115,14 @@ def labelled(number: int) -> Preview:
 
 def _hunk(lines: int) -> Hunk:
     """Return a hunk in which each third line changes."""
-    found: list[Line] = []
-    at = 0
-    while len(found) < lines:
-        at += 1
-        text = f"  setting{at:02}: a value of some length, number {at}"
-        if at % 3:
-            found.append(Line(" ", at, at, text))
+    hunk_lines: list[Line] = []
+    number = 0
+    while len(hunk_lines) < lines:
+        number += 1
+        text = f"  setting{number:02}: a value of some length, number {number}"
+        if number % 3:
+            hunk_lines.append(Line(" ", number, number, text))
         else:
-            found += [Line("-", at, 0, text), Line("+", 0, at, f"{text} and more")]
-    return Hunk(1, at, 1, at, tuple(found))
+            hunk_lines.append(Line("-", number, 0, text))
+            hunk_lines.append(Line("+", 0, number, f"{text} and more"))
+    return Hunk(1, number, 1, number, tuple(hunk_lines))

@@ -1,4 +1,4 @@
-"""How fast the page is with 500 ConfigMaps and 500 workloads: `python -m tests.browser.measure`."""
+"""Measure the page with 500 ConfigMaps and 500 workloads: `python -m tests.browser.measure`."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def main() -> None:
     """Print sizes and times."""
     start = time.perf_counter()
     page = render(large(500), Terminal())
-    print(f"made in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
+    print(f"rendered in {time.perf_counter() - start:.2f} s, {len(page.encode()) / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder, "page.html")
         path.write_text(page, "utf-8")
-        opened = browser.new_page()
-        opened.goto(path.as_uri())
-        opened.wait_for_timeout(1000)
-        for name, milliseconds in opened.evaluate(_OPENED).items():
+        tab = browser.new_page()
+        tab.goto(path.as_uri())
+        tab.wait_for_timeout(1000)
+        for name, milliseconds in tab.evaluate(_OPENED).items():
             print(f"{name}: {milliseconds:.0f} ms")
-        keystroke = opened.evaluate(_KEYSTROKE, "service-123")
-        print(f"slowest keystroke, laid out: {keystroke:.0f} ms")
-        opened.keyboard.press("Escape")
+        keystroke = tab.evaluate(_KEYSTROKE, "service-123")
+        print(f"slowest keystroke, with layout: {keystroke:.0f} ms")
+        tab.keyboard.press("Escape")
         for name in ("unfold", "fold"):
-            print(f"{name} all, laid out: {opened.evaluate(_CLICK, name):.0f} ms")
+            print(f"{name} all, with layout: {tab.evaluate(_CLICK, name):.0f} ms")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The script that has a browser installed where one may be."""
+"""The script that installs a browser if the machine allows it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="needs bash")
 
 
 def run(folder: Path, **programs: str) -> tuple[int, str, str]:
-    """Return what the script exits with and says, and what it had apt-get do.
+    """Return the exit code and the stderr of the script, and its calls of apt-get.
 
-    programs: those that are found, with what they do, besides two that the script itself needs.
+    programs: the programs on PATH, in addition to those that the script itself needs.
     """
     calls = folder / "calls"
     for name, text in {
@@ -33,33 +33,33 @@ def run(folder: Path, **programs: str) -> tuple[int, str, str]:
     return done.returncode, done.stderr, calls.read_text("utf-8") if calls.exists() else ""
 
 
-def test_nothing_is_done_where_a_browser_is(tmp_path: Path) -> None:
+def test_a_machine_with_a_browser_is_unchanged(tmp_path: Path) -> None:
     done = run(tmp_path, google_chrome="", apt_get="echo $* >> CALLS", id="echo 0")
     assert done == (0, "", "")
 
 
-def test_root_has_debians_package_installed(tmp_path: Path) -> None:
-    code, said, calls = run(tmp_path, apt_get="echo $* >> CALLS", id="echo 0")
+def test_root_installs_the_package_of_debian(tmp_path: Path) -> None:
+    code, stderr, calls = run(tmp_path, apt_get="echo $* >> CALLS", id="echo 0")
     assert code == 0
-    assert "installing Debian's package chromium" in said
+    assert "installing the package chromium" in stderr
     assert calls.count("install --yes --no-install-recommends chromium") == 1
 
 
-def test_lists_are_updated_where_the_package_is_not_found(tmp_path: Path) -> None:
+def test_package_lists_are_updated_if_the_package_is_not_found(tmp_path: Path) -> None:
     apt_get = "[[ $* = *update* ]] && : > CALLS.new; echo $* >> CALLS; [ -e CALLS.new ]"
-    code, said, calls = run(tmp_path, apt_get=apt_get, id="echo 0")
+    code, stderr, calls = run(tmp_path, apt_get=apt_get, id="echo 0")
     assert code == 0
-    assert "could not" not in said
+    assert "could not" not in stderr
     assert [line.split()[3] for line in calls.splitlines()] == ["install", "update", "install"]
 
 
-def test_who_is_not_root_is_told_what_to_do(tmp_path: Path) -> None:
-    code, said, calls = run(tmp_path, apt_get="echo $* >> CALLS", id="echo 1000", sudo="exit 1")
+def test_other_users_see_instructions(tmp_path: Path) -> None:
+    code, stderr, calls = run(tmp_path, apt_get="echo $* >> CALLS", id="echo 1000", sudo="exit 1")
     assert (code, calls) == (0, "")
-    assert "sudo apt-get install chromium" in said
+    assert "sudo apt-get install chromium" in stderr
 
 
-def test_sudo_that_asks_nothing_is_taken(tmp_path: Path) -> None:
+def test_passwordless_sudo_is_used(tmp_path: Path) -> None:
     sudo = 'shift; "$@"'
     programs = {"apt_get": "echo $* >> CALLS", "id": "echo 1000", "sudo": sudo, "true": ""}
     code, _, calls = run(tmp_path, **programs)
@@ -67,13 +67,13 @@ def test_sudo_that_asks_nothing_is_taken(tmp_path: Path) -> None:
     assert "install" in calls
 
 
-def test_a_failure_is_said_and_fails_nothing(tmp_path: Path) -> None:
-    code, said, _ = run(tmp_path, apt_get="exit 100", id="echo 0")
+def test_a_failure_is_reported_with_exit_code_0(tmp_path: Path) -> None:
+    code, stderr, _ = run(tmp_path, apt_get="exit 100", id="echo 0")
     assert code == 0
-    assert "Chromium could not be installed" in said
+    assert "Chromium could not be installed" in stderr
 
 
-def test_a_machine_without_apt_is_told_what_to_do(tmp_path: Path) -> None:
-    code, said, _ = run(tmp_path)
+def test_a_machine_without_apt_shows_instructions(tmp_path: Path) -> None:
+    code, stderr, _ = run(tmp_path)
     assert code == 0
-    assert "POSTRENDER_CHROMIUM" in said
+    assert "POSTRENDER_CHROMIUM" in stderr

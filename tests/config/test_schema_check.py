@@ -1,4 +1,4 @@
-"""The quick check of the configuration against jsonschema: the verdicts are the same."""
+"""The quick check of the configuration has the same verdicts as jsonschema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ANYTHING = st.recursive(
 
 
 def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Return values that fit a schema, and some that nearly do."""
+    """Return values that fit a schema, and some that almost fit."""
     return _fitting(schema) if not schema else st.one_of(*[_fitting(schema)] * 9, ANYTHING)
 
 
@@ -38,12 +38,12 @@ def _fitting(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     if kind == "object":
-        known = {key: values_of(part) for key, part in schema.get("properties", {}).items()}
+        parts = {key: values_of(part) for key, part in schema.get("properties", {}).items()}
         required = set(schema.get("required", ()))
         return st.fixed_dictionaries(
-            {key: known[key] for key in required},
+            {key: parts[key] for key in required},
             optional={
-                **{key: known[key] for key in known if key not in required},
+                **{key: parts[key] for key in parts if key not in required},
                 "unknown": ANYTHING,
             },
         ).map(lambda value: {key: value[key] for key in list(value)[:5]})
@@ -57,7 +57,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     }[kind]
 
 
-def test_the_verdicts_are_those_of_jsonschema() -> None:
+def test_the_verdicts_equal_those_of_jsonschema() -> None:
     counts: Counter[bool] = Counter()
 
     @settings(max_examples=3000, deadline=None)
@@ -65,7 +65,7 @@ def test_the_verdicts_are_those_of_jsonschema() -> None:
     def check(value: Any) -> None:
         fits = VALIDATOR.is_valid(value)
         counts[fits] += 1
-        # A number such as 1.0 is an integer to jsonschema; the quick check leaves it to it.
+        # To jsonschema, 1.0 is an integer. The quick check leaves floats to jsonschema.
         assert surely_fits(value, SCHEMA) in {fits, False}
         if not _has_floats(value):
             assert surely_fits(value, SCHEMA) == fits
@@ -82,4 +82,4 @@ def _has_floats(value: Any) -> bool:
 
 def test_every_keyword_of_the_schema_is_known() -> None:
     assert surely_fits({}, SCHEMA)
-    assert not surely_fits("a", {"pattern": "a"})  # what it does not know, it leaves to jsonschema
+    assert not surely_fits("a", {"pattern": "a"})  # an unknown keyword is left to jsonschema

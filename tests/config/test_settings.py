@@ -1,4 +1,4 @@
-"""The defaults of the configuration: `Settings` and config.schema.json agree."""
+"""The defaults in `Settings` and in config.schema.json are the same."""
 
 from __future__ import annotations
 

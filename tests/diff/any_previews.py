@@ -1,4 +1,4 @@
-"""Previews of any shape, for hypothesis."""
+"""Random previews for hypothesis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from postrender.diff.model import (
 )
 from postrender.kubernetes.kinds import Identity
 
-# Shrinking a whole preview takes minutes.
+# Without the shrink phase, because shrinking a whole preview takes minutes.
 ANY = settings(
     max_examples=50,
     deadline=None,
@@ -54,7 +54,7 @@ ANY = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-# What breaks out of a label, a string or a block of one of the formats where it is not escaped.
+# Texts that break a label, a string or a block of some format, unless the format escapes them.
 HOSTILE = (
     "end",
     "%%{init: {}}%%",
@@ -110,10 +110,10 @@ _DATA = st.recursive(
 _KINDS = st.sampled_from(("ConfigMap", "Secret", "Rollout", "Deployment", "Job", "Role")) | TEXTS
 IDENTITIES = st.builds(
     Identity,
-    st.sampled_from(("", "apps")) | TEXTS,
-    _KINDS,
-    st.none() | st.just("shop") | TEXTS.filter(bool),
-    TEXTS,
+    group=st.sampled_from(("", "apps")) | TEXTS,
+    kind=_KINDS,
+    namespace=st.none() | st.just("shop") | TEXTS.filter(bool),
+    name=TEXTS,
 )
 
 
@@ -122,66 +122,87 @@ def _several(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[obj
 
 
 _COUNTS = st.integers(0, 9999)
-_LINES = st.builds(Line, st.sampled_from("-+ "), _COUNTS, _COUNTS, TEXTS, st.booleans())
-_HUNKS = st.builds(Hunk, _COUNTS, _COUNTS, _COUNTS, _COUNTS, _several(_LINES))
+_LINES = st.builds(
+    Line, sign=st.sampled_from("-+ "), old=_COUNTS, new=_COUNTS, text=TEXTS, is_open=st.booleans()
+)
+_HUNKS = st.builds(
+    Hunk, old=_COUNTS, old_count=_COUNTS, new=_COUNTS, new_count=_COUNTS, lines=_several(_LINES)
+)
 _BLOBS = st.none() | st.builds(Blob, _COUNTS, st.just("ab" * 32))
-_KEYS = st.builds(KeyChange, TEXTS, _CHANGES, _several(_HUNKS), _BLOBS, _BLOBS)
-_FIELDS = st.builds(FieldChange, TEXTS, _CHANGES, _DATA, _DATA)
+_KEYS = st.builds(
+    KeyChange, key=TEXTS, change=_CHANGES, hunks=_several(_HUNKS), old_blob=_BLOBS, new_blob=_BLOBS
+)
+_FIELDS = st.builds(FieldChange, path=TEXTS, change=_CHANGES, old=_DATA, new=_DATA)
 _CAUSES = (
-    st.builds(Cause, st.just(CONFIG), IDENTITIES, what=TEXTS, keys=_several(TEXTS))
+    st.builds(Cause, st.just(CONFIG), IDENTITIES, reason=TEXTS, keys=_several(TEXTS))
     | st.builds(Cause, st.just(IMAGE), container=TEXTS, old=_SCALARS, new=_SCALARS)
-    | st.builds(Cause, st.just(ENV), container=TEXTS, what=TEXTS, old=_DATA, new=_DATA)
+    | st.builds(Cause, st.just(ENV), container=TEXTS, variable=TEXTS, old=_DATA, new=_DATA)
     | st.builds(Cause, st.just(TEMPLATE), field=_FIELDS)
 )
 _NODES = st.builds(
-    GraphNode, IDENTITIES, st.sampled_from(("workload", "config", "other")), _ANY_CHANGE, _EFFECTS
+    GraphNode,
+    identity=IDENTITIES,
+    role=st.sampled_from(("workload", "config", "other")),
+    change=_ANY_CHANGE,
+    effect=_EFFECTS,
 )
 
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Return a graph of up to eight objects, any of which may name any."""
+    """Return a graph of up to eight objects with random references."""
     nodes = draw(st.lists(_NODES, max_size=8))
     numbers = st.integers(0, max(0, len(nodes) - 1))
     change = st.sampled_from((ADDED, REMOVED, UNCHANGED))
-    edges = st.lists(st.builds(Edge, numbers, numbers, TEXTS, change), max_size=12 if nodes else 0)
+    edges = st.lists(
+        st.builds(Edge, source=numbers, target=numbers, label=TEXTS, change=change),
+        max_size=12 if nodes else 0,
+    )
     return Graph(tuple(nodes), tuple(draw(edges)))
 
 
 PREVIEWS = st.builds(
     Preview,
-    TEXTS,
-    TEXTS,
-    _several(
+    old=TEXTS,
+    new=TEXTS,
+    contents=_several(
         st.builds(
             ContentChange,
-            IDENTITIES,
-            _ANY_CHANGE,
-            st.sampled_from(("rename", "checksum", "ignore")),
-            TEXTS,
-            TEXTS,
-            _several(_KEYS),
-            _several(_FIELDS),
-            _several(IDENTITIES),
-            TEXTS,
+            identity=IDENTITIES,
+            change=_ANY_CHANGE,
+            strategy=st.sampled_from(("rename", "checksum", "ignore")),
+            old_revision=TEXTS,
+            new_revision=TEXTS,
+            keys=_several(_KEYS),
+            fields=_several(_FIELDS),
+            users=_several(IDENTITIES),
+            note=TEXTS,
         )
     ),
-    _several(
+    workloads=_several(
         st.builds(
             WorkloadChange,
-            IDENTITIES,
-            _ANY_CHANGE,
-            _EFFECTS,
-            _several(_CAUSES),
-            st.none() | IDENTITIES,
-            _several(IDENTITIES),
-            _several(_FIELDS),
+            identity=IDENTITIES,
+            change=_ANY_CHANGE,
+            effect=_EFFECTS,
+            causes=_several(_CAUSES),
+            via=st.none() | IDENTITIES,
+            in_place=_several(IDENTITIES),
+            fields=_several(_FIELDS),
         )
     ),
-    _several(st.builds(RevisionChange, IDENTITIES, TEXTS, _REVISIONS, st.booleans())),
-    _several(st.builds(ObjectChange, IDENTITIES, _CHANGES, _several(_FIELDS))),
-    _several(st.builds(Undecided, TEXTS, TEXTS, TEXTS)),
-    graphs(),
+    revisions=_several(
+        st.builds(
+            RevisionChange,
+            identity=IDENTITIES,
+            name=TEXTS,
+            change=_REVISIONS,
+            is_retained=st.booleans(),
+        )
+    ),
+    objects=_several(st.builds(ObjectChange, IDENTITIES, _CHANGES, _several(_FIELDS))),
+    undecided=_several(st.builds(Undecided, TEXTS, TEXTS, TEXTS)),
+    graph=graphs(),
 )
 
 
@@ -197,9 +218,9 @@ def lines_of(preview: Preview) -> list[tuple[str, str]]:
 
 
 def identities_of(preview: Preview) -> list[Identity]:
-    """Return what each object that changes is called."""
+    """Return the identity of each object that changes."""
     return [
-        *(each.identity for each in preview.contents),
-        *(each.identity for each in preview.workloads),
-        *(each.identity for each in preview.objects),
+        *(change.identity for change in preview.contents),
+        *(change.identity for change in preview.workloads),
+        *(change.identity for change in preview.objects),
     ]

@@ -1,8 +1,12 @@
-"""Two sides of a change, as folders of tests/changes, and the program run on them.
+"""The change cases in tests/changes, and runs of the program on them.
 
-A case holds `old.yaml` and `new.yaml` (or `new.json`), where needed `options.txt` (arguments on one
-line) and `postrender.yaml`, and `facts.txt`: what must be told, written by hand before anything
-could tell it. Beside them stands what each format prints of it, and for some what dyff prints.
+A case is a folder with these files:
+
+- `old.yaml` and `new.yaml` (or `new.json`): the two sides;
+- `options.txt`, optional: arguments on one line;
+- `postrender.yaml`, optional;
+- `facts.txt`: the facts that a preview must report, written by hand;
+- the expected output of each format, and of dyff for some cases.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from postrender.cli import main
 
 CHANGES = Path(__file__).resolve().parents[1] / "changes"
 
-# Similarity misleads about these ten; docs/preview.md shows them beside what dyff prints.
+# Comparison by similarity is wrong in these ten cases. docs/preview.md shows the output of dyff.
 PAIRS = (
     "two-configmaps-swap-their-values",
     "one-key-grows-from-12-to-60-lines",
@@ -39,7 +43,7 @@ PAIRS = (
 
 
 class Result(NamedTuple):
-    """What a run left behind."""
+    """The exit code and the output of a run."""
 
     code: int
     stdout: str
@@ -53,22 +57,22 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the case shows."""
+        """The name of the folder, which describes the case."""
         return self.folder.name
 
     @property
     def old(self) -> str:
-        """The name of the file with the side before."""
+        """The name of the file with the older side."""
         return next(path.name for path in self.folder.glob("old.*"))
 
     @property
     def new(self) -> str:
-        """The name of the file with the side after."""
+        """The name of the file with the newer side."""
         return next(path.name for path in self.folder.glob("new.*"))
 
     @property
     def options(self) -> list[str]:
-        """Arguments, of `diff` as of `render`."""
+        """The arguments for both `diff` and `render`."""
         file = self.folder / "options.txt"
         return shlex.split(file.read_text("utf-8")) if file.exists() else []
 
@@ -86,13 +90,13 @@ def case_named(name: str) -> Case:
 
 
 def diff(case: Case, *options: str, folder: Path | None = None, swapped: bool = False) -> Result:
-    """Run `postrender diff` on the two sides of a case, in a folder that has them."""
+    """Run `postrender diff` on the two sides of a case, in a folder that has their files."""
     sides = [case.new, case.old] if swapped else [case.old, case.new]
     return run(["diff", *case.options, *options, *sides], folder or case.folder)
 
 
 def rendered(case: Case, folder: Path, *which: str, attached: bool = False) -> Path:
-    """Write the sides of a case into a folder, some of them as `render` makes them."""
+    """Write the sides of a case into a folder; which: the sides to render, "old" or "new"."""
     for name in (case.old, case.new):
         is_rendered = name.split(".")[0] in which
         text = _render(case, name, attached) if is_rendered else case.expected(name)
@@ -100,7 +104,7 @@ def rendered(case: Case, folder: Path, *which: str, attached: bool = False) -> P
     configuration = case.folder / "postrender.yaml"
     if configuration.exists():
         shutil.copy(configuration, folder)
-    (folder / ".git").mkdir(exist_ok=True)  # no postrender.yaml is looked for above it
+    (folder / ".git").mkdir(exist_ok=True)  # stops the search for postrender.yaml
     return folder
 
 
@@ -114,11 +118,13 @@ def _render(case: Case, name: str, attached: bool) -> str:
 
 
 def run(arguments: list[str], folder: Path) -> Result:
-    """Run the program in this process, in a folder, as on a terminal of 80 columns."""
-    kept = {key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")}
+    """Run the program in this process, in a folder, with 80 columns."""
+    environment = {
+        key: text for key, text in os.environ.items() if not key.startswith("POSTRENDER_")
+    }
     errors = io.StringIO()
     with (
-        mock.patch.dict(os.environ, {**kept, "COLUMNS": "80"}, clear=True),
+        mock.patch.dict(os.environ, {**environment, "COLUMNS": "80"}, clear=True),
         tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as output,
         _working_in(folder),
         contextlib.redirect_stdout(output),

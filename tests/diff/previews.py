@@ -1,4 +1,4 @@
-"""A preview written by hand that has one of everything, for the tests of the formats."""
+"""A preview with one of each record, written by hand for the tests of the formats."""
 
 from __future__ import annotations
 
@@ -43,163 +43,239 @@ from postrender.diff.model import (
 )
 from postrender.kubernetes.kinds import Identity
 
-CONFIG_MAP = Identity("", "ConfigMap", None, "web-config")
-BINARY = Identity("", "ConfigMap", None, "web-logo")
-HOSTILE = Identity("", "ConfigMap", "shop", "web-html")
-MOVED = Identity("", "ConfigMap", None, "jobs-config")
-FLAGS = Identity("", "ConfigMap", None, "flags")
-SECRET = Identity("", "Secret", None, "web-database")
-ROLLOUT = Identity("argoproj.io", "Rollout", None, "web")
-WORKER = Identity("apps", "Deployment", None, "worker")
-BEHIND = Identity("apps", "Deployment", None, "web-template")
-AGENT = Identity("apps", "DaemonSet", "kube-system", "agent")
-CRON = Identity("batch", "CronJob", None, "report")
-JOB = Identity("batch", "Job", None, "migrate")
-HOOK_JOB = Identity("batch", "Job", None, "smoke-test")
-OLD_API = Identity("apps", "StatefulSet", None, "cache")
-SERVICE = Identity("", "Service", None, "web")
-ROLE = Identity("rbac.authorization.k8s.io", "Role", None, "reader")
+CONFIG_MAP = Identity(group="", kind="ConfigMap", namespace=None, name="web-config")
+BINARY = Identity(group="", kind="ConfigMap", namespace=None, name="web-logo")
+HOSTILE = Identity(group="", kind="ConfigMap", namespace="shop", name="web-html")
+MOVED = Identity(group="", kind="ConfigMap", namespace=None, name="jobs-config")
+FLAGS = Identity(group="", kind="ConfigMap", namespace=None, name="flags")
+SECRET = Identity(group="", kind="Secret", namespace=None, name="web-database")
+ROLLOUT = Identity(group="argoproj.io", kind="Rollout", namespace=None, name="web")
+WORKER = Identity(group="apps", kind="Deployment", namespace=None, name="worker")
+BEHIND = Identity(group="apps", kind="Deployment", namespace=None, name="web-template")
+AGENT = Identity(group="apps", kind="DaemonSet", namespace="kube-system", name="agent")
+CRON = Identity(group="batch", kind="CronJob", namespace=None, name="report")
+JOB = Identity(group="batch", kind="Job", namespace=None, name="migrate")
+HOOK_JOB = Identity(group="batch", kind="Job", namespace=None, name="smoke-test")
+OLD_API = Identity(group="apps", kind="StatefulSet", namespace=None, name="cache")
+SERVICE = Identity(group="", kind="Service", namespace=None, name="web")
+ROLE = Identity(group="rbac.authorization.k8s.io", kind="Role", namespace=None, name="reader")
 
-CHART = FieldChange('metadata.labels["helm.sh/chart"]', CHANGED, "shop-1.2.3", "shop-1.2.4")
-"""What a new version of a chart changes in all that it makes."""
+CHART = FieldChange(
+    path='metadata.labels["helm.sh/chart"]', change=CHANGED, old="shop-1.2.3", new="shop-1.2.4"
+)
+"""The change that a new chart version makes in every object."""
 
 TEXT_HUNK = Hunk(
-    3,
-    5,
-    3,
-    6,
-    (
-        Line(" ", 3, 3, "database:"),
-        Line(" ", 4, 4, "  poolSize: 10"),
-        Line("-", 5, 0, "  timeout: 30s"),
-        Line("+", 0, 5, "  timeout: 5s"),
-        Line("+", 0, 6, "  retries: 3\t# \u00fcber `all` of them"),
-        Line(" ", 6, 7, "queue:"),
-        Line(" ", 7, 8, "  url: amqp://queue"),
+    old=3,
+    old_count=5,
+    new=3,
+    new_count=6,
+    lines=(
+        Line(sign=" ", old=3, new=3, text="database:"),
+        Line(sign=" ", old=4, new=4, text="  poolSize: 10"),
+        Line(sign="-", old=5, new=0, text="  timeout: 30s"),
+        Line(sign="+", old=0, new=5, text="  timeout: 5s"),
+        Line(sign="+", old=0, new=6, text="  retries: 3\t# \u00fcber `all` of them"),
+        Line(sign=" ", old=6, new=7, text="queue:"),
+        Line(sign=" ", old=7, new=8, text="  url: amqp://queue"),
     ),
 )
 HOSTILE_HUNK = Hunk(
-    1,
-    2,
-    1,
-    4,
-    (
-        Line("-", 1, 0, "<p>old</p>"),
-        Line("-", 2, 0, "```", is_open=True),
-        Line("+", 0, 1, "</script><script>alert(1)</script><!-- & \"'"),
-        Line("+", 0, 2, "````markdown | a table </details> @someone #1"),
-        Line("+", 0, 3, "\x1b[31mred\x07 \u202e right to left, " + "long " * 60),
-        Line("+", 0, 4, "", is_open=True),
+    old=1,
+    old_count=2,
+    new=1,
+    new_count=4,
+    lines=(
+        Line(sign="-", old=1, new=0, text="<p>old</p>"),
+        Line(sign="-", old=2, new=0, text="```", is_open=True),
+        Line(sign="+", old=0, new=1, text="</script><script>alert(1)</script><!-- & \"'"),
+        Line(sign="+", old=0, new=2, text="````markdown | a table </details> @someone #1"),
+        Line(sign="+", old=0, new=3, text="\x1b[31mred\x07 \u202e right to left, " + "long " * 60),
+        Line(sign="+", old=0, new=4, text="", is_open=True),
     ),
 )
 
 
 def sample() -> Preview:
-    """Return a preview that has one of everything."""
-    timeout = FieldChange("spec.template.spec.terminationGracePeriodSeconds", CHANGED, 30, 60)
+    """Return a preview with one of each record."""
+    timeout = FieldChange(
+        path="spec.template.spec.terminationGracePeriodSeconds", change=CHANGED, old=30, new=60
+    )
     volume = FieldChange(
-        "spec.template.spec.volumes[name=jobs]",
-        REMOVED,
-        {"name": "jobs", "configMap": {"name": "jobs-config"}},
-        None,
+        path="spec.template.spec.volumes[name=jobs]",
+        change=REMOVED,
+        old={"name": "jobs", "configMap": {"name": "jobs-config"}},
+        new=None,
     )
     return Preview(
         "main.yaml",
         "head.yaml",
         contents=(
             ContentChange(
-                CONFIG_MAP,
-                CHANGED,
-                "rename",
-                "web-config-m567dfc6df",
-                "web-config-7f89tk7g74",
-                (
+                identity=CONFIG_MAP,
+                change=CHANGED,
+                strategy="rename",
+                old_revision="web-config-m567dfc6df",
+                new_revision="web-config-7f89tk7g74",
+                keys=(
                     KeyChange("LOG_LEVEL", REMOVED, (_lines("-", "debug"),)),
                     KeyChange("application.yaml", CHANGED, (TEXT_HUNK,)),
                     KeyChange("feature.json", ADDED, (_lines("+", '{"new": true}'),)),
                 ),
-                (FieldChange("metadata.labels.team", CHANGED, "a", "b"),),
-                (ROLLOUT,),
+                fields=(
+                    FieldChange(path="metadata.labels.team", change=CHANGED, old="a", new="b"),
+                ),
+                users=(ROLLOUT,),
             ),
             ContentChange(
-                BINARY,
-                CHANGED,
-                "rename",
-                "web-logo-8cd7tc6dk6",
-                "web-logo-b27mm5ctgg",
-                (KeyChange("logo.png", CHANGED, (), Blob(2048, "ab" * 32), Blob(4096, "cd" * 32)),),
-                (),
-                (ROLLOUT,),
+                identity=BINARY,
+                change=CHANGED,
+                strategy="rename",
+                old_revision="web-logo-8cd7tc6dk6",
+                new_revision="web-logo-b27mm5ctgg",
+                keys=(
+                    KeyChange(
+                        key="logo.png",
+                        change=CHANGED,
+                        hunks=(),
+                        old_blob=Blob(2048, "ab" * 32),
+                        new_blob=Blob(4096, "cd" * 32),
+                    ),
+                ),
+                fields=(),
+                users=(ROLLOUT,),
             ),
             ContentChange(
-                HOSTILE,
-                CHANGED,
-                "ignore",
-                "web-html",
-                "web-html",
-                (KeyChange("index.html", CHANGED, (HOSTILE_HUNK,)),),
-                (),
-                (AGENT,),
-                "its name stays, so that nothing rolls",
+                identity=HOSTILE,
+                change=CHANGED,
+                strategy="ignore",
+                old_revision="web-html",
+                new_revision="web-html",
+                keys=(KeyChange("index.html", CHANGED, (HOSTILE_HUNK,)),),
+                fields=(),
+                users=(AGENT,),
+                note="the name does not change, so no workload rolls because of it",
             ),
-            ContentChange(MOVED, ADDED, "rename", "", "jobs-config-6ct58987ht", (), (), (WORKER,)),
-            ContentChange(FLAGS, REMOVED, "rename", "flags-9g67k2htb6", "", (), (), (ROLLOUT,)),
-            ContentChange(SECRET, CHANGED, "rename", "", "", (), (), (ROLLOUT,)),
+            ContentChange(
+                identity=MOVED,
+                change=ADDED,
+                strategy="rename",
+                old_revision="",
+                new_revision="jobs-config-6ct58987ht",
+                keys=(),
+                fields=(),
+                users=(WORKER,),
+            ),
+            ContentChange(
+                identity=FLAGS,
+                change=REMOVED,
+                strategy="rename",
+                old_revision="flags-9g67k2htb6",
+                new_revision="",
+                keys=(),
+                fields=(),
+                users=(ROLLOUT,),
+            ),
+            ContentChange(
+                identity=SECRET,
+                change=CHANGED,
+                strategy="rename",
+                old_revision="",
+                new_revision="",
+                keys=(),
+                fields=(),
+                users=(ROLLOUT,),
+            ),
         ),
         workloads=(
             WorkloadChange(
-                ROLLOUT,
-                CHANGED,
-                ROLLS,
-                (
+                identity=ROLLOUT,
+                change=CHANGED,
+                effect=ROLLS,
+                causes=(
                     Cause(
                         CONFIG,
                         CONFIG_MAP,
-                        what="its content changes",
+                        reason="content changes",
                         keys=("LOG_LEVEL", "application.yaml", "feature.json"),
                     ),
-                    Cause(CONFIG, FLAGS, what="it is no longer named"),
-                    Cause(CONFIG, SECRET, what="its content changes"),
+                    Cause(CONFIG, FLAGS, reason="reference removed"),
+                    Cause(CONFIG, SECRET, reason="content changes"),
                     Cause(IMAGE, container="app", old="shop/web:1.4.0", new="shop/web:1.5.0"),
-                    Cause(ENV, container="app", what="LOG_FORMAT", old="text", new="json"),
-                    Cause(ENV, container="app", what="TOKEN", old="a", new=None),
+                    Cause(ENV, container="app", variable="LOG_FORMAT", old="text", new="json"),
+                    Cause(ENV, container="app", variable="TOKEN", old="a", new=None),
                     Cause(TEMPLATE, field=timeout),
                 ),
                 via=BEHIND,
                 fields=(
-                    FieldChange("spec.replicas", CHANGED, 2, 3),
-                    FieldChange("spec.strategy.canary.steps[0]", ADDED, None, {"setWeight": 10}),
+                    FieldChange(path="spec.replicas", change=CHANGED, old=2, new=3),
+                    FieldChange(
+                        path="spec.strategy.canary.steps[0]",
+                        change=ADDED,
+                        old=None,
+                        new={"setWeight": 10},
+                    ),
                 ),
             ),
-            WorkloadChange(BEHIND, CHANGED, NO_PODS, (Cause(TEMPLATE, field=timeout),)),
-            WorkloadChange(WORKER, CHANGED, ROLLS, (Cause(TEMPLATE, field=volume),)),
+            WorkloadChange(
+                identity=BEHIND,
+                change=CHANGED,
+                effect=NO_PODS,
+                causes=(Cause(TEMPLATE, field=timeout),),
+            ),
+            WorkloadChange(
+                identity=WORKER,
+                change=CHANGED,
+                effect=ROLLS,
+                causes=(Cause(TEMPLATE, field=volume),),
+            ),
             WorkloadChange(AGENT, UNCHANGED, STAYS, in_place=(HOSTILE,), fields=()),
-            WorkloadChange(OLD_API, CHANGED, NEXT_PODS, (Cause(TEMPLATE, field=timeout),)),
+            WorkloadChange(
+                identity=OLD_API,
+                change=CHANGED,
+                effect=NEXT_PODS,
+                causes=(Cause(TEMPLATE, field=timeout),),
+            ),
             WorkloadChange(CRON, ADDED, STARTS),
             WorkloadChange(
-                JOB,
-                CHANGED,
-                REFUSED,
-                (Cause(IMAGE, container="migrate", old="shop/web:1.4.0", new="shop/web:1.5.0"),),
+                identity=JOB,
+                change=CHANGED,
+                effect=REFUSED,
+                causes=(
+                    Cause(IMAGE, container="migrate", old="shop/web:1.4.0", new="shop/web:1.5.0"),
+                ),
             ),
             WorkloadChange(
-                HOOK_JOB,
-                CHANGED,
-                HOOK,
-                (Cause(IMAGE, container="test", old="shop/web:1.4.0", new="shop/web:1.5.0"),),
+                identity=HOOK_JOB,
+                change=CHANGED,
+                effect=HOOK,
+                causes=(
+                    Cause(IMAGE, container="test", old="shop/web:1.4.0", new="shop/web:1.5.0"),
+                ),
             ),
             WorkloadChange(
-                Identity("batch", "CronJob", None, "cleanup"),
-                CHANGED,
-                NEXT_RUN,
-                (Cause(CONFIG, MOVED, what="it is named now"),),
+                identity=Identity(group="batch", kind="CronJob", namespace=None, name="cleanup"),
+                change=CHANGED,
+                effect=NEXT_RUN,
+                causes=(Cause(CONFIG, MOVED, reason="reference added"),),
             ),
-            WorkloadChange(Identity("apps", "Deployment", None, "legacy"), REMOVED, ENDS),
+            WorkloadChange(
+                Identity(group="apps", kind="Deployment", namespace=None, name="legacy"),
+                REMOVED,
+                ENDS,
+            ),
         ),
         revisions=(
             RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", NEW),
-            RevisionChange(CONFIG_MAP, "web-config-m567dfc6df", SUPERSEDED, True),
-            RevisionChange(CONFIG_MAP, "web-config-b27mm5ctgg", RETAINED, True),
+            RevisionChange(
+                identity=CONFIG_MAP,
+                name="web-config-m567dfc6df",
+                change=SUPERSEDED,
+                is_retained=True,
+            ),
+            RevisionChange(
+                identity=CONFIG_MAP, name="web-config-b27mm5ctgg", change=RETAINED, is_retained=True
+            ),
             RevisionChange(CONFIG_MAP, "web-config-6mtk2m274t", DROPPED),
             RevisionChange(BINARY, "web-logo-b27mm5ctgg", NEW),
             RevisionChange(MOVED, "jobs-config-6ct58987ht", REUSED),
@@ -208,25 +284,30 @@ def sample() -> Preview:
         ),
         objects=(
             ObjectChange(
-                SERVICE, CHANGED, (FieldChange("spec.ports[name=http].port", CHANGED, 80, 81),)
+                SERVICE,
+                CHANGED,
+                (FieldChange(path="spec.ports[name=http].port", change=CHANGED, old=80, new=81),),
             ),
             ObjectChange(ROLE, ADDED),
-            ObjectChange(Identity("networking.k8s.io", "Ingress", None, "web"), REMOVED),
+            ObjectChange(
+                Identity(group="networking.k8s.io", kind="Ingress", namespace=None, name="web"),
+                REMOVED,
+            ),
         ),
         undecided=(
             Undecided(
                 "head.yaml:12 (document 2, Rollout/web)",
-                "names ConfigMap/other, which the stream has, but one of the two has a namespace "
-                "and the other none: left alone",
-                "say which is the release's with --namespace",
+                "the reference to ConfigMap/other is ambiguous, because only one of the two "
+                "objects has a namespace",
+                "Set the release namespace with --namespace",
             ),
         ),
         graph=Graph(
             (
-                GraphNode(ROLLOUT, "workload", CHANGED, ROLLS),
-                GraphNode(BEHIND, "workload", CHANGED, NO_PODS),
-                GraphNode(WORKER, "workload", CHANGED, ROLLS),
-                GraphNode(AGENT, "workload", UNCHANGED, STAYS),
+                GraphNode(identity=ROLLOUT, role="workload", change=CHANGED, effect=ROLLS),
+                GraphNode(identity=BEHIND, role="workload", change=CHANGED, effect=NO_PODS),
+                GraphNode(identity=WORKER, role="workload", change=CHANGED, effect=ROLLS),
+                GraphNode(identity=AGENT, role="workload", change=UNCHANGED, effect=STAYS),
                 GraphNode(CONFIG_MAP, "config", CHANGED),
                 GraphNode(FLAGS, "config", REMOVED),
                 GraphNode(MOVED, "config", ADDED),
@@ -237,11 +318,11 @@ def sample() -> Preview:
             (
                 Edge(0, 1, "workloadRef"),
                 Edge(1, 4, "volume"),
-                Edge(1, 5, "envFrom", REMOVED),
+                Edge(source=1, target=5, label="envFrom", change=REMOVED),
                 Edge(1, 8, "env"),
-                Edge(2, 6, "envFrom", ADDED),
+                Edge(source=2, target=6, label="envFrom", change=ADDED),
                 Edge(3, 7, "volume"),
-                Edge(9, 4, "resourceNames", ADDED),
+                Edge(source=9, target=4, label="resourceNames", change=ADDED),
             ),
         ),
     )
@@ -251,6 +332,9 @@ def _lines(sign: str, *texts: str) -> Hunk:
     """Return a hunk of lines that are all added or all removed."""
     is_new = sign == "+"
     numbered = enumerate(texts, 1)
-    lines = [Line(sign, 0 if is_new else at, at if is_new else 0, text) for at, text in numbered]
+    lines = [
+        Line(sign=sign, old=0 if is_new else at, new=at if is_new else 0, text=text)
+        for at, text in numbered
+    ]
     counts = (0, 0, 1, len(lines)) if is_new else (1, len(lines), 0, 0)
     return Hunk(*counts, tuple(lines))

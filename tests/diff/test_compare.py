@@ -1,4 +1,4 @@
-"""Properties of a comparison, against the naive reference implementation where that can tell."""
+"""Properties of a comparison; some are checked against the naive reference implementation."""
 
 from __future__ import annotations
 
@@ -47,32 +47,32 @@ PLAIN = frozenset[str]()
 
 
 def changed(objects: list[Obj], random: Random) -> list[Obj]:
-    """Return objects of which some are changed, some gone, and one may be new."""
+    """Return the objects after random changes and removals, in any order."""
     result = []
-    for each in copy.deepcopy(objects):
+    for item in copy.deepcopy(objects):
         dice = random.randrange(10)
         if dice == 0:
             continue
         if dice < 5:
-            change(each, random)
-        result.append(each)
+            change(item, random)
+        result.append(item)
     if random.randrange(3) == 0:
         random.shuffle(result)
     return result
 
 
-def change(each: Obj, random: Random) -> None:
-    """Change something of an object, in place."""
+def change(item: Obj, random: Random) -> None:
+    """Change one part of an object in place."""
     for key in ("data", "binaryData"):
-        values = each.get(key)
+        values = item.get(key)
         if isinstance(values, dict) and values and random.randrange(2):
             key = random.choice(sorted(values))
-            values[key] = "Y2hhbmdlZA==" if each["kind"] == "Secret" else f"{values[key]}AAAA"
+            values[key] = "Y2hhbmdlZA==" if item["kind"] == "Secret" else f"{values[key]}AAAA"
             return
-    if each["kind"] == "ConfigMap" and random.randrange(2):
-        each["data"] = {**(each.get("data") or {}), "added": "one\ntwo\n"}
+    if item["kind"] == "ConfigMap" and random.randrange(2):
+        item["data"] = {**(item.get("data") or {}), "added": "one\ntwo\n"}
         return
-    templates = templates_of(each)
+    templates = templates_of(item)
     if templates and random.randrange(3):
         spec = random.choice(templates).get("spec") or {}
         container = random.choice(spec.get("containers") or [{}])
@@ -86,7 +86,7 @@ def change(each: Obj, random: Random) -> None:
         else:
             spec["hostPID"] = True
         return
-    metadata = each.setdefault("metadata", {})
+    metadata = item.setdefault("metadata", {})
     metadata["labels"] = {**(metadata.get("labels") or {}), "changed": "yes"}
 
 
@@ -106,7 +106,7 @@ def stream_of(text: str, name: str = "stream") -> Stream:
 
 
 def compared(old: str, new: str, run: Settings) -> Preview:
-    """Return the preview, or give the example up where a side is at fault."""
+    """Return the preview; skip the example if a side has an error."""
     try:
         return compare(stream_of(old), stream_of(new), run)
     except UserError:
@@ -122,14 +122,14 @@ def rendered(text: str, run: Settings) -> str:
         raise
 
 
-def without_places(preview: Preview) -> Preview:
+def without_undecided(preview: Preview) -> Preview:
     return preview._replace(undecided=())
 
 
 def without_attachers(preview: Preview) -> Preview:
-    """Return a preview of rendered manifests without what a render says of its own Job."""
-    objects = [each for each in preview.objects if not each.identity.name.endswith("-attach")]
-    return without_places(preview)._replace(objects=tuple(objects))
+    """Return a preview of rendered manifests without the objects of attachers."""
+    objects = [item for item in preview.objects if not item.identity.name.endswith("-attach")]
+    return without_undecided(preview)._replace(objects=tuple(objects))
 
 
 @EXAMPLES
@@ -139,29 +139,31 @@ def without_attachers(preview: Preview) -> Preview:
     styles=st.tuples(FEATURE_SETS, FEATURE_SETS),
     seed=st.integers(0, 2**16),
 )
-def test_the_same_objects_in_another_style_are_no_change(
+def test_the_same_objects_in_another_notation_do_not_differ(
     objects: list[Obj], run: Settings, styles: tuple[frozenset[str], frozenset[str]], seed: int
 ) -> None:
     old, new = (text_of(objects, features, seed) for features in styles)
     preview = compared(old, new, run)
     assert not preview.has_changes
-    assert not [each for each in preview.revisions if each.change not in (REUSED, RETAINED)]
+    assert {revision.change for revision in preview.revisions} <= {REUSED, RETAINED}
 
 
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
-def test_what_is_the_same_need_not_be_read(
+def test_equal_documents_can_be_left_unread(
     pair: tuple[list[Obj], list[Obj]], run: Settings
 ) -> None:
     old, new = (text_of(objects) for objects in pair)
-    # A comment in each document, so that none is the same on both sides.
-    other = "".join(f"{each.text.rstrip()}\n# read\n" for each in stream_of(new).documents)
-    assert without_places(compared(old, new, run)) == without_places(compared(old, other, run))
+    # With a comment, no document is equal on both sides.
+    other = "".join(f"{item.text.rstrip()}\n# read\n" for item in stream_of(new).documents)
+    assert without_undecided(compared(old, new, run)) == without_undecided(
+        compared(old, other, run)
+    )
 
 
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
-def test_what_rolls_has_another_pod_template_when_it_is_rendered(
+def test_workloads_roll_exactly_if_their_rendered_pod_template_differs(
     pair: tuple[list[Obj], list[Obj]], run: Settings
 ) -> None:
     old, new = (text_of(objects) for objects in pair)
@@ -173,20 +175,20 @@ def test_what_rolls_has_another_pod_template_when_it_is_rendered(
     expected = {key for key in before.keys() & after.keys() if before[key] != after[key]}
     preview = compared(old, new, run)
     rolling = {
-        (each.identity.kind, each.identity.namespace or run.namespace, each.identity.name)
-        for each in preview.workloads
-        if each.causes and not each.via
+        (change.identity.kind, change.identity.namespace or run.namespace, change.identity.name)
+        for change in preview.workloads
+        if change.causes and not change.via
     }
     assert rolling == expected
     assert all(
-        (each.effect == STAYS) == (not each.causes)
-        for each in preview.workloads
-        if each.change not in (ADDED, REMOVED)
+        (change.effect == STAYS) == (not change.causes)
+        for change in preview.workloads
+        if change.change not in (ADDED, REMOVED)
     )
 
 
 def rendered_templates(text: str, run: Settings) -> dict[tuple[str, str, str], str]:
-    """Return the pod templates of every workload as the reference renders them, by identity."""
+    """Return the pod templates of every workload from the reference implementation."""
     objects: Any = reference_render(
         text,
         namespace=run.namespace or None,
@@ -194,35 +196,35 @@ def rendered_templates(text: str, run: Settings) -> dict[tuple[str, str, str], s
         keep_original=run.keep_original,
         attacher=False,
     )
-    found = {}
-    for each in objects:
-        templates = templates_of(each)
-        metadata = each.get("metadata") or {}
+    templates_by_key = {}
+    for item in objects:
+        templates = templates_of(item)
+        metadata = item.get("metadata") or {}
         if templates and metadata.get("name"):
-            key = (each["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
-            found[key] = json.dumps(without_nothing(templates), sort_keys=True)
-    return found
+            key = (item["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
+            templates_by_key[key] = json.dumps(as_stored(templates), sort_keys=True)
+    return templates_by_key
 
 
-def without_nothing(value: Any) -> Any:
-    """Return data as the API server keeps it: without null, empty lists and empty metadata."""
+def as_stored(value: Any) -> Any:
+    """Return data as the API server stores it: without null, empty lists and empty metadata."""
     if isinstance(value, dict):
-        inner = {key: without_nothing(each) for key, each in value.items() if each is not None}
+        stored = {key: as_stored(inner) for key, inner in value.items() if inner is not None}
         return {
-            key: each
-            for key, each in inner.items()
-            if each != [] and (each or key not in ("annotations", "labels", "metadata"))
+            key: inner
+            for key, inner in stored.items()
+            if inner != [] and (inner or key not in ("annotations", "labels", "metadata"))
         }
-    return [without_nothing(each) for each in value] if isinstance(value, list) else value
+    return [as_stored(item) for item in value] if isinstance(value, list) else value
 
 
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
-def test_rendered_and_not_are_compared_alike(
+def test_rendered_and_unrendered_sides_give_the_same_preview(
     pair: tuple[list[Obj], list[Obj]], run: Settings
 ) -> None:
     old, new = (text_of(objects) for objects in pair)
-    expected = without_places(compared(old, new, run))
+    expected = without_undecided(compared(old, new, run))
     done = rendered(old, run), rendered(new, run)
     for before, after in (done, (done[0], new), (old, done[1])):
         assert without_attachers(compared(before, after, run)) == expected
@@ -233,25 +235,32 @@ MIRRORED = {ADDED: REMOVED, REMOVED: ADDED}
 
 @EXAMPLES
 @given(pair=pairs(), run=RUNS)
-def test_the_way_back_is_the_mirror_image(pair: tuple[list[Obj], list[Obj]], run: Settings) -> None:
+def test_the_reverse_change_is_the_mirror_image(
+    pair: tuple[list[Obj], list[Obj]], run: Settings
+) -> None:
     old, new = (text_of(objects) for objects in pair)
-    there, back = compared(old, new, run), compared(new, old, run)
-    for one, other in ((there.contents, back.contents), (there.objects, back.objects)):
-        assert [(each.identity, MIRRORED.get(each.change, each.change)) for each in one] == [
-            (each.identity, each.change) for each in other
+    forward, reverse = compared(old, new, run), compared(new, old, run)
+    for changes, mirrored in (
+        (forward.contents, reverse.contents),
+        (forward.objects, reverse.objects),
+    ):
+        assert [(item.identity, MIRRORED.get(item.change, item.change)) for item in changes] == [
+            (item.identity, item.change) for item in mirrored
         ]
-    assert [each.identity for each in there.workloads] == [each.identity for each in back.workloads]
-    # Of two revisions that a kustomization named, one is no original of the other.
-    assert told_as(DROPPED, there) <= told_as(RETAINED, back)
-    assert told_as(DROPPED, back) <= told_as(RETAINED, there)
+    assert [change.identity for change in forward.workloads] == [
+        change.identity for change in reverse.workloads
+    ]
+    # Not equal: of two revisions that kustomize named, neither is the original of the other.
+    assert revisions_with(DROPPED, forward) <= revisions_with(RETAINED, reverse)
+    assert revisions_with(DROPPED, reverse) <= revisions_with(RETAINED, forward)
 
 
-def told_as(change: str, preview: Preview) -> set[tuple[Identity, str]]:
-    """Return the revisions of which one thing is told."""
-    return {(each.identity, each.name) for each in preview.revisions if each.change == change}
+def revisions_with(change: str, preview: Preview) -> set[tuple[Identity, str]]:
+    """Return the revisions with one kind of change."""
+    return {(item.identity, item.name) for item in preview.revisions if item.change == change}
 
 
-def test_config_maps_without_a_name_of_their_own_are_no_originals_of_one_another() -> None:
+def test_configmaps_with_a_generated_name_are_unrelated() -> None:
     nameless = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: job-}\ndata: {a: %s}\n"
     both = nameless % "one" + "---\n" + nameless % "two"
     preview = compare(stream_of(both), stream_of(nameless % "one"), Settings())

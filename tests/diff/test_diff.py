@@ -1,4 +1,4 @@
-"""What `postrender diff` tells somebody whose manifests are written in an unusual way."""
+"""`postrender diff` on manifests in unusual notations, and on other corner cases."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def diff(folder: Path, old: str, new: str, *options: str) -> Result:
     return run(["diff", *options, "old.yaml", "new.yaml"], folder)
 
 
-def told(folder: Path, old: str, new: str, *options: str) -> Any:
+def preview_of(folder: Path, old: str, new: str, *options: str) -> Any:
     done = diff(folder, old, new, "--format", "json", *options)
     assert done.code == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def written(folder: Path, text: str) -> str:
+def rendered_text(folder: Path, text: str) -> str:
     (folder / "input.yaml").write_text(text, "utf-8")
     done = run(["render", "--no-attacher", "input.yaml"], folder)
     assert done.code == 0, done.stderr
@@ -63,7 +63,7 @@ def written(folder: Path, text: str) -> str:
 
 
 def effects(preview: Any) -> dict[str, str]:
-    return {each["object"]["name"]: each["effect"] for each in preview["workloads"]}
+    return {change["object"]["name"]: change["effect"] for change in preview["workloads"]}
 
 
 @pytest.mark.parametrize(
@@ -82,48 +82,46 @@ def effects(preview: Any) -> dict[str, str]:
     ],
     ids=["block", "flow", "json", "list", "next line", "other key", "quoted kind"],
 )
-def test_a_rollout_rolls_however_the_configmap_is_written(tmp_path: Path, config: str) -> None:
+def test_a_rollout_rolls_in_every_notation_of_the_configmap(tmp_path: Path, config: str) -> None:
     old, new = (f"{config.format(value)}---\n{ROLLOUT}" for value in (1, 2))
-    assert effects(told(tmp_path, old, new)) == {"shop": "rolls"}
+    assert effects(preview_of(tmp_path, old, new)) == {"shop": "rolls"}
 
 
-def test_a_rollout_finds_the_template_that_stands_in_a_list(tmp_path: Path) -> None:
+def test_a_rollout_finds_its_template_in_a_list(tmp_path: Path) -> None:
     template = "apiVersion: v1\nkind: List\nitems:\n-" + TEMPLATE[1:]
     reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
     head = ROLLOUT.partition("  template:\n")[0] + reference
     old, new = (f"{template}---\n{head}  replicas: {count}\n" for count in (1, 2))
-    preview = told(tmp_path, old, new)
+    preview = preview_of(tmp_path, old, new)
     assert effects(preview) == {"shop": "stays"}
     assert preview["undecided"] == []
 
 
-def test_a_workload_that_is_pinned_to_a_revision_does_not_roll(tmp_path: Path) -> None:
+def test_a_workload_pinned_to_a_revision_does_not_roll(tmp_path: Path) -> None:
     pinned = TEMPLATE.replace("image: shop:1", "envFrom: [{configMapRef: {name: web-4h2mbtbbt6}}]")
     rest = f"---\n{ROLLOUT}---\n{textwrap.dedent(pinned)}"
     old, new = (f"{CONFIG.format(value)}{rest}".replace("key:", "a:") for value in "bc")
-    rendered = [written(tmp_path, each) for each in (old, new)]
+    rendered = [rendered_text(tmp_path, side) for side in (old, new)]
     assert "name: web-4h2mbtbbt6\n" in rendered[0]
     for sides in ((old, new), rendered, (rendered[0], new), (old, rendered[1])):
-        assert effects(told(tmp_path, *sides)) == {"shop": "rolls"}
+        assert effects(preview_of(tmp_path, *sides)) == {"shop": "rolls"}
 
 
-def test_a_null_in_a_pod_template_rolls_because_it_makes_another_render_id(tmp_path: Path) -> None:
+def test_a_null_in_a_pod_template_rolls_the_workload_by_its_render_id(tmp_path: Path) -> None:
     old = f"{CONFIG.format(1)}---\n{ROLLOUT}"
     new = f"{old}          env: null\n"
-    rendered = [written(tmp_path, each) for each in (old, new)]
-    ids = {re.findall("postrender/render-id.*", each)[0] for each in rendered}
+    rendered = [rendered_text(tmp_path, side) for side in (old, new)]
+    ids = {re.findall("postrender/render-id.*", side)[0] for side in rendered}
     assert len(ids) == 2
     for sides in ((old, new), rendered):
-        workload = told(tmp_path, *sides)["workloads"][0]
+        workload = preview_of(tmp_path, *sides)["workloads"][0]
         assert workload["effect"] == "rolls"
-        assert [each["field"]["path"] for each in workload["causes"]] == ["spec.template"]
-    assert told(tmp_path, ROLLOUT, f"{ROLLOUT}          env: null\n")["workloads"] == []
+        assert [cause["field"]["path"] for cause in workload["causes"]] == ["spec.template"]
+    assert preview_of(tmp_path, ROLLOUT, f"{ROLLOUT}          env: null\n")["workloads"] == []
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_a_rollout_whose_template_is_not_there_is_not_said_to_roll(
-    tmp_path: Path, is_old: bool
-) -> None:
+def test_a_rollout_without_its_template_is_undecided(tmp_path: Path, is_old: bool) -> None:
     reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
     rollout = ROLLOUT.partition("  template:\n")[0] + reference
     template = textwrap.dedent(TEMPLATE)
@@ -132,48 +130,48 @@ def test_a_rollout_whose_template_is_not_there_is_not_said_to_roll(
         f"{template.replace('-template', '-other')}---\n{rollout}",
     ]
     old, new = reversed(sides) if is_old else sides
-    preview = told(tmp_path, old, new, "--only", "workloads")
+    preview = preview_of(tmp_path, old, new, "--only", "workloads")
     assert "shop" not in effects(preview)
-    assert [each["problem"] for each in preview["undecided"]] == [
-        "its pod template is that of Deployment/shop-template, which is not in these manifests: "
-        "whether it rolls is not known"
+    assert [item["problem"] for item in preview["undecided"]] == [
+        "Rollout/shop uses the pod template of Deployment/shop-template, which is not in these "
+        "manifests, so a restart cannot be predicted"
     ]
 
 
 @pytest.mark.parametrize("config", ["", f"---\n{CONFIG.format(1)}"], ids=["alone", "with a config"])
 @pytest.mark.parametrize("options", [(), ("--namespace", "prod")], ids=" ".join)
-def test_a_rollout_finds_the_template_that_writes_no_namespace(
+def test_a_rollout_finds_a_template_without_a_namespace(
     tmp_path: Path, options: tuple[str, ...], config: str
 ) -> None:
     reference = "  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: shop-template}\n"
     rollout = ROLLOUT.partition("  template:\n")[0] + reference
     rollout = rollout.replace("name: shop\n", "name: shop\n  namespace: prod\n", 1)
     old = f"{textwrap.dedent(TEMPLATE)}---\n{rollout}{config}"
-    preview = told(tmp_path, old, old.replace("shop:1", "shop:2"), *options)
+    preview = preview_of(tmp_path, old, old.replace("shop:1", "shop:2"), *options)
     assert effects(preview)["shop"] == "rolls"
     assert preview["undecided"] == []
 
 
-def test_the_last_object_of_another_namespace_goes(tmp_path: Path) -> None:
+def test_removing_the_last_object_of_another_namespace_rolls_the_workload(tmp_path: Path) -> None:
     config = CONFIG.format(1).replace("name: web", "name: web\n  namespace: shop")
     other = CONFIG.format(1).replace("name: web", "name: other\n  namespace: elsewhere")
     new = f"{config}---\n{ROLLOUT}"
-    # Only now it is certain that the Rollout, which writes no namespace, means this ConfigMap.
-    assert effects(told(tmp_path, f"{new}---\n{other}", f"{new}---\n")) == {"shop": "rolls"}
+    # Only now is it certain that the Rollout without a namespace references this ConfigMap.
+    assert effects(preview_of(tmp_path, f"{new}---\n{other}", f"{new}---\n")) == {"shop": "rolls"}
 
 
-def test_a_metric_that_runs_no_pods_is_added_to_an_analysis(tmp_path: Path) -> None:
+def test_a_new_metric_without_pods_does_not_change_the_template(tmp_path: Path) -> None:
     old = (
         "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: smoke}\n"
         "spec:\n  metrics:\n  - name: job\n    provider: {job: {spec: {template: {spec: {}}}}}\n"
     )
     new = f"{old}  - name: errors\n    provider: {{prometheus: {{query: up}}}}\n"
-    workload = told(tmp_path, old, new)["workloads"][0]
+    workload = preview_of(tmp_path, old, new)["workloads"][0]
     assert (workload["effect"], workload["causes"]) == ("stays", [])
-    assert [each["path"] for each in workload["fields"]] == ["spec.metrics[name=errors]"]
+    assert [field["path"] for field in workload["fields"]] == ["spec.metrics[name=errors]"]
 
 
-def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> None:
+def test_an_edited_revision_number_is_ignored(tmp_path: Path) -> None:
     revisions = "---\n".join(
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n"
         f"  name: web-{name}\n  labels: {{postrender/attach-group: set}}\n"
@@ -184,7 +182,7 @@ def test_an_order_that_somebody_has_edited_counts_as_none(tmp_path: Path) -> Non
     assert diff(tmp_path, CONFIG.format(1), revisions).code == 0
 
 
-def test_a_path_that_is_misspelt_on_both_sides_is_no_comparison(tmp_path: Path) -> None:
+def test_an_empty_folder_on_both_sides_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "new").mkdir()
     done = run(["diff", "--allow-empty", "old", "new"], tmp_path)
@@ -192,12 +190,12 @@ def test_a_path_that_is_misspelt_on_both_sides_is_no_comparison(tmp_path: Path) 
     assert "neither old nor new has a file of manifests" in done.stderr
 
 
-def test_files_that_hold_nothing_on_both_sides_are_no_change(tmp_path: Path) -> None:
+def test_two_empty_files_do_not_differ(tmp_path: Path) -> None:
     done = diff(tmp_path, "# nothing\n", "", "--allow-empty")
     assert (done.code, done.stdout) == (0, "no changes\n")
 
 
-def test_an_error_writes_out_what_a_terminal_would_obey(tmp_path: Path) -> None:
+def test_an_error_escapes_control_characters(tmp_path: Path) -> None:
     name = r"web\u001b[31m\u202e"
     bad = (
         f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"a":1}}}}'
@@ -209,49 +207,53 @@ def test_an_error_writes_out_what_a_terminal_would_obey(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html"])
-def test_no_changes_of_what_was_asked_for_is_not_no_changes(tmp_path: Path, name: str) -> None:
+def test_the_selected_sections_are_listed_if_they_have_no_changes(
+    tmp_path: Path, name: str
+) -> None:
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     options = ("--only", "objects", "--only", "revisions", "--format", name)
     assert "no changes" not in diff(tmp_path, *sides, *options).stdout
-    assert "no changes of objects" in diff(tmp_path, *sides, *options[:2], *options[-2:]).stdout
+    assert "no changes in objects" in diff(tmp_path, *sides, *options[:2], *options[-2:]).stdout
 
 
-def test_what_is_not_rendered_yet_is_compared_with_what_is(tmp_path: Path) -> None:
+def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> None:
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
-    rendered = [written(tmp_path, each) for each in sides]
-    assert told(tmp_path, rendered[0], sides[1])["undecided"] == []
-    assert "postrender would render it" in str(told(tmp_path, sides[0], rendered[1])["undecided"])
+    rendered = [rendered_text(tmp_path, side) for side in sides]
+    assert preview_of(tmp_path, rendered[0], sides[1])["undecided"] == []
+    assert "as postrender would render it" in str(
+        preview_of(tmp_path, sides[0], rendered[1])["undecided"]
+    )
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "what"),
+    ("before", "after", "reason"),
     [
-        ("ignore", "checksum", "its strategy changes"),
-        ("checksum", "ignore", "its strategy changes"),
+        ("ignore", "checksum", "strategy changes"),
+        ("checksum", "ignore", "strategy changes"),
         ("ignore", "rename", "another name for the same content"),
         ("rename", "checksum", "another name for the same content"),
     ],
 )
-def test_another_strategy_rolls_without_another_content(
-    tmp_path: Path, before: str, after: str, what: str
+def test_a_new_strategy_rolls_workloads_with_the_same_content(
+    tmp_path: Path, before: str, after: str, reason: str
 ) -> None:
-    asked = "metadata:\n  annotations: {{postrender/strategy: {}}}\n"
+    request = "metadata:\n  annotations: {{postrender/strategy: {}}}\n"
     config = CONFIG.format(1)
     sides = [
-        config.replace("metadata:\n", asked.format(strategy)) + f"---\n{ROLLOUT}"
+        config.replace("metadata:\n", request.format(strategy)) + f"---\n{ROLLOUT}"
         for strategy in (before, after)
     ]
-    (workload,) = told(tmp_path, *sides)["workloads"]
-    assert (workload["effect"], workload["causes"][0]["what"]) == ("rolls", what)
+    (workload,) = preview_of(tmp_path, *sides)["workloads"]
+    assert (workload["effect"], workload["causes"][0]["what"]) == ("rolls", reason)
 
 
 @pytest.mark.parametrize("options", [(), ("--namespace", "prod")], ids=" ".join)
-def test_a_config_map_that_leaves_is_still_named_where_only_it_writes_its_namespace(
+def test_a_removed_configmap_is_still_referenced_if_only_it_has_a_namespace(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     config = CONFIG.format(1).replace("  name: web", "  name: web\n  namespace: prod")
-    preview = told(tmp_path, f"{config}---\n{ROLLOUT}", ROLLOUT, *options)
+    preview = preview_of(tmp_path, f"{config}---\n{ROLLOUT}", ROLLOUT, *options)
     assert effects(preview) == {"shop": "rolls"}
     (content,) = preview["contents"]
     assert (content["formerUsers"], len(content["users"])) == ([], 1)
-    assert "still named" in content["note"]
+    assert "still referenced" in content["note"]

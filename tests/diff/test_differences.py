@@ -1,4 +1,4 @@
-"""What differs between two texts and between two objects: enough to make the one into the other."""
+"""Differences of texts and objects: they are complete, and small."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from postrender.diff.compare.fields import differing, find_field_changes, is_sam
 from postrender.diff.compare.hunks import find_hunks
 from postrender.diff.compare.normalise import BaseNames, comparable
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, Hunk
+from postrender.diff.redact import NOT_SHOWN, redact
 from postrender.yaml.paths import Json
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "\n", "\r\n", "c", "  a\n", "\u2028\n"])).map(
@@ -27,7 +28,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def patched(old: str, hunks: tuple[Hunk, ...]) -> str:
-    """Return the text that the hunks make of another, which they must fit."""
+    """Return the text after the hunks are applied to another text, which they must match."""
     rest, result, position = lines_of(old), [], 0
     for hunk in hunks:
         start = hunk.old - 1 if hunk.old_count else hunk.old
@@ -48,16 +49,14 @@ def patched(old: str, hunks: tuple[Hunk, ...]) -> str:
 @given(old=TEXTS, new=TEXTS, context=st.integers(0, 4))
 @example(old="", new="a", context=3)
 @example(old="a", new="a\n", context=3)
-def test_hunks_make_the_one_text_into_the_other(old: str, new: str, context: int) -> None:
+def test_hunks_turn_the_old_text_into_the_new_text(old: str, new: str, context: int) -> None:
     hunks = find_hunks(old, new, context)
     assert patched(old, hunks) == new
     assert bool(hunks) == (old != new)
 
 
 @given(old=TEXTS, new=TEXTS, context=st.integers(0, 4))
-def test_hunks_have_no_more_lines_around_them_than_asked_for(
-    old: str, new: str, context: int
-) -> None:
+def test_hunks_have_at_most_the_requested_context(old: str, new: str, context: int) -> None:
     for hunk in find_hunks(old, new, context):
         signs = "".join(line.sign for line in hunk.lines)
         assert len(signs) - len(signs.lstrip(" ")) <= context
@@ -67,7 +66,7 @@ def test_hunks_have_no_more_lines_around_them_than_asked_for(
         assert hunk.new_count == signs.count("+") + signs.count(" ")
 
 
-def test_a_line_that_moves_in_a_long_text_leaves_the_others() -> None:
+def test_a_line_that_moves_in_a_long_text_does_not_change_other_lines() -> None:
     lines = [f"line {number}\n" for number in range(3000)]
     moved = [*lines[1:2000], lines[0], *lines[2000:]]
     hunks = find_hunks("".join(lines), "".join(moved), 0)
@@ -75,7 +74,7 @@ def test_a_line_that_moves_in_a_long_text_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize("words", [2, 100, 30_000])
-def test_long_texts_of_any_kind_are_compared(words: int) -> None:
+def test_long_texts_of_any_kind_are_compared_quickly(words: int) -> None:
     # difflib alone takes minutes for the first two.
     dice = random.Random(words)
     old, new = ("".join(f"{dice.randrange(words)}\n" for _ in range(20_000)) for _ in range(2))
@@ -98,16 +97,16 @@ DATA = st.recursive(
 )
 
 
-def kept(data: Any) -> Any:
-    """Return data as it is compared: without keys that are null."""
+def without_nulls(data: Any) -> Any:
+    """Return data without keys that are null, in the form in which it is compared."""
     if isinstance(data, dict):
-        return {key: kept(value) for key, value in data.items() if value is not None}
-    return [kept(value) for value in data] if isinstance(data, list) else data
+        return {key: without_nulls(value) for key, value in data.items() if value is not None}
+    return [without_nulls(value) for value in data] if isinstance(data, list) else data
 
 
 @given(old=DATA, new=DATA)
-def test_fields_differ_where_data_does(old: Any, new: Any) -> None:
-    before, after = kept(old), kept(new)
+def test_fields_differ_exactly_if_the_data_differs(old: Any, new: Any) -> None:
+    before, after = without_nulls(old), without_nulls(new)
     originals = copy.deepcopy((before, after))
     changes = find_field_changes(before, after)
     assert bool(changes) == (not is_same(before, after))
@@ -117,40 +116,44 @@ def test_fields_differ_where_data_does(old: Any, new: Any) -> None:
         assert not is_same(change.old, change.new) or change.old is None
 
 
-def test_one_is_not_true() -> None:
+def test_the_number_one_does_not_equal_true() -> None:
     assert find_field_changes({"a": [1]}, {"a": [True]}) == [
-        FieldChange("a[0]", CHANGED, 1, True),
+        FieldChange(path="a[0]", change=CHANGED, old=1, new=True),
     ]
 
 
-def test_containers_are_known_by_their_name() -> None:
+def test_containers_are_matched_by_name() -> None:
     old = {"containers": [{"name": "app", "image": "a:1"}, {"name": "log", "image": "l:1"}]}
     new = {"containers": [{"name": "log", "image": "l:1"}, {"name": "app", "image": "a:2"}]}
     assert find_field_changes(old, new) == [
-        FieldChange("containers[name=app].image", CHANGED, "a:1", "a:2"),
-        FieldChange("containers[]", CHANGED, ["app", "log"], ["log", "app"]),
+        FieldChange(path="containers[name=app].image", change=CHANGED, old="a:1", new="a:2"),
+        FieldChange(path="containers[]", change=CHANGED, old=["app", "log"], new=["log", "app"]),
     ]
 
 
-def test_a_path_mounted_twice_is_known_by_where() -> None:
+def test_two_mounts_of_one_volume_are_matched_by_mount_path() -> None:
     old = {"volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "a", "mountPath": "/b"}]}
     new = {"volumeMounts": [{"name": "a", "mountPath": "/a"}, {"name": "b", "mountPath": "/b"}]}
     assert find_field_changes(old, new) == [
-        FieldChange("volumeMounts[mountPath=/b].name", CHANGED, "a", "b"),
+        FieldChange(path="volumeMounts[mountPath=/b].name", change=CHANGED, old="a", new="b"),
     ]
 
 
-def test_an_argument_in_the_middle_moves_no_other() -> None:
+def test_a_new_argument_does_not_change_later_arguments() -> None:
     old, new = {"args": ["a", "b", "c"]}, {"args": ["a", "x", "b", "c"]}
-    assert find_field_changes(old, new) == [FieldChange("args[1]", ADDED, None, "x")]
+    assert find_field_changes(old, new) == [
+        FieldChange(path="args[1]", change=ADDED, old=None, new="x")
+    ]
 
 
-def test_the_content_of_a_secret_inside_another_object_is_not_shown() -> None:
+def test_the_content_of_a_secret_inside_another_object_is_redacted() -> None:
     old: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "b2xk"}}}
     names = BaseNames({}, {})
     new: dict[str, Json] = {"manifest": {"kind": "Secret", "data": {"password": "bmV3"}}}
     (change,) = find_field_changes(comparable(old, names), comparable(new, names))
-    assert change == FieldChange("manifest.data", CHANGED, "(not shown)", "(not shown)")
+    assert redact(change, {}) == FieldChange(
+        path="manifest.data", change=CHANGED, old=NOT_SHOWN, new=NOT_SHOWN
+    )
 
 
 KEYS = st.sampled_from(["kind", "metadata", "labels", "annotations", "nodeSelector", "data", "a"])
@@ -166,17 +169,17 @@ MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
 @settings(max_examples=300, deadline=None)
 @given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
 @example(old={}, new={"kind": "Secret"}, shared={"kind": None, "data": None})
-def test_what_is_the_same_need_not_be_looked_into(old: Json, new: Json, shared: Json) -> None:
+def test_equal_parts_of_objects_can_be_left_out(old: Json, new: Json, shared: Json) -> None:
     assert isinstance(old, dict)
     assert isinstance(new, dict)
     assert isinstance(shared, dict)
     names = BaseNames({"web-4h2mbtbbt6": "web"}, {})
-    # Shared parts at several depths, of which each side may have some of its own.
-    sides = [{**shared, **own, "metadata": {**shared, "labels": own}} for own in (old, new)]
-    whole = [comparable(copy.deepcopy(each), names) for each in sides]
-    parts = [comparable(each, names) for each in differing(sides[0], sides[1])]
-    # An empty mapping is as good as none, and may stand elsewhere in the order of the older object.
-    found, expected = (
-        sorted(map(repr, find_field_changes(one, other))) for one, other in (parts, whole)
+    # Shared parts are at several depths, and each side may override some of them.
+    sides = [{**shared, **side, "metadata": {**shared, "labels": side}} for side in (old, new)]
+    whole = [comparable(copy.deepcopy(side), names) for side in sides]
+    parts = [comparable(side, names) for side in differing(sides[0], sides[1])]
+    # Sorted, because an empty mapping means nothing and may change the order.
+    actual, expected = (
+        sorted(map(repr, find_field_changes(before, after))) for before, after in (parts, whole)
     )
-    assert found == expected
+    assert actual == expected

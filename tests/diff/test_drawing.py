@@ -1,4 +1,4 @@
-"""Who names what, drawn: labels, Mermaid, DOT, and the graph of `explain`."""
+"""The reference graph as a drawing: labels, Mermaid, DOT, and the graph of `explain`."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ SETTINGS = Settings(with_secrets=True, attacher=AttacherSettings(is_enabled=Fals
         ((), ""),
     ],
 )
-def test_a_reference_is_called_by_what_it_stands_in(path: ObjectPath, label: str) -> None:
+def test_the_label_of_a_reference_is_its_field(path: ObjectPath, label: str) -> None:
     assert label_of(path) == label
 
 
-# --- what is drawn -------------------------------------------------------------------------------
+# --- drawings ------------------------------------------------------------------------------------
 
 
 def mermaid(graph: Graph) -> str:
@@ -94,7 +94,7 @@ def workload(name: str, change: str = UNCHANGED, effect: str = "") -> GraphNode:
     return GraphNode(Identity("apps", "Deployment", None, name), "workload", change, effect)
 
 
-def test_what_changes_is_told_by_words_and_by_colours() -> None:
+def test_changes_have_words_and_colours() -> None:
     text = mermaid(sample().graph)
     assert line_of(text, 'n_Rollout_web["') == (
         'n_Rollout_web["Rollout<br/>web<br/>changed, rolls"]:::changed'
@@ -110,12 +110,12 @@ def test_what_changes_is_told_by_words_and_by_colours() -> None:
     assert "style=dashed" in line_of(text, "n_Deployment_web_template -> n_ConfigMap_flags")
 
 
-def test_a_workload_that_rolls_by_a_new_name_alone_is_marked() -> None:
+def test_an_unchanged_workload_that_rolls_is_marked() -> None:
     text = mermaid(Graph((workload("web", UNCHANGED, ROLLS),)))
     assert line_of(text, "n_").endswith('web<br/>rolls"]:::changed')
 
 
-def test_namespaces_are_drawn_where_there_are_several() -> None:
+def test_several_namespaces_are_drawn_as_frames() -> None:
     one = Graph((config("a", namespace="shop"), config("b", namespace="shop")))
     two = Graph((*one.nodes, config("c", namespace="prod"), config("d")))
     for to_text in (mermaid, dot):
@@ -126,18 +126,18 @@ def test_namespaces_are_drawn_where_there_are_several() -> None:
         assert text.count("subgraph ") == 2
 
 
-def test_a_name_that_comes_first_in_the_alphabet_moves_no_id() -> None:
+def test_a_new_object_does_not_change_the_ids_of_others() -> None:
     before = set(mermaid(Graph((config("b"), config("c")))).splitlines())
     after = set(mermaid(Graph((config("a"), config("b"), config("c")))).splitlines())
     assert before < after
 
 
-def test_objects_of_one_slug_have_ids_of_their_own() -> None:
+def test_objects_with_the_same_slug_have_different_ids() -> None:
     graph = Graph((config("a.b"), config("a-b"), config("a_b")), (Edge(0, 2, "x"),))
     assert line_of(mermaid(graph), "n_ConfigMap_a_b -->").endswith(" n_ConfigMap_a_b__3")
 
 
-def test_what_an_object_is_named_by_several_times_is_one_arrow() -> None:
+def test_several_references_to_one_object_are_one_arrow() -> None:
     edges = (Edge(0, 1, "env"), Edge(0, 1, "volume"), Edge(0, 1, "env"), Edge(0, 1, "env", ADDED))
     graph = Graph((workload("web"), config("a")), edges)
     for to_text in (mermaid, dot):
@@ -147,7 +147,7 @@ def test_what_an_object_is_named_by_several_times_is_one_arrow() -> None:
 
 
 @pytest.mark.parametrize("to_text", [mermaid, dot])
-def test_nothing_is_said_to_be_nothing(to_text: Any) -> None:
+def test_an_empty_graph_has_a_notice(to_text: Any) -> None:
     assert "There is nothing to draw." in to_text(Graph())
 
 
@@ -155,14 +155,14 @@ def test_nothing_is_said_to_be_nothing(to_text: Any) -> None:
 
 
 def star(arrows: int, size: int = 10) -> Graph:
-    """Return one workload that names so many ConfigMaps, the last of which changes."""
+    """Return a workload that references so many ConfigMaps; the last one changes."""
     last = config("last", CHANGED)
     others = (config(f"{'x' * size}-{number}") for number in range(arrows - 1))
     edges = (Edge(0, number, "volume") for number in range(1, arrows + 1))
     return Graph((workload("web"), *others, last), tuple(edges))
 
 
-def test_as_much_as_mermaid_draws_is_drawn() -> None:
+def test_a_graph_at_the_limit_of_mermaid_is_complete() -> None:
     text = mermaid(star(MAX_EDGES, 1))
     assert text.count(" -->|") == MAX_EDGES
     assert len(text) > MAX_CHARACTERS - 5_000
@@ -170,7 +170,7 @@ def test_as_much_as_mermaid_draws_is_drawn() -> None:
 
 
 @pytest.mark.parametrize(("arrows", "size"), [(501, 1), (3_000, 1), (400, 150), (20, 9_000)])
-def test_beyond_that_it_is_cut_with_a_notice(arrows: int, size: int) -> None:
+def test_a_larger_graph_is_truncated_with_a_notice(arrows: int, size: int) -> None:
     graph = star(arrows, size)
     text = mermaid(graph)
     assert text == mermaid(graph)
@@ -186,11 +186,11 @@ def test_beyond_that_it_is_cut_with_a_notice(arrows: int, size: int) -> None:
     assert dot(graph).count(" -> ") == arrows
 
 
-def test_a_single_name_that_is_too_long_is_cut_as_well() -> None:
+def test_a_graph_with_one_very_long_name_is_truncated() -> None:
     assert len(mermaid(Graph((config("\u2192" * MAX_CHARACTERS),)))) <= MAX_CHARACTERS
 
 
-def test_characters_are_counted_as_a_browser_does() -> None:
+def test_characters_are_counted_in_utf_16_units() -> None:
     letters = "\U0001d54b" * 24
     nodes = tuple(config(f"{letters * 2}-{number}") for number in range(400))
     assert len(mermaid(Graph(nodes)).encode("utf-16-le")) // 2 <= MAX_CHARACTERS
@@ -221,19 +221,19 @@ def named(texts: Sequence[str]) -> Graph:
 
 @ANY
 @given(graphs())
-def test_no_name_becomes_part_of_mermaids_language(graph: Graph) -> None:
+def test_a_name_never_becomes_mermaid_syntax(graph: Graph) -> None:
     for line in mermaid(graph).splitlines():
         assert _MERMAID_LINE.fullmatch(line), line
 
 
-def test_a_line_that_begins_like_a_list_is_none() -> None:
+def test_a_list_marker_at_the_start_of_a_line_is_escaped() -> None:
     text = mermaid(Graph((config("1. one"), config("- two"), config("3three"))))
     assert "#49;. one" in text
     assert "#45; two" in text
     assert "3three" in text
 
 
-def test_a_name_like_an_icon_stays_a_name() -> None:
+def test_a_name_that_looks_like_an_icon_is_escaped() -> None:
     assert "fa#58;#8288;fa-ban" in mermaid(Graph((config("fa:fa-ban"),)))
 
 
@@ -255,7 +255,7 @@ def expected(graph: Graph) -> dict[str, Any]:
 
 
 def as_shown(text: str) -> str:
-    """Return the text that a browser shows for what Mermaid's parser makes of a label."""
+    """Return the text that a browser shows for a label, as parsed by Mermaid."""
     text = re.sub(r"<br ?/?>", "\n", text).replace("\ufb02\xb0\xb08288\xb6\xdf", "")
     return re.sub("\ufb02\xb0\xb0(\\d+)\xb6\xdf", lambda match: chr(int(match[1])), text).strip()
 
@@ -263,51 +263,50 @@ def as_shown(text: str) -> str:
 @pytest.mark.skipif(
     not (shutil.which("node") and MERMAID.is_dir()), reason="Mermaid is not installed"
 )
-def test_mermaids_own_parser_reads_what_is_meant() -> None:
-    made: list[Graph] = [named(HOSTILE), sample().graph, *(named([text]) for text in HOSTILE)]
+def test_the_parser_of_mermaid_reads_the_same_graph() -> None:
+    collected: list[Graph] = [named(HOSTILE), sample().graph, *(named([text]) for text in HOSTILE)]
 
     @settings(ANY, max_examples=200, database=None)
     @given(graphs())
     def collect(graph: Graph) -> None:
         if graph.nodes:
-            made.append(graph)
+            collected.append(graph)
 
     collect()
     script = Path(__file__).with_name("mermaid_parse.mjs")
     done = subprocess.run(
         ["node", str(script), str(MERMAID)],
-        input="\0".join(map(mermaid, made)),
+        input="\0".join(map(mermaid, collected)),
         capture_output=True,
         encoding="utf-8",
         timeout=300,
         check=True,
     )
     lines = done.stdout.splitlines()
-    assert len(lines) == len(made)
-    for graph, line in zip(made, lines, strict=True):
+    assert len(lines) == len(collected)
+    for graph, line in zip(collected, lines, strict=True):
         read = json.loads(line)
         assert "error" not in read, read
-        for part in read.values():
-            part[:] = [[each[0], *map(str, each[1:])] for each in part]
-            for each in part:
-                each[1:] = map(as_shown, each[1:])
-        meant = expected(graph)
-        for part in meant.values():
-            part[:] = [[each[0], *(str(value).strip() for value in each[1:])] for each in part]
-        # Boxes stand by namespace, in the order of whichever came first.
-        assert read == meant
+        shown = {
+            part: [[row[0], *(as_shown(str(value)) for value in row[1:])] for row in rows]
+            for part, rows in read.items()
+        }
+        assert shown == {
+            part: [[row[0], *(str(value).strip() for value in row[1:])] for row in rows]
+            for part, rows in expected(graph).items()
+        }
 
 
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 @settings(ANY, max_examples=40)
 @given(graphs())
-def test_graphviz_shows_what_is_meant(graph: Graph) -> None:
+def test_graphviz_shows_the_same_graph(graph: Graph) -> None:
     check_dot(graph)
 
 
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 @pytest.mark.parametrize("graph", [named(HOSTILE), sample().graph], ids=["hostile", "sample"])
-def test_graphviz_shows_names_of_any_kind(graph: Graph) -> None:
+def test_graphviz_shows_hostile_names(graph: Graph) -> None:
     check_dot(graph)
 
 
@@ -327,7 +326,7 @@ def check_dot(graph: Graph) -> None:
     assert done.stderr == ""
     shown: dict[str, list[tuple[str, list[str]]]] = {"node": [], "edge": [], "cluster": []}
     for group in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}g"):
-        title, *texts = ["".join(each.itertext()) for each in group if _is_text(each.tag)]
+        title, *texts = ["".join(part.itertext()) for part in group if _is_text(part.tag)]
         if group.get("class") in shown:
             shown[str(group.get("class"))].append((title, texts))
     drawn = drawing.draw(graph)
@@ -338,8 +337,8 @@ def check_dot(graph: Graph) -> None:
     )
     spaces = str.maketrans("\xa0", " ")
     plain = {
-        kind: sorted((title, [text.translate(spaces) for text in texts]) for title, texts in each)
-        for kind, each in shown.items()
+        kind: sorted((title, [text.translate(spaces) for text in texts]) for title, texts in parts)
+        for kind, parts in shown.items()
     }
     assert plain["node"] == sorted(nodes.items())
     assert plain["edge"] == edges
@@ -419,8 +418,8 @@ spec: {template: {spec: {containers: [{name: app, image: app}]}}}
 POINTS = Rule(None, "ConfigMap", parse_pattern("data.secret"), ("", "Secret"))
 
 
-def plan_of(text: str, **more: Any) -> Any:
-    settings_ = SETTINGS._replace(references=(POINTS,), **more)
+def plan_of(text: str, **changes: Any) -> Any:
+    settings_ = SETTINGS._replace(references=(POINTS,), **changes)
     stream = read_stream(text.encode(), "in.yaml")
     return make_plan(take_inventory(stream, settings_), settings_)
 
@@ -430,7 +429,7 @@ def explained_() -> Graph:
     return explain(plan_of(STREAM)).graph
 
 
-def test_all_that_names_a_config_map_is_drawn_with_how(explained: Graph) -> None:
+def test_every_reference_to_a_configmap_is_an_edge(explained: Graph) -> None:
     names = [str(node.identity) for node in explained.nodes]
     edges = {
         (names[edge.source], names[edge.target], edge.label, edge.keeps_base_name)
@@ -451,52 +450,51 @@ def test_all_that_names_a_config_map_is_drawn_with_how(explained: Graph) -> None
     assert "Deployment/other" not in names
 
 
-def test_what_becomes_of_each_config_map_is_told(explained: Graph) -> None:
+def test_the_note_of_a_configmap_is_its_decision(explained: Graph) -> None:
     notes = {node.identity.name: node.note for node in explained.nodes if node.role == "config"}
-    assert re.fullmatch(r"becomes app-[a-z0-9]{10}, and the original stays", notes["app"])
-    assert notes["unused"] == "keeps its name: nothing that can be rewritten names it"
-    assert notes["sums"] == "checksum: its annotation postrender/strategy says so"
+    assert re.fullmatch(r"becomes app-[a-z0-9]{10}, original kept", notes["app"])
+    assert notes["unused"] == "not revised: no workload references it"
+    assert notes["sums"] == "checksum: set by the annotation postrender/strategy"
     assert notes["database"] == "becomes a revision"
 
 
-def test_no_drawing_has_a_hash_of_what_a_secret_holds() -> None:
+def test_a_drawing_never_contains_the_hash_of_a_secret() -> None:
     plan = plan_of(STREAM)
-    hidden = {
+    redacted = {
         name
         for key, name in plan.context.names.items()
         if plan.context.decisions[key].item.identity.name in ("database", "points")
     }
-    assert len(hidden) == 2
+    assert len(redacted) == 2
     again = plan_of("".join(render(plan)))
     for explanation in (explain(plan), explain(again)):
         for drawing_format in (mermaid_format, dot_format):
             drawn = re.sub(r"\\n|<br/>|#\d+;", "", drawing_format.render(explanation, Terminal()))
             assert "database" in drawn
-            assert not [name for name in hidden if name in drawn or name[-10:] in drawn]
+            assert not [name for name in redacted if name in drawn or name[-10:] in drawn]
 
 
-def test_a_secret_that_another_tool_named_is_drawn_without_its_hash() -> None:
-    # As `kubectl create secret --append-hash` does, whose hash counts the name too.
+def test_a_secret_named_by_another_tool_is_drawn_without_its_hash() -> None:
+    # `kubectl create secret --append-hash` makes such a name; its hash covers the name too.
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: token-7f89tk7g74}\nstringData: {a: b}\n"
     [node] = explain(plan_of(text)).graph.nodes
     assert node.identity.name == "token"
 
 
-def test_a_revision_is_known_by_its_base_name() -> None:
+def test_a_revision_is_drawn_under_its_base_name() -> None:
     graph = explain(plan_of("".join(render(plan_of(STREAM))))).graph
-    [node] = [node for node in graph.nodes if node.note.startswith("is app-")]
+    [node] = [node for node in graph.nodes if node.note.startswith("is already app-")]
     assert node.identity.name == "app"
-    assert node.note.endswith(" already")
     assert [node.note for node in graph.nodes if node.identity.name == "database"] == [
-        "is a revision already"
+        "is already a revision"
     ]
 
 
-def test_a_stream_of_nothing_is_drawn_as_such() -> None:
+def test_a_stream_without_configmaps_has_an_empty_graph() -> None:
     assert "nothing to draw" in mermaid_format.render(explain(plan_of("a: b\n")), Terminal())
 
 
-def test_what_a_rule_leaves_alone_says_so() -> None:
+def test_the_note_of_a_configmap_names_the_rule() -> None:
     graph = explain(plan_of(STREAM, rules=(StrategyRule("ignore"),))).graph
     [app] = [node for node in graph.nodes if node.identity.name == "app"]
-    assert app.note == "keeps its name: a rule of the configuration says so"
+    assert app.note == "not revised: set by a rule of the configuration"

@@ -1,4 +1,4 @@
-"""What programs get of a preview and of an explanation, and the schemas that promise it."""
+"""The JSON of a preview and of an explanation, and their schemas."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "rendered"
 
 
 def closed(schema: Any) -> Any:
-    """Return a schema that allows only what it describes, so that nothing is printed unpromised."""
+    """Return a schema that allows only the properties that it describes."""
     if isinstance(schema, list):
-        return [closed(each) for each in schema]
+        return [closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     inner = {key: closed(value) for key, value in schema.items()}
@@ -55,32 +55,32 @@ def subschemas(schema: Any) -> Iterator[dict[str, Any]]:
         for value in schema.values():
             yield from subschemas(value)
     elif isinstance(schema, list):
-        for each in schema:
-            yield from subschemas(each)
+        for item in schema:
+            yield from subschemas(item)
 
 
 # --- the schemas ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("schema", [PREVIEW, EXPLAIN], ids=["preview", "explain"])
-def test_a_schema_is_one_and_describes_every_property(schema: Any) -> None:
+def test_a_schema_is_valid_and_describes_every_property(schema: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     assert schema["$id"].startswith("urn:postrender:")
     for part in subschemas(schema):
         if part.get("type") == "object":
             assert part["required"] == list(part["properties"])
-        for name, each in part.get("properties", {}).items():
-            target = schema["$defs"][each["$ref"].split("/")[-1]] if "$ref" in each else {}
-            assert {**target, **each}.get("description"), name
+        for name, value in part.get("properties", {}).items():
+            target = schema["$defs"][value["$ref"].split("/")[-1]] if "$ref" in value else {}
+            assert {**target, **value}.get("description"), name
 
 
 @pytest.mark.parametrize("schema", [PREVIEW, EXPLAIN], ids=["preview", "explain"])
-def test_a_reader_with_an_older_schema_takes_what_was_added_since(schema: Any) -> None:
+def test_a_schema_accepts_properties_that_are_added_later(schema: Any) -> None:
     assert not [part for part in subschemas(schema) if "additionalProperties" in part]
     assert "properties may be added" in schema["description"]
 
 
-def test_a_property_that_the_schema_lacks_is_noticed() -> None:
+def test_a_property_without_a_description_is_an_error() -> None:
     document = parsed(sample())
     document["contents"][0]["keys"][0]["more"] = 1
     with pytest.raises(jsonschema.ValidationError):
@@ -101,7 +101,7 @@ def test_any_preview_fits_its_schema(preview: Preview) -> None:
     validate(parsed(preview))
 
 
-def test_the_counts_say_how_much_there_is_of_what() -> None:
+def test_the_summary_counts_every_section() -> None:
     document = parsed(sample())
     summary = document["summary"]
     assert summary["contents"] == {"added": 1, "removed": 1, "changed": 4, "unchanged": 0}
@@ -114,8 +114,8 @@ def test_the_counts_say_how_much_there_is_of_what() -> None:
     assert document["hasChanges"] is True
 
 
-def test_a_program_learns_what_rolls_and_why() -> None:
-    [web] = [each for each in parsed(sample())["workloads"] if each["object"]["kind"] == "Rollout"]
+def test_a_workload_has_its_effect_and_its_causes() -> None:
+    [web] = [item for item in parsed(sample())["workloads"] if item["object"]["kind"] == "Rollout"]
     assert (web["effect"], web["via"]["name"]) == ("rolls", "web-template")
     config, *_, image, _, token, template = web["causes"]
     assert config["object"]["name"] == "web-config"
@@ -125,7 +125,7 @@ def test_a_program_learns_what_rolls_and_why() -> None:
     assert template["field"]["new"] == 60
 
 
-def test_the_diff_of_a_key_is_one_that_patch_takes(tmp_path: Path) -> None:
+def test_patch_accepts_the_diff_of_a_key(tmp_path: Path) -> None:
     lines = (
         Line(" ", 1, 1, "a"),
         Line("-", 2, 0, "b\u2028c"),
@@ -143,8 +143,8 @@ def test_the_diff_of_a_key_is_one_that_patch_takes(tmp_path: Path) -> None:
     assert file.read_text("utf-8") == "a\nd\n+ last"
 
 
-def test_nothing_of_a_secret_but_its_base_name_is_told() -> None:
-    [secret] = [each for each in parsed(sample())["contents"] if each["object"]["kind"] == "Secret"]
+def test_a_secret_has_only_its_base_name() -> None:
+    [secret] = [item for item in parsed(sample())["contents"] if item["object"]["kind"] == "Secret"]
     assert (secret["object"]["name"], secret["change"]) == ("web-database", "changed")
     assert (secret["oldRevision"], secret["newRevision"], secret["keys"]) == ("", "", [])
 
@@ -169,17 +169,58 @@ spec: {volumes: [{name: v, configMap: {name: app}}]}
 """
 
 
+AUTO_MOUNT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: app, annotations: {postrender/mount-path: /etc/app}}
+data: {key: value}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {template: {spec: {containers: [{name: app}]}}}
+"""
+
+
 @pytest.mark.parametrize(
     "text",
     [*(path.read_bytes() for path in sorted(EXAMPLES.glob("*.yaml"))), MORE.encode(), b"a: b\n"],
     ids=["v1", "v2", "more", "nothing"],
 )
 def test_an_explanation_fits_its_schema(text: bytes) -> None:
+    validate(explained(text), EXPLAIN)
+
+
+def explained(text: bytes) -> Any:
     settings = Settings(with_secrets=True)
     plan = make_plan(take_inventory(read_stream(text, "in.yaml"), settings), settings)
-    validate(json.loads(render_explanation(explain(plan), Terminal())), EXPLAIN)
+    return json.loads(render_explanation(explain(plan), Terminal()))
 
 
-def test_words_of_the_schema_hold_no_registry_or_folder() -> None:
+def test_an_explanation_has_the_objects_of_a_preview() -> None:
+    assert EXPLAIN["$defs"]["object"]["required"] == PREVIEW["$defs"]["object"]["required"]
+    [entry] = explained(MORE.encode())["objects"]
+    assert entry["object"] == {"group": "", "kind": "ConfigMap", "namespace": "prod", "name": "app"}
+    assert (entry["keepsOriginal"], entry["keepReason"]) == (False, "")
+    reference, _ = entry["references"]
+    assert reference == {
+        "object": {"group": "batch", "kind": "Job", "namespace": "prod", "name": "migrate"},
+        "line": 4,
+        "path": "spec.template.spec.volumes[0].configMap.name",
+        "source": "reference",
+        "isRewritten": False,
+    }
+
+
+def test_an_auto_mount_is_a_reference() -> None:
+    [entry] = explained(AUTO_MOUNT.encode())["objects"]
+    [reference] = entry["references"]
+    assert entry["strategy"] == "rename"
+    assert reference["object"]["kind"] == "Deployment"
+    assert (reference["source"], reference["line"], reference["path"]) == ("auto-mount", 0, "")
+    assert reference["isRewritten"]
+
+
+def test_a_schema_contains_no_addresses() -> None:
     for schema in (PREVIEW, EXPLAIN):
         assert not re.findall(r"https?://(?!json-schema\.org/)\S+", json.dumps(schema))

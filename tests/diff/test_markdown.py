@@ -1,7 +1,4 @@
-"""A preview as a comment; `python -m tests.diff.test_markdown` writes what is expected.
-
-It is rendered by cmark-gfm, which GitHub uses, and what comes out is read again.
-"""
+"""A preview as a comment, rendered by cmark-gfm, which GitHub uses."""
 
 from __future__ import annotations
 
@@ -36,9 +33,11 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
+from postrender.diff.wording.style import namer
+from postrender.diff.wording.summary import summary_line
 from postrender.diff.wording.terminal import Terminal
 from postrender.diff.wording.truncate import size_of
-from postrender.diff.wording.wording import diff_lines, namer, summary_line
+from postrender.diff.wording.unified_diff import diff_lines
 from postrender.kubernetes.kinds import Identity
 from postrender.text.escapes import visible
 from tests.diff.any_previews import ANY, HOSTILE, PREVIEWS, identities_of
@@ -46,7 +45,7 @@ from tests.diff.previews import CHART, ROLLOUT, SERVICE, sample
 from tests.update_golden import CheckFile
 
 EXPECTED = Path(__file__).parent / "preview" / "sample.md"
-GITHUB_TAKES = 65_536
+GITHUB_LIMIT = 65_536
 
 
 TAGS = {"h3", "p", "strong", "blockquote", "br", "code", "pre", "ul", "li", "details", "summary"}
@@ -55,7 +54,7 @@ UNCLOSED = {"br"}
 
 
 class Reader(HTMLParser):
-    """Reads HTML: complains where tags do not nest, keeps text apart by whether it is code."""
+    """Reads HTML: checks that tags are nested, and separates code from other text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -106,24 +105,21 @@ def notice_of(comment: str) -> str:
 
 
 @pytest.mark.golden
-def test_the_sample_reads_well(golden_file: CheckFile) -> None:
+def test_the_sample_has_the_expected_comment(golden_file: CheckFile) -> None:
     golden_file(EXPECTED, comment_of(sample()))
 
 
-def test_a_job_finds_its_comment_by_the_first_line() -> None:
+def test_the_first_line_is_the_marker() -> None:
     assert comment_of(sample()).splitlines()[0] == MARKER == "<!-- postrender diff -->"
 
 
-def test_without_changes_it_is_a_title_and_a_sentence() -> None:
+def test_a_comment_without_changes_is_a_title_and_a_sentence() -> None:
     assert comment_of(Preview("old.yaml", "new.yaml")) == (
-        "<!-- postrender diff -->\n"
-        "### What changes from `old.yaml` to `new.yaml`\n"
-        "\n"
-        "**no changes**\n"
+        "<!-- postrender diff -->\n### Changes from `old.yaml` to `new.yaml`\n\n**no changes**\n"
     )
 
 
-def test_the_sample_renders_as_what_it_holds() -> None:
+def test_the_sample_renders_without_loss() -> None:
     preview = sample()
     page = rendered(comment_of(preview))
     assert page.comments == [" postrender diff "]
@@ -138,8 +134,8 @@ def test_the_sample_renders_as_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "`` ` ``", " a ", "a`", "`a", "a\\|b", "\\\\|", "a||b"])
-def test_a_code_span_holds_exactly_its_text(text: str) -> None:
-    written = visible(text) or " "  # there is no empty code span
+def test_a_code_span_contains_exactly_its_text(text: str) -> None:
+    written = visible(text) or " "  # Markdown has no empty code span
     assert rendered(code(text)).codes == [written]
     cause = Cause(IMAGE, container=text, old="old", new="new")
     in_table = Preview("", "", workloads=(WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,)),))
@@ -152,82 +148,90 @@ def test_a_code_span_holds_exactly_its_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("its name stays, so that nothing rolls", "its name stays, so that nothing rolls"),
-        ("names ConfigMap/other (twice): left alone", "names ConfigMap/other (twice): left alone"),
+        ("its name is unchanged, so nothing rolls", "its name is unchanged, so nothing rolls"),
+        (
+            "references ConfigMap/other (twice): ignored",
+            "references ConfigMap/other (twice): ignored",
+        ),
         ("ask @someone about #1", "ask `@someone` about `#1`"),
         ("a_b *c* GH-12 www.example.com", "`a_b` `*c*` `GH-12` `www.example.com`"),
         ("see https://example.com", "see `https://example.com`"),
         ("a\nb", "`a\\nb`"),
     ],
 )
-def test_a_word_of_a_sentence_is_code_where_it_could_be_more(text: str, written: str) -> None:
+def test_a_word_that_markdown_could_interpret_is_code(text: str, written: str) -> None:
     assert prose(text) == written
 
 
-def test_fences_are_longer_than_any_in_the_content() -> None:
+def test_fences_are_longer_than_those_in_the_content() -> None:
     comment = comment_of(one_key([" ```", "`````"]))
     assert "\n``````diff\n" in comment
     assert rendered(comment).blocks == ["@@ -1,2 +1,2 @@\n  ```\n `````\n"]
 
 
 def one_key(lines: list[str], name: str = "web-config", key: str = "app.yaml") -> Preview:
-    texts = tuple(Line(" ", at, at, text) for at, text in enumerate(lines, 1))
+    texts = tuple(Line(" ", number, number, text) for number, text in enumerate(lines, 1))
     hunk = Hunk(1, len(lines), 1, len(lines), texts)
-    identity = Identity("", "ConfigMap", None, name)
     content = ContentChange(
-        identity, CHANGED, "rename", "a", "b", (KeyChange(key, CHANGED, (hunk,)),), (), ()
+        identity=Identity("", "ConfigMap", None, name),
+        change=CHANGED,
+        strategy="rename",
+        old_revision="a",
+        new_revision="b",
+        keys=(KeyChange(key, CHANGED, (hunk,)),),
+        fields=(),
+        users=(),
     )
     return Preview("old.yaml", "new.yaml", (content,))
 
 
 @ANY
 @given(preview=PREVIEWS)
-def test_it_renders_as_what_it_holds(preview: Preview) -> None:
+def test_any_preview_renders_without_loss(preview: Preview) -> None:
     comment = comment_of(preview)
-    assert size_of(comment) <= GITHUB_TAKES
-    assert all(each.isprintable() or each in "\n\t" for each in comment)
+    assert size_of(comment) <= GITHUB_LIMIT
+    assert all(char.isprintable() or char in "\n\t" for char in comment)
     page = rendered(comment)
     assert page.comments == [" postrender diff "]
     assert not re.search(r"[@#*_`<>\[\]\\|~$!&]|GH-|://|www\.", page.words), page.words
     names = namer(preview)
     for identity in identities_of(preview):
-        assert any(visible(names(identity))[:200] in each for each in page.codes)
+        assert any(visible(names(identity))[:200] in code_span for code_span in page.codes)
     diffs = [
         "".join(f"{line}\n" for line in lines)
         for content in preview.contents
         for key in content.keys
         if (lines := diff_lines(key))
     ]
-    assert [each for each in page.blocks if each not in diffs] == []
-    shown = [each for each in diffs if each in page.blocks]
-    assert len(shown) == len(diffs) or all(len(each) > 500 for each in diffs if each not in shown)
+    assert [block for block in page.blocks if block not in diffs] == []
+    omitted = [diff for diff in diffs if diff not in page.blocks]
+    assert all(len(diff) > 500 for diff in omitted)
 
 
 @ANY
 @given(preview=PREVIEWS)
-def test_whatever_is_cut_is_said(preview: Preview) -> None:
-    whole = comment_of(preview)
+def test_a_truncated_comment_has_a_notice(preview: Preview) -> None:
+    complete = comment_of(preview)
     for limit in (3_000, 6_000):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(markdown, "LIMIT", limit)
             comment = comment_of(preview)
-        title = whole[: whole.index("\n\n")] + f"\n\n**{prose(summary_line(preview))}**\n"
+        title = complete[: complete.index("\n\n")] + f"\n\n**{prose(summary_line(preview))}**\n"
         assert size_of(comment) <= max(limit, size_of(title) + 600)
-        assert (comment == whole) == (size_of(whole) <= limit) == (not notice_of(comment))
+        assert (comment == complete) == (size_of(complete) <= limit) == (not notice_of(comment))
         page = rendered(comment)
         names = namer(preview)
         for identity in identities_of(preview):
-            is_named = any(visible(names(identity))[:200] in each for each in page.codes)
-            assert is_named or notice_of(comment)
+            is_shown = any(visible(names(identity))[:200] in code_span for code_span in page.codes)
+            assert is_shown or notice_of(comment)
 
 
 def numbered(count: int, lines: int = 3) -> Preview:
-    """Return a preview of so many workloads, ConfigMaps, revisions, Services and questions."""
+    """Return a preview of so many workloads, ConfigMaps, Services and undecided items."""
     names = [f"web-{number:04}" for number in range(count)]
     maps = [Identity("", "ConfigMap", None, name) for name in names]
     rollouts = [Identity("argoproj.io", "Rollout", None, name) for name in names]
     texts = [f"line {number}" for number in range(lines)]
-    what = "its content changes"
     fields = [FieldChange("spec.paused", CHANGED, number, -1) for number in range(count)]
     return Preview(
         "old.yaml",
@@ -235,57 +239,62 @@ def numbered(count: int, lines: int = 3) -> Preview:
         tuple(one_key(texts, name).contents[0] for name in names),
         tuple(
             WorkloadChange(
-                each,
+                rollout,
                 CHANGED,
                 ROLLS,
-                (Cause(CONFIG, about, what=what, keys=("a",)),),
+                (Cause(CONFIG, configmap, reason="content changes", keys=("a",)),),
                 fields=(field,),
             )
-            for each, about, field in zip(rollouts, maps, fields, strict=True)
+            for rollout, configmap, field in zip(rollouts, maps, fields, strict=True)
         ),
-        tuple(RevisionChange(each, f"{each.name}-7f89tk7g74", NEW) for each in maps),
+        tuple(RevisionChange(item, f"{item.name}-7f89tk7g74", NEW) for item in maps),
         tuple(
             ObjectChange(SERVICE._replace(name=name), CHANGED, (field._replace(path="spec.x"),))
             for name, field in zip(names, fields, strict=True)
         ),
-        tuple(Undecided(f"new.yaml:{name}", "names something", "say what") for name in names),
+        tuple(
+            Undecided(f"new.yaml:{name}", "the reference is ambiguous", "Set the namespace")
+            for name in names
+        ),
     )
 
 
-def test_even_5000_workloads_fit() -> None:
+def test_5000_workloads_fit() -> None:
     comment = comment_of(numbered(5_000))
-    assert size_of(comment) <= GITHUB_TAKES
-    assert size_of(comment) > GITHUB_TAKES - 2_000
+    assert size_of(comment) <= GITHUB_LIMIT
+    assert size_of(comment) > GITHUB_LIMIT - 2_000
     rows = re.findall(r"^\| `Rollout/web-(\d+)` \| \*\*rolls\*\* \| config \|$", comment, re.M)
     assert rows == [f"{number:04}" for number in range(len(rows))]
     assert "**5,000 Rollouts roll, 5,000 ConfigMaps change, 5,000 new revisions;" in comment
     assert notice_of(comment) == (
-        f"> Cut to fit into a comment; left out: the causes of {len(rows):,} workloads, "
-        f"{5_000 - len(rows):,} workloads, 5,000 ConfigMaps, 5,000 workloads outside of their pod "
-        "templates, 5,000 revisions, 5,000 other objects, 5,000 undecided things. "
+        f"> Truncated to fit into a comment. Left out: the causes of {len(rows):,} workloads, "
+        f"{5_000 - len(rows):,} workloads, 5,000 ConfigMaps, 5,000 workloads outside their pod "
+        "templates, 5,000 revisions, 5,000 other objects, 5,000 undecided items. "
         "`postrender diff --format text` shows everything."
     )
 
 
-def test_fields_of_other_objects_go_first() -> None:
+def test_fields_of_other_objects_are_left_out_first() -> None:
     comment = comment_of(numbered(133))
-    assert notice_of(comment).startswith("> Cut to fit into a comment; left out: the fields of ")
+    assert notice_of(comment).startswith(
+        "> Truncated to fit into a comment. Left out: the fields of "
+    )
     assert notice_of(comment).count(" of ") == 1
     assert comment.count("- `Service/web-") == 133
 
 
-def test_long_diffs_go_next_the_longest_first() -> None:
+def test_the_longest_diffs_are_left_out_next() -> None:
     lengths = (300, 4_000, 200, 3_000)
     contents = [one_key(["x" * 10] * length, f"map-{length}").contents[0] for length in lengths]
     preview = numbered(10)._replace(contents=tuple(contents))
     comment = comment_of(preview)
-    assert "left out: the diffs of 1 key, the fields of 10 other objects." in notice_of(comment)
+    assert "Left out: the diffs of 1 key, the fields of 10 other objects." in notice_of(comment)
     assert comment.count("changes (empty): the diff is left out") == 1
     assert len(rendered(comment).blocks) == 3
     assert rendered(comment).tags.count("details") == 4 + 3
 
 
-def test_a_configmap_with_more_keys_than_fit_keeps_its_first_ones() -> None:
+def test_the_last_keys_of_a_large_configmap_are_left_out() -> None:
     keys = tuple(
         one_key(["some text"] * 3, key=f"key-{number:04}").contents[0].keys[0]
         for number in range(2_000)
@@ -294,8 +303,8 @@ def test_a_configmap_with_more_keys_than_fit_keeps_its_first_ones() -> None:
     comment = comment_of(Preview("old.yaml", "new.yaml", (content._replace(keys=keys),)))
     blocks = len(rendered(comment).blocks)
     assert 500 < blocks < 2_000
-    assert f"left out: {2_000 - blocks:,} keys." in notice_of(comment)
-    assert size_of(comment) > GITHUB_TAKES - 2_000
+    assert f"Left out: {2_000 - blocks:,} keys." in notice_of(comment)
+    assert size_of(comment) > GITHUB_LIMIT - 2_000
 
 
 def test_characters_beyond_the_first_plane_count_twice() -> None:
@@ -305,78 +314,76 @@ def test_characters_beyond_the_first_plane_count_twice() -> None:
     assert len(comment_of(one_key(["\u00e4" * 500] * 70))) > 35_000
 
 
-def test_a_fence_as_long_as_a_comment_is_cut_with_its_block() -> None:
+def test_a_block_with_a_very_long_fence_is_left_out() -> None:
     comment = comment_of(one_key(["`" * 60_000]))
-    assert size_of(comment) <= GITHUB_TAKES
+    assert size_of(comment) <= GITHUB_LIMIT
     assert rendered(comment).blocks == []
 
 
-def test_it_is_the_same_every_time() -> None:
+def test_a_comment_is_deterministic() -> None:
     assert comment_of(numbered(2_000)) == comment_of(numbered(2_000))
 
 
-def test_an_added_object_is_named_only() -> None:
+def test_an_added_object_has_only_its_name() -> None:
     preview = Preview("a", "b", objects=(ObjectChange(SERVICE, ADDED),))
     assert "\n- `Service/web` is added\n" in comment_of(preview)
 
 
 def labelled(count: int) -> Preview:
-    """Return a preview of so many of each, which change in the label of a chart alone."""
+    """Return a preview of so many objects of each kind; only the label of the chart changes."""
     preview = numbered(count)
     cause = Cause(TEMPLATE, field=CHART._replace(path=f"spec.template.{CHART.path}"))
     return preview._replace(
         contents=tuple(
-            each._replace(keys=(), fields=(CHART,), new_revision="a") for each in preview.contents
+            content._replace(keys=(), fields=(CHART,), new_revision="a")
+            for content in preview.contents
         ),
         workloads=tuple(
-            each._replace(causes=(cause,), fields=(CHART,)) for each in preview.workloads
+            workload._replace(causes=(cause,), fields=(CHART,)) for workload in preview.workloads
         ),
-        objects=tuple(each._replace(fields=(CHART,)) for each in preview.objects),
+        objects=tuple(change._replace(fields=(CHART,)) for change in preview.objects),
         revisions=(),
         undecided=(),
     )
 
 
-def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
+def test_a_chart_version_in_every_label_is_described_once() -> None:
     comment = comment_of(labelled(30))
     lines = comment.splitlines()
     change = '`metadata.labels["helm.sh/chart"]`: `shop-1.2.3` → `shop-1.2.4`'
-    assert lines.count(f"  - {change}") == 3  # of ConfigMaps, of workloads, of Services
-    assert lines.count("  - the same in 29 more:") == 3
+    assert lines.count(f"  - {change}") == 3  # for ConfigMaps, workloads and Services
+    assert lines.count("  - the same change in 29 more:") == 3
     (row,) = [line for line in lines if "**rolls**" in line]
     assert row.count("`Rollout/web-") == 30
     assert row.count("<br>") == 29
     assert (
-        "<summary><code>ConfigMap/web-0000</code> and 29 more change outside of their data"
-        in comment
+        "<summary><code>ConfigMap/web-0000</code> and 29 more change outside their data" in comment
     )
     assert "(30)</summary>" in comment
     assert rendered(comment).tags.count("details") == 3
 
 
-def test_replicas_stand_beside_the_effect_and_nowhere_else() -> None:
+def test_replicas_are_in_the_table_only() -> None:
     replicas = FieldChange("spec.replicas", CHANGED, 2, 5)
     preview = numbered(1)
     (rollout,) = preview.workloads
-    told = "`spec.replicas`: `2` → `5`"
+    replicas_text = "`spec.replicas`: `2` → `5`"
     comment = comment_of(preview._replace(workloads=(rollout._replace(fields=(replicas, CHART)),)))
-    assert f"| `Rollout/web-0000` | **rolls**<br>{told} |" in comment
+    assert f"| `Rollout/web-0000` | **rolls**<br>{replicas_text} |" in comment
     assert comment.count("spec.replicas") == 1
-    assert "Workloads, outside of their pod templates (1)" in comment
+    assert "Workloads, outside their pod templates (1)" in comment
     preview = numbered(2_000)
-    workloads = tuple(each._replace(fields=(replicas,)) for each in preview.workloads)
-    cut = comment_of(preview._replace(workloads=(rollout, *workloads)))
-    assert f"| **rolls**<br>{told} | config |" in cut, "not left out with the causes"
+    workloads = tuple(workload._replace(fields=(replicas,)) for workload in preview.workloads)
+    truncated = comment_of(preview._replace(workloads=(rollout, *workloads)))
+    assert f"| **rolls**<br>{replicas_text} | config |" in truncated
 
 
-def test_what_is_told_once_is_counted_one_by_one_where_it_is_cut() -> None:
+def test_the_notice_counts_each_object_of_a_group() -> None:
     comment = comment_of(labelled(5_000))
-    assert size_of(comment) <= GITHUB_TAKES
-    assert size_of(comment) > GITHUB_TAKES - 4_000
+    assert size_of(comment) <= GITHUB_LIMIT
+    assert size_of(comment) > GITHUB_LIMIT - 4_000
     shown = comment.count("`Rollout/web-")
     assert 500 < shown < 5_000
     assert f"{5_000 - shown:,} workloads, " in notice_of(comment)
-    assert "5,000 workloads outside of their pod templates, 5,000 other objects" in notice_of(
-        comment
-    )
+    assert "5,000 workloads outside their pod templates, 5,000 other objects" in notice_of(comment)
     assert "5,000 ConfigMaps" in notice_of(comment)

@@ -1,4 +1,4 @@
-"""The HTML page as text: what it holds, and that nothing from manifests is ever more than text."""
+"""The HTML page as text: its content, and that text from manifests never becomes markup."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tests.diff.previews import sample
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What the model says by itself: all other texts are from manifests or from the command line.
-OURS = {each for name, each in vars(model).items() if name.isupper() and isinstance(each, str)}
+# The constants of the model; all other texts are from manifests or from the command line.
+OURS = {value for name, value in vars(model).items() if name.isupper() and isinstance(value, str)}
 OURS |= {"workload", "config", "other", "+", "-", " ", ""}
 
 HOSTILE = [
@@ -52,7 +52,7 @@ HOSTILE = [
 
 
 class Structure(HTMLParser):
-    """Elements with their attributes, and the text that a reader sees, of a page."""
+    """The elements of a page with their attributes, and the text that a reader sees."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -64,21 +64,21 @@ class Structure(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note an element."""
+        """Collect an element."""
         self.elements.append((tag, {name: value or "" for name, value in attrs}))
         self._within = tag
 
     def handle_endtag(self, _: str) -> None:
-        """Note that what follows is outside of a script or style."""
+        """Leave a script or style."""
         self._within = ""
 
     def handle_data(self, data: str) -> None:
-        """Note text that is shown."""
+        """Collect text that is shown."""
         if self._within not in ("script", "style"):
             self.texts.append(data)
 
     def handle_comment(self, data: str) -> None:
-        """Note what should not be there at all."""
+        """Collect markup that must not occur."""
         self.others.append(data)
 
     handle_pi = unknown_decl = handle_comment
@@ -89,7 +89,7 @@ class Structure(HTMLParser):
         return "".join(self.texts)
 
     def shape(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Elements and the names of their attributes, without the marks that depend on texts."""
+        """Elements and the names of their attributes, without marks that depend on texts."""
         return [(tag, tuple(attrs)) for tag, attrs in self.elements if tag not in ("u", "b")]
 
     def values(self, name: str) -> list[str]:
@@ -102,42 +102,42 @@ def page_of(preview: Preview) -> str:
 
 
 def planted(part: Any, text: str) -> Any:
-    """Return a part of a preview, in which each text that is not ours ends in another one."""
+    """Return a part of a preview, with a suffix on each text that is not ours."""
     if isinstance(part, str):
         return part if part in OURS else part + text
     if isinstance(part, dict):
         return {planted(key, text): planted(value, text) for key, value in part.items()}
     if isinstance(part, tuple):
-        items = [planted(each, text) for each in part]
+        items = [planted(item, text) for item in part]
         return type(part)(*items) if hasattr(part, "_fields") else tuple(items)
     return part
 
 
 @pytest.mark.parametrize("preview", [sample(), labelled(5)], ids=["sample", "alike"])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_manifests_hold_is_only_text(text: str, preview: Preview) -> None:
+def test_text_from_manifests_never_becomes_markup(text: str, preview: Preview) -> None:
     harmless = Structure(page_of(planted(preview, "x" * len(text))))
     hostile = Structure(page_of(planted(preview, text)))
     assert hostile.shape() == harmless.shape()
     assert not hostile.others
 
 
-def test_markup_in_a_configmap_is_shown_as_it_is() -> None:
+def test_markup_in_a_configmap_is_shown_as_text() -> None:
     assert "+</script><script>alert(1)</script><!-- & \"'\n" in Structure(page_of(sample())).text
 
 
-def test_what_is_not_seen_is_written_out() -> None:
+def test_invisible_characters_are_escaped() -> None:
     page = page_of(sample())
     assert '<u class="unseen">\\u202e</u>' in page
     assert '<u class="unseen">\\x1b</u>' in page
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", page)
 
 
-def test_a_page_can_always_be_written_as_utf_8() -> None:
+def test_a_page_is_always_valid_utf_8() -> None:
     page_of(planted(sample(), "\ud800")).encode("utf-8")
 
 
-def test_the_same_change_gives_the_same_page() -> None:
+def test_a_page_is_deterministic() -> None:
     code = (
         "from tests.diff.previews import sample; "
         "from postrender.diff.formats.html import render; "
@@ -159,17 +159,17 @@ def test_the_same_change_gives_the_same_page() -> None:
     assert pages == {hashlib.sha256(page_of(sample()).encode()).hexdigest() + "\n"}
 
 
-def test_a_page_refers_to_nothing_outside_of_it() -> None:
+def test_a_page_has_no_external_references() -> None:
     page = page_of(sample())
     structure = Structure(page)
     assert not structure.values("src")
-    assert all(each.startswith("#") or each == "data:," for each in structure.values("href"))
-    # The name of SVG's namespace is one that nothing is loaded from.
+    assert all(href.startswith("#") or href == "data:," for href in structure.values("href"))
+    # The XML namespace of SVG is a name, not a request.
     assert re.findall(r"https?://[^\"' ]*", page) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"@import|url\((?!#)", page)
 
 
-def test_the_policy_lets_only_our_script_and_style_in() -> None:
+def test_the_policy_allows_only_the_script_and_style_of_the_page() -> None:
     page = page_of(sample())
     (policy,) = [
         attrs["content"]
@@ -186,7 +186,7 @@ def test_the_policy_lets_only_our_script_and_style_in() -> None:
 
 
 @pytest.mark.parametrize("preview", [sample(), labelled(40)], ids=["sample", "alike"])
-def test_headings_ids_and_links_fit_together(preview: Preview) -> None:
+def test_headings_ids_and_links_are_consistent(preview: Preview) -> None:
     structure = Structure(page_of(preview))
     levels = [int(tag[1]) for tag, _ in structure.elements if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -194,67 +194,69 @@ def test_headings_ids_and_links_fit_together(preview: Preview) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
     ids = structure.values("id")
     assert len(ids) == len({*ids})
-    targets = [each[1:] for each in structure.values("href") if each.startswith("#")]
+    targets = [href[1:] for href in structure.values("href") if href.startswith("#")]
     assert {*targets, *structure.values("for"), *structure.values("aria-labelledby")} <= {*ids}
 
 
-def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
+def test_a_chart_version_in_every_label_is_described_once() -> None:
     page = page_of(labelled(40))
     text = Structure(page).text
-    assert text.count("shop-1.2.4") == 5, "workloads that roll (twice), that stay; configs; others"
+    assert text.count("shop-1.2.4") == 5, (
+        "rolling workloads (twice), other workloads, ConfigMaps, Services"
+    )
     assert "ConfigMap/service-000-config and 38 more" in text
-    assert "The same in all 39" in text
-    assert "service-007-config-m567dfc6df · named by Rollout/service-007" in text
+    assert "The same change in all 39" in text
+    assert "service-007-config-m567dfc6df · referenced by Rollout/service-007" in text
     assert "ConfigMap/service-039-config and" not in text
     assert re.findall(r'<h2[^>]*>([^<]*) <small class="count">([0-9]+)', page) == [
         ("Workloads", "40"),
         ("ConfigMaps and Secrets", "40"),
-        ("Who names what", "80"),
+        ("References", "80"),
         ("Revisions", "41"),
         ("Other objects", "40"),
     ]
 
 
-def test_every_object_has_a_place_be_it_alone_or_with_others() -> None:
+def test_every_object_has_an_anchor() -> None:
     ids = Structure(page_of(labelled(40))).values("id")
     assert {*ids} >= {f"{letter}{number}" for letter in "wco" for number in range(40)}
     assert len(ids) == len({*ids})
 
 
-def test_a_page_groups_what_a_terminal_does() -> None:
+def test_a_page_has_the_same_groups_as_the_text() -> None:
     preview = labelled(30)
     page = re.sub('<section id="revisions".*?</section>', "", page_of(preview), flags=re.S)
-    told = re.findall("the same in ([0-9]+) more:", to_text(preview, Terminal()))
-    assert re.findall('<span class="more">and ([0-9]+) more</span>', page) == told
+    groups = re.findall("the same change in ([0-9]+) more:", to_text(preview, Terminal()))
+    assert re.findall('<span class="more">and ([0-9]+) more</span>', page) == groups
     assert "28 other revisions" not in page_of(preview)
-    assert "29 other revisions stay as they are" in page_of(preview)
+    assert "29 other revisions are unchanged" in page_of(preview)
 
 
-def test_a_long_list_of_objects_is_opened_folded() -> None:
+def test_a_long_list_of_objects_is_folded() -> None:
     lists = 'class="members"( open)?>'
     assert re.findall(lists, page_of(labelled(5))) == [" open"] * 5
     assert re.findall(lists, page_of(labelled(40))) == [""] * 5
 
 
-def test_nothing_of_a_secret_is_there_but_its_name() -> None:
+def test_a_secret_has_only_its_base_name() -> None:
     text = Structure(page_of(sample())).text
     assert "a revision of Secret/web-database" in text
     assert not re.search(r"web-database-\w", text)
 
 
-def test_a_page_of_nothing_says_so() -> None:
+def test_a_page_without_changes_has_a_notice() -> None:
     text = Structure(page_of(Preview("a.yaml", "b.yaml"))).text
-    assert "Nothing changes." in text
+    assert "No changes." in text
     assert "a.yaml → b.yaml" in text
 
 
-def test_a_page_grows_with_what_it_shows_and_no_faster() -> None:
+def test_the_size_of_a_page_is_linear() -> None:
     small, big = (len(page_of(large(number))) for number in (50, 500))
     assert big < 10 * small
     assert big < 4_500_000
 
 
-def test_a_page_of_what_changes_alike_is_short() -> None:
+def test_a_page_of_similar_changes_is_short() -> None:
     few, many = (len(page_of(labelled(number))) for number in (50, 500))
     assert (many - few) / 450 < 2_500
 
@@ -272,7 +274,7 @@ def test_a_page_of_what_changes_alike_is_short() -> None:
         ("aaa", "aaaa", []),
     ],
 )
-def test_the_words_that_differ_are_marked(old: str, new: str, marked: list[str]) -> None:
+def test_words_that_differ_are_marked(old: str, new: str, marked: list[str]) -> None:
     lines = (Line("-", 1, 0, old), Line("+", 0, 1, new))
     markup = hunks_markup((Hunk(1, 1, 1, 1, lines),))
     assert re.findall("<b>(.*?)</b>", markup) == marked
@@ -294,5 +296,5 @@ def test_the_words_that_differ_are_marked(old: str, new: str, marked: list[str])
         ("long " * 2000, '"' + ("long " * 1000)[:-1] + "… (10,002 characters)"),
     ],
 )
-def test_a_text_is_told_from_a_value_that_looks_the_same(value: Json, text: str) -> None:
+def test_a_string_differs_from_a_value_that_looks_the_same(value: Json, text: str) -> None:
     assert Structure(value_markup(value)).text == text

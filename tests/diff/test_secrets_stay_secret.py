@@ -1,8 +1,9 @@
-"""Nothing that a Secret holds, and nothing it could be guessed from, is in any output.
+"""No output shows the content of a Secret, or a hash from which the content could be guessed.
 
-Values are planted wherever manifests have them, on both sides; then every format is searched for
-them, for what they look like encoded, and for every unkeyed hash that covers them: those of charts,
-the names of Secrets' revisions, and the render ids of what names them.
+The tests plant values on both sides, in every place where manifests have them. Then they search
+every format for the values, for their encoded forms, and for every unkeyed hash that covers them.
+Such hashes are in annotations of charts, in revision names of Secrets, and in the render IDs of
+workloads that use Secrets.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ KEY = "planted-key"
 
 
 class Planted(NamedTuple):
-    """What one side keeps secret, each at a place of its own."""
+    """The secret values of one side, each in its own place."""
 
     data: str
     string_data: str
@@ -39,8 +40,8 @@ class Planted(NamedTuple):
 
     @property
     def values(self) -> list[bytes]:
-        """All of them, as bytes."""
-        return [each if isinstance(each, bytes) else each.encode() for each in self]
+        """All values as bytes."""
+        return [value if isinstance(value, bytes) else value.encode() for value in self]
 
 
 def planted(side: str) -> Planted:
@@ -71,7 +72,7 @@ def secret(name: str, **more: object) -> dict[str, object]:
 
 
 def stream(side: Planted) -> str:
-    """Return manifests that hold what is planted; JSON is YAML."""
+    """Return manifests with the planted values, as JSON, which is also YAML."""
     applied = secret("web-applied", data={KEY: encoded(side.applied)})
     last_applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}
     annotations = {
@@ -120,7 +121,7 @@ def stream(side: Planted) -> str:
             "metadata": {"generateName": "web-unnamed-"},
             "stringData": {KEY: side.in_list},
         },
-        # As kustomize makes them: the name ends in the hash of the content, here or elsewhere.
+        # As kustomize creates them: the name ends in the hash of the content.
         secret(kustomized, stringData={KEY: side.string_data}),
         pulling("puller", outside),
         pulling("reader", kustomized),
@@ -152,14 +153,14 @@ def stream(side: Planted) -> str:
             ],
         },
     ]
-    return "".join(f"---\n{json.dumps(each, indent=2)}\n" for each in objects)
+    return "".join(f"---\n{json.dumps(item, indent=2)}\n" for item in objects)
 
 
 def workload(
     api_version: str, kind: str, name: str, annotations: dict[str, str]
 ) -> dict[str, object]:
     names = ("web-database", "web-token", "web-binary", "web-applied", "web-tls", "web-listed")
-    volumes = [{"name": each, "secret": {"secretName": each}} for each in names]
+    volumes = [{"name": name, "secret": {"secretName": name}} for name in names]
     container = {"name": "app", "image": "shop:1", "envFrom": [{"secretRef": {"name": names[0]}}]}
     return {
         "apiVersion": api_version,
@@ -177,7 +178,7 @@ def workload(
 def pulling(name: str, *secrets: str) -> dict[str, object]:
     spec = {
         "containers": [{"name": "app", "image": "shop:1", "args": [f"--from={secrets[0]}"]}],
-        "imagePullSecrets": [{"name": each} for each in secrets],
+        "imagePullSecrets": [{"name": name} for name in secrets],
     }
     return {
         "apiVersion": "apps/v1",
@@ -188,7 +189,7 @@ def pulling(name: str, *secrets: str) -> dict[str, object]:
 
 
 def guessable(text: str) -> set[str]:
-    """Return what a rendered stream has that is a hash of what is planted."""
+    """Return the hashes of planted values in a rendered stream."""
     revisions = re.findall(r"\bweb-[a-z]+-([2456789bcdfghkmt]{10})\b", text)
     render_ids = re.findall(r'postrender/render-id"?: "?([0-9a-f]{10})', text)
     checksums = re.findall(r'postrender/checksum"?: "?([0-9a-f]{64})', text)
@@ -196,11 +197,11 @@ def guessable(text: str) -> set[str]:
 
 
 def forms(value: bytes) -> set[str]:
-    """Return a value as it may stand in a text."""
+    """Return the forms that a value may have in a text."""
     text = value.decode("latin-1")
     based = base64.b64encode(value).decode()
     hashes = [getattr(hashlib, name)(value) for name in ("sha256", "sha1", "md5")]
-    digests = [each.hexdigest() for each in hashes]
+    digests = [digest.hexdigest() for digest in hashes]
     lines = [line for line in text.splitlines() if "alpha" in line or "omega" in line]
     return {
         *lines,
@@ -219,17 +220,17 @@ def forms(value: bytes) -> set[str]:
 def check(done: Result, forbidden: set[str]) -> None:
     assert done.code == 0, done.stderr
     text = done.stdout + done.stderr
-    everything = "\n".join((text, html.unescape(text)))
-    found = {each for each in forbidden if each and each in everything}
-    found |= {word for word in ("alpha", "omega", KEY) if word in everything}
-    assert not found
+    output = "\n".join((text, html.unescape(text)))
+    leaks = {value for value in forbidden if value and value in output}
+    leaks |= {word for word in ("alpha", "omega", KEY) if word in output}
+    assert not leaks
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["secrets-revised", "secrets-kept"])
 def sides(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, set[str]]:
-    """Return a folder with both sides, rendered and not, and all that must not be told."""
+    """Return a folder with both sides, rendered and unrendered, and the forbidden texts."""
     folder = tmp_path_factory.mktemp("sides")
     (folder / ".git").mkdir()
     forbidden = {form for side in (OLD, NEW) for value in side.values for form in forms(value)}
@@ -237,13 +238,13 @@ def sides(
     attacher = {
         "rendered": ["--no-attacher"],
         "attached": ["--attacher-image", "registry.example.com/postrender:1"],
-        "carried": ["--no-attacher", "--previous", "old-rendered.yaml"],
+        "retained": ["--no-attacher", "--previous", "old-rendered.yaml"],
     }
     for name, side in (("old", OLD), ("new", NEW)):
         plain = folder / f"{name}-plain.yaml"
         plain.write_text(stream(side), "utf-8")
         for form, options in attacher.items():
-            if (name, form) == ("old", "carried"):
+            if (name, form) == ("old", "retained"):
                 continue
             done = run(["render", secrets, *options, plain.name], folder)
             assert done.code == 0, done.stderr
@@ -255,15 +256,15 @@ def sides(
 
 PAIRS = [
     *product(("plain", "rendered", "attached"), repeat=2),
-    ("rendered", "carried"),
-    ("plain", "carried"),
+    ("rendered", "retained"),
+    ("plain", "retained"),
 ]
 
 
 @pytest.mark.parametrize("option", ["--secrets", "--no-secrets"])
 @pytest.mark.parametrize("form", format_names())
 @pytest.mark.parametrize(("old", "new"), PAIRS, ids="-".join)
-def test_a_preview_tells_nothing_of_a_secret(
+def test_a_preview_does_not_reveal_a_secret(
     sides: tuple[Path, set[str]], old: str, new: str, form: str, option: str
 ) -> None:
     folder, forbidden = sides
@@ -275,7 +276,7 @@ def test_a_preview_tells_nothing_of_a_secret(
 
 @pytest.mark.parametrize("form", format_names())
 @pytest.mark.parametrize("side", ["old-plain", "new-attached"])
-def test_a_secret_that_comes_or_goes_tells_nothing(
+def test_an_added_or_removed_secret_is_not_revealed(
     sides: tuple[Path, set[str]], side: str, form: str
 ) -> None:
     folder, forbidden = sides
@@ -287,17 +288,17 @@ def test_a_secret_that_comes_or_goes_tells_nothing(
 
 @pytest.mark.parametrize("option", ["--secrets", "--no-secrets"])
 @pytest.mark.parametrize("form", EXPLAIN_FORMATS)
-@pytest.mark.parametrize("name", ["new-plain", "new-rendered", "new-attached", "new-carried"])
-def test_an_explanation_tells_nothing_of_a_secret(
+@pytest.mark.parametrize("name", ["new-plain", "new-rendered", "new-attached", "new-retained"])
+def test_an_explanation_does_not_reveal_a_secret(
     sides: tuple[Path, set[str]], name: str, form: str, option: str
 ) -> None:
     folder, forbidden = sides
     done = run(["explain", option, "--no-attacher", "--format", form, f"{name}.yaml"], folder)
-    # A finding says where it is by the name that stands there.
+    # The location of a finding has the object's name as written.
     check(done._replace(stderr=""), forbidden)
 
 
-def test_an_error_about_a_secret_does_not_show_what_it_holds(tmp_path: Path) -> None:
+def test_an_error_about_a_secret_does_not_show_its_content(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     good = stream(OLD)
     (tmp_path / "old.yaml").write_text(good)
@@ -315,12 +316,12 @@ def test_an_error_about_a_secret_does_not_show_what_it_holds(tmp_path: Path) -> 
             assert encoded(OLD.string_data) not in done.stdout + done.stderr
 
 
-def test_only_that_a_secret_changes_is_in_the_data(sides: tuple[Path, set[str]]) -> None:
+def test_json_only_reports_that_a_secret_changes(sides: tuple[Path, set[str]]) -> None:
     folder, _ = sides
     names = ["old-plain.yaml", "new-plain.yaml"]
-    told = json.loads(run(["diff", "--secrets", "--format", "json", *names], folder).stdout)
-    contents = [each for each in told["contents"] if each["object"]["kind"] == "Secret"]
+    preview = json.loads(run(["diff", "--secrets", "--format", "json", *names], folder).stdout)
+    contents = [content for content in preview["contents"] if content["object"]["kind"] == "Secret"]
     assert len(contents) == 8
-    for each in contents:
-        assert (each["keys"], each["oldRevision"], each["newRevision"]) == ([], "", "")
-    assert {each["name"] for each in told["revisions"]} == {""}
+    for content in contents:
+        assert (content["keys"], content["oldRevision"], content["newRevision"]) == ([], "", "")
+    assert {revision["name"] for revision in preview["revisions"]} == {""}

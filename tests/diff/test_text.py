@@ -42,15 +42,10 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.diff.sections import only_sections
+from postrender.diff.wording.style import name_of, namer
+from postrender.diff.wording.summary import summary_line
 from postrender.diff.wording.terminal import Terminal, terminal_of
-from postrender.diff.wording.wording import (
-    NO_NEWLINE,
-    diff_lines,
-    name_of,
-    namer,
-    shown_hunks,
-    summary_line,
-)
+from postrender.diff.wording.unified_diff import NO_NEWLINE, diff_lines, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.text.escapes import visible
 from postrender.yaml.paths import Json
@@ -80,6 +75,21 @@ def text_of(preview: Preview, width: int = 80) -> str:
     return to_text(preview, Terminal(width))
 
 
+def content(identity: Identity = CONFIG_MAP, strategy: str = "rename") -> ContentChange:
+    """Return a ConfigMap that changes; a Secret has no revision names."""
+    is_secret = identity.kind == "Secret"
+    return ContentChange(
+        identity=identity,
+        change=CHANGED,
+        strategy=strategy,
+        old_revision="" if is_secret else "a",
+        new_revision="" if is_secret else "b",
+        keys=(),
+        fields=(),
+        users=(),
+    )
+
+
 def field(old: Json, new: Json, path: str = "spec.x", change: str = CHANGED) -> Preview:
     fields = (FieldChange(path, change, old, new),)
     return NOTHING._replace(objects=(ObjectChange(SERVICE, CHANGED, fields),))
@@ -87,67 +97,60 @@ def field(old: Json, new: Json, path: str = "spec.x", change: str = CHANGED) -> 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_sample_reads_well(width: int, golden_file: CheckFile) -> None:
+def test_the_sample_has_the_expected_text(width: int, golden_file: CheckFile) -> None:
     golden_file(EXPECTED / f"sample-{width}.txt", text_of(sample(), width))
 
 
-def ends_said(old: str | None, new: str | None) -> int:
-    """Return how often it is said that a text has no line end, by the lines and by the page."""
-    sides = [{} if each is None else {"key": each} for each in (old, new)]
+def newline_notices(old: str | None, new: str | None) -> int:
+    """Return the number of notices about a missing final newline; the page has as many."""
+    sides = [{} if text is None else {"key": text} for text in (old, new)]
     (key,) = find_key_changes(sides[0], sides[1], 3)
-    said = diff_lines(key).count(NO_NEWLINE)
-    assert hunks_markup(shown_hunks(key)).count(NO_NEWLINE) == said
-    return said
+    count = diff_lines(key).count(NO_NEWLINE)
+    assert hunks_markup(shown_hunks(key)).count(NO_NEWLINE) == count
+    return count
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("EUR", "CHF"), (None, "CHF"), ("EUR", None), ("a\nb", "b\nb"), ("", "a")]
 )
-def test_a_line_end_that_no_side_has_is_not_missed(old: str | None, new: str | None) -> None:
-    assert ends_said(old, new) == 0
+def test_a_final_newline_that_both_sides_lack_has_no_notice(
+    old: str | None, new: str | None
+) -> None:
+    assert newline_notices(old, new) == 0
 
 
 @pytest.mark.parametrize(("old", "new"), [("EUR\n", "EUR"), ("EUR", "CHF\n"), ("a\nb", "a\nc\n")])
-def test_a_line_end_that_only_one_side_has_is_told(old: str, new: str) -> None:
-    assert ends_said(old, new) == 1
+def test_a_final_newline_on_one_side_only_has_a_notice(old: str, new: str) -> None:
+    assert newline_notices(old, new) == 1
 
 
-def test_two_lines_that_differ_only_in_their_end_are_told_apart() -> None:
-    assert ends_said("a", "a\nb") == 2
+def test_lines_that_differ_only_in_their_end_have_notices() -> None:
+    assert newline_notices("a", "a\nb") == 2
 
 
-@pytest.mark.parametrize(
-    ("variables", "is_coloured"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
-)
-def test_a_pipe_has_colours_only_if_asked(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_coloured: bool
-) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert terminal_of(StringIO()) == Terminal(is_coloured=is_coloured)
+@pytest.mark.parametrize("is_coloured", [False, True])
+def test_a_pipe_is_80_columns_wide(is_coloured: bool) -> None:
+    assert terminal_of(StringIO(), is_coloured=is_coloured) == Terminal(80, is_coloured)
 
 
-def test_without_changes_it_is_one_line() -> None:
+def test_a_text_without_changes_is_one_line() -> None:
     assert text_of(NOTHING) == "no changes\n"
 
 
-def test_without_changes_what_is_undecided_is_told() -> None:
+def test_a_text_without_changes_shows_undecided_items() -> None:
     preview = NOTHING._replace(
         revisions=(RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),),
-        undecided=(Undecided("new.yaml:3", "names something", "say what"),),
+        undecided=(Undecided("new.yaml:3", "the reference is ambiguous", "Set the namespace"),),
     )
-    summary = "no changes; 1 thing undecided"
+    summary = "no changes; 1 undecided"
     assert text_of(preview).splitlines() == [
         summary,
         "from old.yaml to new.yaml",
         "",
         "UNDECIDED",
         "",
-        "? new.yaml:3: names something",
-        "    say what",
+        "? new.yaml:3: the reference is ambiguous",
+        "    Set the namespace",
         "",
         summary,
     ]
@@ -157,10 +160,10 @@ def test_the_summary_is_the_first_line_and_the_last() -> None:
     rollouts = (ROLLOUT, ROLLOUT._replace(name="api"))
     preview = NOTHING._replace(
         contents=(
-            ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ()),
-            ContentChange(SECRET, CHANGED, "rename", "", "", (), (), ()),
+            content(),
+            content(SECRET),
         ),
-        workloads=tuple(WorkloadChange(each, CHANGED, ROLLS) for each in rollouts),
+        workloads=tuple(WorkloadChange(rollout, CHANGED, ROLLS) for rollout in rollouts),
         revisions=(
             RevisionChange(CONFIG_MAP, "b", NEW),
             RevisionChange(CONFIG_MAP, "a", SUPERSEDED),
@@ -175,7 +178,7 @@ def test_the_summary_is_the_first_line_and_the_last() -> None:
     )
 
 
-def test_a_workload_that_only_reads_other_content_is_counted_as_such() -> None:
+def test_the_summary_counts_workloads_that_read_new_content() -> None:
     unchanged = WorkloadChange(WORKER, UNCHANGED, STAYS, in_place=(CONFIG_MAP,))
     changed = WorkloadChange(ROLLOUT, CHANGED, STAYS)
     preview = NOTHING._replace(workloads=(unchanged, changed))
@@ -184,7 +187,7 @@ def test_a_workload_that_only_reads_other_content_is_counted_as_such() -> None:
     )
 
 
-def test_a_pod_template_is_counted_with_the_workload_that_has_the_pods() -> None:
+def test_the_summary_counts_a_pod_template_with_its_rollout() -> None:
     rollout = WorkloadChange(ROLLOUT, UNCHANGED, ROLLS, via=WORKER)
     template = WorkloadChange(WORKER, CHANGED, NO_PODS)
     preview = NOTHING._replace(workloads=(rollout, template))
@@ -194,38 +197,36 @@ def test_a_pod_template_is_counted_with_the_workload_that_has_the_pods() -> None
     assert summary_line(alone) == "1 Deployment has no pods of its own"
 
 
-def test_revisions_of_what_does_not_change_are_only_counted() -> None:
+def test_revisions_of_unchanged_configmaps_are_only_counted() -> None:
     revisions = (
         RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
         RevisionChange(BINARY, "web-logo-b27mm5ctgg", REUSED),
         RevisionChange(BINARY, "web-logo-8cd7tc6dk6", RETAINED),
     )
-    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ())
-    text = text_of(NOTHING._replace(contents=(content,), revisions=revisions))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
-    assert "  2 other revisions stay as they are\n" in text
+    text = text_of(NOTHING._replace(contents=(content(),), revisions=revisions))
+    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content already exists\n" in text
+    assert "  2 other revisions are unchanged\n" in text
     assert "web-logo" not in text
 
 
-def test_a_content_that_comes_back_is_told_where_only_revisions_are_asked_for() -> None:
+def test_a_reused_revision_is_shown_with_only_revisions() -> None:
     revisions = (
         RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),
         RevisionChange(CONFIG_MAP, "web-config-m567dfc6df", SUPERSEDED, True),
     )
-    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), ())
-    preview = NOTHING._replace(contents=(content,), revisions=revisions)
+    preview = NOTHING._replace(contents=(content(),), revisions=revisions)
     text = text_of(only_sections(preview, ["revisions"]))
-    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content is there already\n" in text
+    assert "  ConfigMap/web-config-7f89tk7g74: reused, its content already exists\n" in text
 
 
-def test_who_names_it_no_more_is_told_apart() -> None:
-    change = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (), (), (ROLLOUT, WORKER))
-    text = text_of(NOTHING._replace(contents=(change._replace(former=(WORKER,)),)), 200)
-    assert f"    named by {name_of(ROLLOUT)}\n" in text
-    assert f"    no longer named by {name_of(WORKER)}\n" in text
+def test_former_users_have_their_own_line() -> None:
+    change = content()._replace(users=(ROLLOUT, WORKER), former=(WORKER,))
+    text = text_of(NOTHING._replace(contents=(change,)), 200)
+    assert f"    referenced by {name_of(ROLLOUT)}\n" in text
+    assert f"    no longer referenced by {name_of(WORKER)}\n" in text
 
 
-def test_what_is_refused_stands_before_what_rolls() -> None:
+def test_rejected_workloads_come_before_those_that_roll() -> None:
     workloads = (
         WorkloadChange(WORKER, CHANGED, NEXT_RUN),
         WorkloadChange(ROLLOUT, CHANGED, ROLLS),
@@ -240,11 +241,11 @@ def test_what_is_refused_stands_before_what_rolls() -> None:
     ]
 
 
-def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
-    named = [Identity("", "Service", None, name) for name in "abc"]
-    more = CHART, FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort")
-    objects = [ObjectChange(each, CHANGED, (CHART,)) for each in named]
-    alone = ObjectChange(Identity("", "Service", None, "d"), CHANGED, more)
+def test_a_chart_version_in_every_label_is_described_once() -> None:
+    services = [Identity("", "Service", None, name) for name in "abc"]
+    fields = CHART, FieldChange("spec.type", CHANGED, "ClusterIP", "NodePort")
+    objects = [ObjectChange(service, CHANGED, (CHART,)) for service in services]
+    alone = ObjectChange(Identity("", "Service", None, "d"), CHANGED, fields)
     added = ObjectChange(Identity("", "Service", None, "e"), ADDED)
     text = text_of(NOTHING._replace(objects=(*objects, alone, added)))
     assert (
@@ -257,7 +258,7 @@ def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
 
 ~ Service/a changes
     metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
-  the same in 2 more:
+  the same change in 2 more:
 ~ Service/b changes
 ~ Service/c changes
 
@@ -266,7 +267,7 @@ def test_a_chart_version_in_a_label_of_all_is_told_once() -> None:
     )
 
 
-def test_workloads_that_roll_because_of_the_same_are_told_together() -> None:
+def test_workloads_with_the_same_cause_are_a_group() -> None:
     label = Cause(TEMPLATE, field=CHART._replace(path="spec.template." + CHART.path))
     image = Cause("image", container="app", old="app:1", new="app:2")
     preview = NOTHING._replace(
@@ -279,12 +280,12 @@ def test_workloads_that_roll_because_of_the_same_are_told_together() -> None:
     )
     names = [line.split()[1] for line in text_of(preview).splitlines() if line.startswith("~")]
     job, worker, first, second = names
-    assert (job, worker) == (str(JOB), str(WORKER)), "those alone first, of each effect"
+    assert (job, worker) == (str(JOB), str(WORKER)), "for each effect, groups of one come first"
     assert (first, second) == (str(ROLLOUT), "Rollout/x")
-    assert f"-> shop-1.2.4\n  the same in 1 more:\n~ {second}" in text_of(preview, 200)
+    assert f"-> shop-1.2.4\n  the same change in 1 more:\n~ {second}" in text_of(preview, 200)
 
 
-def test_what_is_told_once_is_exactly_the_same() -> None:
+def test_a_group_needs_exactly_the_same_change() -> None:
     values: tuple[Json, ...] = (True, 1, "1", 1.0)
     objects = [
         ObjectChange(
@@ -297,37 +298,30 @@ def test_what_is_told_once_is_exactly_the_same() -> None:
     assert "more:" not in text_of(NOTHING._replace(objects=tuple(objects)))
 
 
-def test_secrets_are_never_called_the_same() -> None:
-    secrets = [
-        ContentChange(SECRET._replace(name=name), CHANGED, "ignore", "", "", (), (), ())
-        for name in "ab"
-    ]
+def test_secrets_are_never_a_group() -> None:
+    secrets = [content(SECRET._replace(name=name), strategy="ignore") for name in "ab"]
     assert "more:" not in text_of(NOTHING._replace(contents=tuple(secrets)))
 
 
-def test_configmaps_that_change_in_labels_alone_are_counted_as_such() -> None:
-    own = [
-        ContentChange(
-            CONFIG_MAP._replace(name=name),
-            CHANGED,
-            "rename",
-            f"{name}-1",
-            f"{name}-1",
-            (),
-            (CHART,),
-            (WORKER,),
+def test_the_summary_counts_configmaps_that_change_in_labels_only() -> None:
+    contents = [
+        content(CONFIG_MAP._replace(name=name))._replace(
+            old_revision=f"{name}-1",
+            new_revision=f"{name}-1",
+            fields=(CHART,),
+            users=(WORKER,),
         )
         for name in "ab"
     ]
-    revisions = tuple(RevisionChange(each.identity, each.new_revision, REUSED) for each in own)
-    text = text_of(NOTHING._replace(contents=tuple(own), revisions=revisions))
-    assert text.startswith("2 ConfigMaps change outside of their data\n")
-    assert "  the same in 1 more:\n~ ConfigMap/b" in text
-    assert "b-1\n    named by" in text, "what is its own is told of each"
-    assert "REVISIONS" not in text, "no revision comes or goes"
+    revisions = tuple(RevisionChange(item.identity, item.new_revision, REUSED) for item in contents)
+    text = text_of(NOTHING._replace(contents=tuple(contents), revisions=revisions))
+    assert text.startswith("2 ConfigMaps change outside their data\n")
+    assert "  the same change in 1 more:\n~ ConfigMap/b" in text
+    assert "b-1\n    referenced by" in text, "names and users are shown for each ConfigMap"
+    assert "REVISIONS" not in text, "no revision changes"
 
 
-def test_one_that_goes_to_another_group_is_told_apart() -> None:
+def test_an_object_that_moves_to_another_group_has_its_group() -> None:
     old, new = (
         Identity(group, "Ingress", None, "web") for group in ("extensions", "networking.k8s.io")
     )
@@ -337,16 +331,16 @@ def test_one_that_goes_to_another_group_is_told_apart() -> None:
     assert "+ Ingress.networking.k8s.io/web is added" in text
 
 
-def test_diff_lines_are_shown_whole() -> None:
+def test_diff_lines_are_not_wrapped() -> None:
     long = "x" * 5_000
     key = KeyChange("a.json", ADDED, (Hunk(0, 0, 1, 1, (Line("+", 0, 1, long),)),))
-    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "a", "b", (key,), (), ())
-    assert f"    +{long}\n" in text_of(NOTHING._replace(contents=(content,)))
+    change = content()._replace(keys=(key,))
+    assert f"    +{long}\n" in text_of(NOTHING._replace(contents=(change,)))
 
 
-def test_an_empty_key_is_called_empty() -> None:
-    content = ContentChange(CONFIG_MAP, CHANGED, "rename", "", "", (KeyChange("a", ADDED),), (), ())
-    assert "  + a (empty)\n" in text_of(NOTHING._replace(contents=(content,)))
+def test_an_empty_key_is_shown_as_empty() -> None:
+    change = content()._replace(keys=(KeyChange("a", ADDED),))
+    assert "  + a (empty)\n" in text_of(NOTHING._replace(contents=(change,)))
 
 
 @pytest.mark.parametrize(
@@ -361,18 +355,18 @@ def test_an_empty_key_is_called_empty() -> None:
         ("\u202ea", "1.2.3", r'spec.x: "\u202ea" -> 1.2.3'),
     ],
 )
-def test_values_cannot_be_mistaken(old: Json, new: Json, shown: str) -> None:
+def test_values_are_unambiguous(old: Json, new: Json, shown: str) -> None:
     assert f"    {shown}\n" in text_of(field(old, new))
 
 
-def test_fields_that_come_and_go_and_change_their_order() -> None:
+def test_added_removed_and_reordered_fields() -> None:
     assert "    spec.x added: 1\n" in text_of(field(None, 1, change=ADDED))
     assert "    spec.x removed: 1\n" in text_of(field(1, None, change=REMOVED))
     text = text_of(field(["a", "b"], ["b", "a"], "spec.containers[]"))
     assert '    order of spec.containers: ["a", "b"] -> ["b", "a"]\n' in text
 
 
-def test_long_values_begin_shortly_before_they_differ() -> None:
+def test_truncated_values_start_shortly_before_they_differ() -> None:
     same = "y" * 1_000
     text = text_of(field(f"{same}OLD{same}", f"{same}NEW{same}"), 1_000)
     (line,) = (line for line in text.splitlines() if "spec.x" in line)
@@ -382,14 +376,14 @@ def test_long_values_begin_shortly_before_they_differ() -> None:
 
 def test_many_keys_of_a_cause_are_counted() -> None:
     keys = tuple(f"k{number}" for number in range(500))
-    cause = Cause(CONFIG, CONFIG_MAP, what="its content changes", keys=keys)
+    cause = Cause(CONFIG, CONFIG_MAP, reason="its content changes", keys=keys)
     workload = WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,))
     text = text_of(NOTHING._replace(workloads=(workload,)), 200)
     assert "k11 and 488 more)" in text
     assert "k12" not in text
 
 
-def test_colours_say_nothing_that_text_does_not() -> None:
+def test_colours_do_not_change_the_text() -> None:
     coloured = to_text(sample(), Terminal(80, is_coloured=True))
     assert COLOUR.sub("", coloured) == text_of(sample())
     for shown in (
@@ -400,17 +394,20 @@ def test_colours_say_nothing_that_text_does_not() -> None:
         assert shown in coloured
 
 
-def test_a_path_that_is_wider_than_the_terminal_is_parted_at_a_joint() -> None:
+def test_a_long_path_is_broken_after_punctuation() -> None:
     cause = Cause(
         TEMPLATE, field=FieldChange("spec.template.spec.hostUsersAndMore.long", CHANGED, 1, 2)
     )
     workload = WorkloadChange(ROLLOUT, CHANGED, ROLLS, (cause,))
     lines = text_of(NOTHING._replace(workloads=(workload,)), 30).splitlines()
-    at = lines.index("~ Rollout/web rolls")
-    assert lines[at + 1 : at + 3] == ["    spec.template.spec.", "      hostUsersAndMore.long: 1"]
+    start = lines.index("~ Rollout/web rolls")
+    assert lines[start + 1 : start + 3] == [
+        "    spec.template.spec.",
+        "      hostUsersAndMore.long: 1",
+    ]
 
 
-def test_wide_characters_take_two_columns() -> None:
+def test_wide_characters_have_two_columns() -> None:
     for wide, full in (("\u4e2d", "\u6587"), ("\uff21", "\uff22")):
         text = text_of(field(wide * 30, full * 30), 40)
         assert max(map(columns, text.splitlines())) <= 40
@@ -418,24 +415,24 @@ def test_wide_characters_take_two_columns() -> None:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a terminal needs (unicodedata: East Asian Width, UAX 11)."""
-    wide = sum(1 for each in text if unicodedata.east_asian_width(each) in ("W", "F"))
-    return len(text) + wide - sum(1 for each in text if unicodedata.combining(each))
+    """Return the number of terminal columns (unicodedata: East Asian Width, UAX 11)."""
+    wide = sum(1 for char in text if unicodedata.east_asian_width(char) in ("W", "F"))
+    return len(text) + wide - sum(1 for char in text if unicodedata.combining(char))
 
 
 @ANY
 @given(preview=PREVIEWS)
-def test_nothing_writes_to_the_terminal(preview: Preview) -> None:
+def test_text_never_contains_control_characters(preview: Preview) -> None:
     text = text_of(preview)
     tabs = "\t" if any("\t" in line for _, line in lines_of(preview)) else ""
-    assert [each for each in set(text) - {"\n", tabs} if not each.isprintable()] == []
+    assert [char for char in set(text) - {"\n", tabs} if not char.isprintable()] == []
     coloured = to_text(preview, Terminal(80, is_coloured=True))
     assert COLOUR.sub("", coloured) == text
 
 
 @ANY
 @given(preview=PREVIEWS)
-def test_everything_is_told(preview: Preview) -> None:
+def test_text_contains_every_name_and_line(preview: Preview) -> None:
     text = text_of(preview, 100_000)
     name = namer(preview)
     for identity in identities_of(preview):
@@ -447,7 +444,7 @@ def test_everything_is_told(preview: Preview) -> None:
 
 @ANY
 @given(preview=PREVIEWS)
-def test_all_but_diffs_fits_the_terminal(preview: Preview) -> None:
+def test_all_lines_except_diffs_fit_the_terminal(preview: Preview) -> None:
     for width in WIDTHS:
         diffs = {f"    {sign}{visible(line, keep=chr(9))}" for sign, line in lines_of(preview)}
         for line in text_of(preview, width).splitlines():

@@ -1,4 +1,4 @@
-"""The kubeconfig of a ServiceAccount, as whom attachers run."""
+"""A kubeconfig for a ServiceAccount, which attachers run as."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from tests.e2e.cluster import ControlPlane, kubeconfig
 def account_kubeconfig(
     plane: ControlPlane, api: Api, account: str, url: str = "", pod: Json | None = None
 ) -> str:
-    """Return the text of a kubeconfig with a fresh token of an account of the client's namespace.
+    """Return the text of a kubeconfig with a new token for an account in the client's namespace.
 
-    url: another address of the API server, plain http; pod: the Pod that the token is bound to.
+    url: another address of the API server, plain http;
+    pod: the Pod that the token is bound to.
     """
-    wanted: Json = {"expirationSeconds": 3600}
+    token_spec: Json = {"expirationSeconds": 3600}
     if pod:
         names = {key: pod["metadata"][key] for key in ("name", "uid")}
-        wanted["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", **names}
+        token_spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", **names}
     path = f"{api.path('ServiceAccount', account)}/token"
-    token = api.request("POST", path, {"spec": wanted})["status"]["token"]
+    token = api.request("POST", path, {"spec": token_spec})["status"]["token"]
     return kubeconfig(url or plane.url, token, None if url else plane.ca, api.namespace)

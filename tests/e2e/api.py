@@ -1,4 +1,4 @@
-"""A small client of the Kubernetes API for tests: objects are the dicts that JSON makes of them."""
+"""A small client of the Kubernetes API for tests: objects are dicts of parsed JSON."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from urllib.parse import quote, urlencode, urlsplit
 
 T = TypeVar("T")
 Json = dict[str, Any]
-# `Api.list` hides the type inside of its class.
+# Inside of the class, `Api.list` hides the type `list`.
 Objects = list[Json]
 Names = list[str]
 
 
 class Resource(NamedTuple):
-    """Where the API serves a kind."""
+    """The location at which the API serves a kind."""
 
     version: str
     plural: str
     namespaced: bool = True
 
     def path(self, namespace: str) -> str:
-        """Return the path of the kind's objects, of one namespace or of all ("")."""
+        """Return the path of the kind's objects, in one namespace or in all ("")."""
         root = "/api/v1" if self.version == "v1" else f"/apis/{self.version}"
         inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         return f"{root}{inside}/{self.plural}"
@@ -66,19 +66,19 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class ApiError(Exception):
-    """The API server answered, but not with what was asked for."""
+    """An error response of the API server."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
 
 
-# The API server did not answer. An `OSError` too: refused, reset, timed out, broken TLS.
+# The API server did not answer. OSError covers refused, reset and timed out connections and TLS.
 UNREACHABLE = (OSError, http.client.HTTPException)
 
 
 class Api:
-    """Requests of one user; `namespace` is meant wherever a call names none."""
+    """A client for one user; `namespace` is the default of every call."""
 
     def __init__(self, url: str, token: str, ca: str, namespace: str = "") -> None:
         self.url, self.token, self.ca, self.namespace = url, token, ca, namespace
@@ -92,7 +92,7 @@ class Api:
     # Objects
 
     def get(self, kind: str, name: str, namespace: str | None = None) -> Json:
-        """Return one object; without it raise ApiError 404."""
+        """Return one object; raise ApiError 404 if it does not exist."""
         return self.request("GET", self.path(kind, name, namespace))
 
     def find(self, kind: str, name: str, namespace: str | None = None) -> Json | None:
@@ -109,9 +109,11 @@ class Api:
     ) -> Objects:
         """Return the objects of a kind that the selectors match, sorted by name."""
         query = urlencode({"labelSelector": labels, "fieldSelector": fields})
-        found = self.request("GET", f"{self.path(kind, '', namespace)}?{query}")
-        # Items of a list carry neither.
-        items = [{"apiVersion": KINDS[kind].version, "kind": kind} | it for it in found["items"]]
+        response = self.request("GET", f"{self.path(kind, '', namespace)}?{query}")
+        # The items of a list have neither apiVersion nor kind.
+        items = [
+            {"apiVersion": KINDS[kind].version, "kind": kind} | item for item in response["items"]
+        ]
         return sorted(items, key=lambda item: str(item["metadata"]["name"]))
 
     def names(self, kind: str, labels: str = "") -> Names:
@@ -126,7 +128,7 @@ class Api:
     def delete(
         self, kind: str, name: str, propagation: str = "Background", namespace: str | None = None
     ) -> None:
-        """Delete an object: `Background`, `Foreground` or `Orphan` its dependents."""
+        """Delete an object; `propagation` is `Background`, `Foreground` or `Orphan`."""
         body = {"propagationPolicy": propagation}
         self.request("DELETE", self.path(kind, name, namespace), body)
 
@@ -146,10 +148,10 @@ class Api:
     def wait_for(
         self, predicate: Callable[[], T | None], message: str = "", timeout: float = 30
     ) -> T:
-        """Call `predicate` until it returns something true, and return that.
+        """Call `predicate` until it returns a true value, and return the value.
 
-        An answer of the API that is an error, no answer, and a field that is not there yet count
-        as "not yet". After `timeout` seconds raise an AssertionError that tells what is there.
+        Error responses, connection errors and missing fields count as "not yet". After `timeout`
+        seconds raise an AssertionError that shows the objects of the namespace.
         """
         deadline = time.monotonic() + timeout
         last: object = None
@@ -166,18 +168,18 @@ class Api:
             time.sleep(0.03)
 
     def dump(self) -> str:
-        """Return what is in the namespace, for the message of a test that failed."""
+        """Return the contents of the namespace, for the message of a failed test."""
         from tests.e2e.dump import dump
 
         try:
             return dump(self)
         except (ApiError, *UNREACHABLE) as error:
-            return f"(nothing more to tell: {error})"
+            return f"(the namespace cannot be read: {error})"
 
     # HTTP
 
     def request(self, method: str, path: str, body: Any = None, content: str = "") -> Json:
-        """Send one request and return the parsed answer. `body` is JSON, or a text as it is."""
+        """Send one request and return the parsed answer. `body` is JSON, or raw text."""
         text = body if isinstance(body, str) else json.dumps(body)
         data = None if body is None else text.encode()
         headers = self._headers(content or "application/json")
@@ -216,7 +218,7 @@ class Api:
     def _send(
         self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes]:
-        """Send on the thread's connection; where the server had closed that, on a new one."""
+        """Send a request on the thread's connection, or on a new one if the server closed it."""
         reused: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)
         for connection in (reused, self._connect(30)):
             if connection is None:
@@ -237,7 +239,7 @@ class Api:
 
 
 def _message(answer: bytes) -> str:
-    """Return what a Status says, or the text of anything else."""
+    """Return the message of a Status, or the text of any other answer."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, LookupError, TypeError):

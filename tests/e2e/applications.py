@@ -1,4 +1,4 @@
-"""An Application of Argo CD, with a git repository of its own that holds the test chart."""
+"""An Argo CD Application with its own git repository, which holds the test chart."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ruamel.yaml import YAML
 from tests.e2e.api import Api, Json
 from tests.e2e.argocd import EXAMPLES, NAMESPACE, ArgoCd
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import wait_for_phase
-from tests.e2e.losses import wait_until_owned
+from tests.e2e.lifecycle_checks import wait_until_owned
+from tests.e2e.queries import wait_for_phase
 from tests.e2e.releases import CHART
 from tests.e2e.rollouts import promote
 from tests.repositories import git
 
 T = TypeVar("T")
-# Rendering alone takes seconds where the machine is busy.
+# Rendering alone takes seconds on a busy machine.
 SYNC_SECONDS = 180
 REFRESH = "argocd.argoproj.io/refresh"
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
@@ -28,15 +28,15 @@ FINALIZER = "resources-finalizer.argocd.argoproj.io"
 
 def example(name: str) -> Json:
     """Return the object in a file of examples/argocd."""
-    found: Json = YAML(typ="safe").load((EXAMPLES / name).read_text("utf-8"))
-    return found
+    obj: Json = YAML(typ="safe").load((EXAMPLES / name).read_text("utf-8"))
+    return obj
 
 
 class Repository:
-    """A git repository on this machine, whose branch main Argo CD reads.
+    """A git repository on this machine; Argo CD reads its branch main.
 
-    The chart is in the folder `chart`, with its values in `values.json` and with postrender.yaml,
-    which says what `config` does, or is not there without `has_config`.
+    The chart is in the folder `chart`, with its values in `values.json`. If `has_config` is true,
+    the chart has a postrender.yaml with the content of `config`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -48,15 +48,15 @@ class Repository:
 
     @property
     def url(self) -> str:
-        """What an Application calls it."""
+        """The URL of the repository in an Application."""
         return self.folder.as_uri()
 
     def commit(
         self, values: Mapping[str, Any] | None = None, files: Mapping[str, str | None] = {}
     ) -> str:
-        """Commit the chart with these values (None: as they are) and files; return its id.
+        """Commit the chart with these values (None: unchanged) and files; return the commit's id.
 
-        files: path in the chart to text, or to None for one that goes.
+        files: path in the chart to text, or to None to delete the file.
         """
         if values is not None:
             (self.chart / "values.json").write_text(json.dumps(values))
@@ -73,7 +73,7 @@ class Repository:
         return self.head()
 
     def revert(self) -> str:
-        """Run `git revert` for the last commit; return the id of the new one."""
+        """Run `git revert` for the last commit; return the id of the new commit."""
         self._git("revert", "--no-edit", "HEAD")
         return self.head()
 
@@ -86,9 +86,9 @@ class Repository:
 
 
 class Application:
-    """The Application of examples/argocd, for a repository of its own and a test's namespace.
+    """The Application of examples/argocd, with its own repository, for a test's namespace.
 
-    `spec` is what it is created with; change it before `create` as you like.
+    `spec` is the spec at creation; a test may change it before `create`.
     """
 
     def __init__(
@@ -110,28 +110,28 @@ class Application:
         self.spec["destination"]["namespace"] = api.namespace
         self.parameters(("release-name", "app"), ("values-files", ["values.json"]))
 
-    def parameters(self, *named: tuple[str, str | list[str] | dict[str, str]]) -> None:
-        """Give the plugin these parameters."""
+    def parameters(self, *pairs: tuple[str, str | list[str] | dict[str, str]]) -> None:
+        """Set the plugin's parameters."""
         kinds = {str: "string", list: "array", dict: "map"}
-        given = [{"name": name, kinds[type(value)]: value} for name, value in named]
-        self.spec["source"]["plugin"]["parameters"] = given
+        entries = [{"name": name, kinds[type(value)]: value} for name, value in pairs]
+        self.spec["source"]["plugin"]["parameters"] = entries
 
     def sync_options(self, *options: str) -> None:
-        """Give it these sync options, before or after it is created."""
+        """Set the sync options, before or after the Application is created."""
         self.spec["syncPolicy"]["syncOptions"] = list(options)
         if self.argocd.find("Application", self.name):
             change = {"spec": {"syncPolicy": {"syncOptions": list(options)}}}
             self.argocd.patch("Application", self.name, change)
 
-    # What a user does
+    # Actions of a user
 
     def create(self) -> None:
-        """Create it in the cluster."""
+        """Create the Application in the cluster."""
         self._since = self._since or self._now()
         self.argocd.create(self._object)
 
     def install(self, greeting: str = "old", **values: Any) -> None:
-        """Push this configuration, create it, and wait until it is healthy and attached."""
+        """Push this configuration, create the Application, and wait for health and owners."""
         self.push(greeting, **values)
         self.create()
         self.wait_until_synced()
@@ -139,13 +139,13 @@ class Application:
         wait_until_owned(self.api)
 
     def release(self, greeting: str, **values: Any) -> str:
-        """Push another configuration, and return its commit when Argo CD has synced that."""
+        """Push another configuration; return its commit once Argo CD has synced it."""
         commit = self.push(greeting, **values)
         self.wait_until_synced(commit)
         return commit
 
     def push(self, greeting: str, **values: Any) -> str:
-        """Push another configuration, and have Argo CD look; return the commit."""
+        """Push another configuration, and make Argo CD refresh; return the commit."""
         self._since = self._now()
         default = {"configMaps": {"app-config": {"greeting": greeting}}}
         commit = self.repository.commit({**default, **values})
@@ -153,23 +153,28 @@ class Application:
         return commit
 
     def revert(self) -> str:
-        """Revert the last commit, and have Argo CD look; return the new one."""
+        """Revert the last commit, and make Argo CD refresh; return the new commit."""
         commit = self.repository.revert()
         self.refresh()
         return commit
 
     def refresh(self, how: str = "normal") -> None:
-        """Have Argo CD look at the repository: `normal` as a webhook does, `hard` without cache."""
+        """Make Argo CD read the repository, with its cache (`normal`) or without (`hard`)."""
         if self.argocd.find("Application", self.name):
             self._annotate(REFRESH, how)
 
     def sync(self, *resources: Json, **options: Any) -> None:
-        """Sync by hand, as `argocd app sync` does: all, or some resources only."""
-        own = self.get()["spec"]["syncPolicy"]["syncOptions"]
-        wanted = {"prune": True, "revision": self.repository.head(), "syncOptions": own, **options}
-        wanted |= {"resources": list(resources)} if resources else {}
-        operation = {"initiatedBy": {"username": "e2e"}, "sync": wanted}
-        # Beside the state of the last operation a new one would not begin anew.
+        """Sync by hand, as `argocd app sync` does: everything, or only some resources."""
+        sync_options = self.get()["spec"]["syncPolicy"]["syncOptions"]
+        sync = {
+            "prune": True,
+            "revision": self.repository.head(),
+            "syncOptions": sync_options,
+            **options,
+        }
+        sync |= {"resources": list(resources)} if resources else {}
+        operation = {"initiatedBy": {"username": "e2e"}, "sync": sync}
+        # A new operation does not start while the state of the last operation is present.
         change = {"operation": operation, "status": {"operationState": None}}
         self.argocd.patch("Application", self.name, change)
 
@@ -184,20 +189,20 @@ class Application:
         self.argocd.patch("Application", self.name, change)
 
     def delete(self) -> None:
-        """Delete it with all that it made, and wait until it is gone."""
+        """Delete the Application and everything it created, and wait until it is deleted."""
         self.argocd.delete("Application", self.name)
         self.argocd.wait_for(
-            lambda: not self.argocd.find("Application", self.name), self.what("is gone"), 60
+            lambda: not self.argocd.find("Application", self.name), self.describe("is deleted"), 60
         )
 
     def forget(self) -> None:
-        """Delete it, if it is there, without what it made."""
+        """Delete the Application, if it exists, and keep the objects that it created."""
         if self.argocd.find("Application", self.name):
             without = {"metadata": {"finalizers": None}, "spec": {"syncPolicy": None}}
             self.argocd.patch("Application", self.name, without)
             self.argocd.delete("Application", self.name)
 
-    # What Argo CD says
+    # State in Argo CD
 
     def get(self) -> Json:
         """Return the live object."""
@@ -205,103 +210,103 @@ class Application:
 
     def annotations(self) -> dict[str, str]:
         """Return the live object's annotations."""
-        found: dict[str, str] = self.get()["metadata"].get("annotations", {})
-        return found
+        annotations: dict[str, str] = self.get()["metadata"].get("annotations", {})
+        return annotations
 
     def wait_until_synced(self, commit: str = "", phase: str = "Succeeded") -> Json:
-        """Wait until a commit (the last one) was synced with this result; return the status."""
+        """Wait until a commit (by default the last) was synced with this result; return status."""
         commit = commit or self.repository.head()
 
-        def found() -> Json | None:
+        def synced_status() -> Json | None:
             status: Json = self.get()["status"]
             operation = status["operationState"]
             is_over = operation["syncResult"]["revision"] == commit and operation["phase"] == phase
             return status if is_over and status["sync"]["revision"] == commit else None
 
-        return self.wait_for(found, f"{commit[:8]} is synced: {phase}")
+        return self.wait_for(synced_status, f"{commit[:8]} is synced: {phase}")
 
     def wait_until(self, sync: str, health: str) -> Json:
-        """Wait until Argo CD says so of the last commit; return the status."""
+        """Wait until the last commit has this sync and health status; return the status."""
         commit = self.repository.head()
 
-        def found() -> Json | None:
+        def matching_status() -> Json | None:
             status: Json = self.get()["status"]
             state = (status["sync"]["status"], status["health"]["status"])
             is_so = state == (sync, health) and status["sync"]["revision"] == commit
             return status if is_so else None
 
-        return self.wait_for(found, f"{sync}, {health}")
+        return self.wait_for(matching_status, f"{sync}, {health}")
 
     def wait_for_message(self, *words: str) -> str:
-        """Wait for an error that Argo CD shows with all these words; return its message."""
+        """Wait until Argo CD shows an error that contains all these words; return its message."""
 
-        def found() -> str | None:
+        def matching_message() -> str | None:
             conditions = self.get()["status"].get("conditions", [])
-            messages = [one["message"] for one in conditions]
-            said = [text for text in messages if all(word in text for word in words)]
-            return said[0] if said else None
+            messages = [condition["message"] for condition in conditions]
+            matching = [text for text in messages if all(word in text for word in words)]
+            return matching[0] if matching else None
 
-        return self.wait_for(found, f"an error with {words}")
+        return self.wait_for(matching_message, f"an error with {words}")
 
     def wait_for(self, predicate: Callable[[], T | None], message: str) -> T:
-        """Wait for something; if it does not come, tell what Argo CD says."""
+        """Wait for a condition; on a timeout, show the state in Argo CD."""
         try:
             return self.api.wait_for(predicate, message, SYNC_SECONDS)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.told()}") from None
+            raise AssertionError(f"{error}\n{self.status_text()}") from None
 
-    def told(self) -> str:
-        """Return all that Argo CD says of it, for the message of a test that failed."""
+    def status_text(self) -> str:
+        """Return the Application's status in Argo CD, for the message of a failed test."""
         status = self.get().get("status", {})
         keys = ("sync", "health", "conditions", "operationState")
-        said = json.dumps({key: status.get(key) for key in keys}, indent=1)
-        return f"{said}\nlogs of Argo CD are in {self._logs}"
+        text = json.dumps({key: status.get(key) for key in keys}, indent=1)
+        return f"{text}\nlogs of Argo CD are in {self._logs}"
 
     def resource(self, kind: str, name: str) -> Json | None:
-        """Return what Argo CD says of one of its resources, if it is one."""
-        found = [
-            one
-            for one in self.get()["status"].get("resources", [])
-            if (one["kind"], one["name"]) == (kind, name)
+        """Return Argo CD's entry for one of the resources, or None."""
+        matching = [
+            resource
+            for resource in self.get()["status"].get("resources", [])
+            if (resource["kind"], resource["name"]) == (kind, name)
         ]
-        return found[0] if found else None
+        return matching[0] if matching else None
 
     def operation(self) -> Json:
-        """Return the state of the last operation, or of the one that runs."""
-        found: Json = self.get()["status"]["operationState"]
-        return found
+        """Return the state of the running or the last operation."""
+        operation: Json = self.get()["status"]["operationState"]
+        return operation
 
     def hooks(self) -> list[Json]:
         """Return the hooks that ran in the last operation."""
         return hooks_of(self.operation()["syncResult"])
 
     def first_sync(self) -> Json:
-        """Return the result of the first operation that synced the last commit, when it is over.
+        """Return the result of the first finished operation that synced the last commit.
 
-        Another one may follow at once, of a part: Argo CD takes what it has just applied for out of
-        sync until it sees it.
+        A second, partial operation may follow at once. Argo CD considers an object out of sync
+        until its cache has the applied version.
         """
         commit = self.repository.head()
         path = self.argocd.path("Application")
         for event in self.argocd.watch(path, self._since, seconds=60):
-            found = event["object"]
-            operation = found.get("status", {}).get("operationState", {})
+            application = event["object"]
+            operation = application.get("status", {}).get("operationState", {})
             result: Json = operation.get("syncResult", {})
             is_over = operation.get("phase") == "Succeeded" and result.get("revision") == commit
-            if is_over and found["metadata"]["name"] == self.name:
+            if is_over and application["metadata"]["name"] == self.name:
                 return result
-        raise AssertionError(self.what(f"did not sync {commit[:8]}"))
+        raise AssertionError(self.describe(f"did not sync {commit[:8]}"))
 
     def _now(self) -> str:
-        found = self.argocd.request("GET", self.argocd.path("Application"))
-        return str(found["metadata"]["resourceVersion"])
+        applications = self.argocd.request("GET", self.argocd.path("Application"))
+        return str(applications["metadata"]["resourceVersion"])
 
-    def what(self, says: str) -> str:
-        """Return a message about it."""
-        return f"Application/{self.name} {says}"
+    def describe(self, state: str) -> str:
+        """Return a message about the Application."""
+        return f"Application/{self.name} {state}"
 
     def promote(self) -> None:
-        """Promote the canary to the end, and wait until Argo CD calls all healthy."""
+        """Promote the canary to the end, and wait until Argo CD reports everything healthy."""
         wait_for_phase(self.api, "Paused")
         promote(self.api)
         wait_for_phase(self.api, "Healthy")
@@ -312,5 +317,5 @@ class Application:
 
 
 def hooks_of(result: Json) -> list[Json]:
-    """Return the hooks that ran in an operation, of its result."""
-    return [one for one in result.get("resources", []) if one.get("hookType")]
+    """Return the hooks that ran in an operation, from its result."""
+    return [resource for resource in result.get("resources", []) if resource.get("hookType")]

@@ -1,7 +1,7 @@
-"""Argo CD for a test run: its real processes, and our plugin as examples/argocd has it.
+"""Argo CD for a test run: its real processes, with our plugin as in examples/argocd.
 
-On the run's control plane, in namespace argocd, as its administrator. What a sidecar's image would
-bring is in a folder on PATH: postrender, Helm, and a Python that has both.
+Argo CD runs as the administrator of the run's control plane, in namespace argocd. A folder on PATH
+replaces the sidecar's image: it has postrender, Helm, and a Python with both.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tests.e2e.programs import ROOT, argocd_manifests, program
 NAMESPACE = "argocd"
 EXAMPLES = ROOT / "examples" / "argocd"
 PLUGIN = "postrender"
-# The same plugin without the one word, to show what it is for.
+# The same plugin without `pipefail`, to show the effect of that option.
 CARELESS_PLUGIN = "postrender-without-pipefail"
-# A file in an Application's folder: helm prints so many bytes of the manifests, then it breaks off.
+# A file in an Application's folder: helm prints this many bytes of the manifests and then fails.
 CUT = "helm-breaks-off-after"
-# Namespaces besides argocd in which Applications may be.
+# Namespaces other than argocd that may contain Applications.
 APPLICATION_NAMESPACES = "*-apps"
 
 
 class ArgoCd(NamedTuple):
-    """A running Argo CD: plain data, the same anywhere.
+    """A running Argo CD, as plain data that other processes can use.
 
-    Its logs are in the folder, its plugins listen in the folder `sockets`.
+    Its logs are in `folder`; its plugins listen in `sockets`.
     """
 
     folder: Path
@@ -41,18 +41,18 @@ class ArgoCd(NamedTuple):
 
 
 class ArgoCdServer(Server):
-    """Starts Argo CD in a folder, as a context manager."""
+    """A context manager that starts Argo CD in a folder."""
 
     def __init__(self, folder: Path, plane: ControlPlane) -> None:
         self._folder, self._plane = folder, plane
         self._api = plane.api(NAMESPACE)
         self._processes = Processes(folder)
-        # The path of a Unix socket must not be longer than 108 bytes.
+        # The path of a Unix socket must have at most 108 bytes.
         self._sockets = tempfile.TemporaryDirectory(prefix="postrender-cmp-")
         self.argocd = ArgoCd(folder, Path(self._sockets.name))
 
     def stop(self) -> None:
-        """End every process; the logs stay."""
+        """End every process; the logs are kept."""
         self._processes.stop()
         self._sockets.cleanup()
 
@@ -60,7 +60,7 @@ class ArgoCdServer(Server):
         self._prepare_cluster()
         self._prepare_folder()
         ports = free_ports(7)
-        redis, repo, *others = (f"127.0.0.1:{port}" for port in ports)
+        redis, repo, *other_addresses = (f"127.0.0.1:{port}" for port in ports)
         self._start("redis", redis)
         for plugin, folder in self._plugins().items():
             self._start("cmp-server", "--config-dir-path", str(folder), name=plugin)
@@ -78,13 +78,13 @@ class ArgoCdServer(Server):
             *(cluster, f"--namespace={NAMESPACE}", f"--metrics-port={ports[3]}"),
             *(f"--repo-server={repo}", "--repo-server-plaintext", f"--redis={redis}"),
             f"--application-namespaces={APPLICATION_NAMESPACES}",
-            # Usually every two minutes; what is deleted under it Argo CD may notice only then.
+            # The default is two minutes, and Argo CD may notice a deletion only at a resync.
             *("--app-resync=5", "--app-resync-jitter=0"),
         )
         self._start(
             "applicationset-controller",
-            *(cluster, f"--namespace={NAMESPACE}", f"--metrics-addr={others[2]}"),
-            *(f"--probe-addr={others[3]}", f"--webhook-addr={others[4]}"),
+            *(cluster, f"--namespace={NAMESPACE}", f"--metrics-addr={other_addresses[2]}"),
+            *(f"--probe-addr={other_addresses[3]}", f"--webhook-addr={other_addresses[4]}"),
             *(f"--argocd-repo-server={repo}", "--repo-server-plaintext"),
         )
         self._processes.wait("application-controller", lambda: _is_healthy(ports[3]))
@@ -129,7 +129,7 @@ class ArgoCdServer(Server):
         python = shlex.quote(sys.executable)
         script = EXAMPLES / "postrender-argocd"
         (self._folder / "bin" / script.name).symlink_to(script)
-        # All the same but for the one word.
+        # The copy differs from the script only in `pipefail`.
         lines = script.read_text("utf-8").replace("set -euo pipefail", "set -eu").splitlines()
         self._write(f"{script.name}-careless", *lines, shell="bash")
         self._write("python", f'exec {python} "$@"')
@@ -154,7 +154,7 @@ class ArgoCdServer(Server):
         file.chmod(0o755)
 
     def _prepare_cluster(self) -> None:
-        """Apply Argo CD's definitions and its settings, as its own installation does."""
+        """Apply Argo CD's definitions and settings, as its own installation does."""
         api = self._api
         api.create({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for file in argocd_manifests("crds"):

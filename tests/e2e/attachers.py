@@ -1,4 +1,4 @@
-"""Runs the containers of attacher Pods for real: one local process each, as the Pod's account."""
+"""The containers of attacher Pods, run as local processes with the Pod's account."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from tests.e2e.programs import ROOT
 
 KILL_SECONDS = 5
 
-# Annotations of a namespace, by which a test says how its attachers are run.
-HOLD = "stand-in/attacher"  # "hold": not yet
+# Annotations of a namespace with which a test controls how attachers run.
+HOLD = "stand-in/attacher"  # "hold": do not start yet
 DELAY = "stand-in/attacher-delay"  # seconds after the Pod was first seen
 SERVER = "stand-in/server"  # another address of the API server, plain http: a proxy
-COMMAND = "stand-in/attacher-command"  # a JSON list: run this instead of postrender, with the args
+COMMAND = (
+    "stand-in/attacher-command"  # a JSON list: run this command with the args instead of postrender
+)
 
 
 class Running(NamedTuple):
@@ -32,12 +34,12 @@ class Running(NamedTuple):
 
 
 def folder_of(plane: ControlPlane, namespace: str, pod: str) -> Path:
-    """Return where a Pod's `log`, `command.json` and `kubeconfig` are."""
+    """Return the folder with a Pod's `log`, `command.json` and `kubeconfig`."""
     return plane.folder / "pods" / namespace / pod
 
 
 class Attachers:
-    """The processes that run."""
+    """The running processes."""
 
     def __init__(self, plane: ControlPlane, api: Api) -> None:
         self._plane, self._api = plane, api
@@ -49,22 +51,24 @@ class Attachers:
         return len(self._running)
 
     def start(self, pod: Json) -> bool:
-        """Start a Pod's process, unless its namespace says to wait: then return False."""
+        """Start a Pod's process; return False if its namespace says to wait."""
         uid, namespace = pod["metadata"]["uid"], pod["metadata"]["namespace"]
-        found = self._api.get("Namespace", namespace)["metadata"]
-        wishes: dict[str, str] = found.get("annotations", {})
+        metadata = self._api.get("Namespace", namespace)["metadata"]
+        annotations: dict[str, str] = metadata.get("annotations", {})
         since = self._seen.setdefault(uid, time.monotonic())
-        if wishes.get(HOLD) == "hold" or time.monotonic() < since + float(wishes.get(DELAY, 0)):
+        if annotations.get(HOLD) == "hold" or time.monotonic() < since + float(
+            annotations.get(DELAY, 0)
+        ):
             return False
         folder = folder_of(self._plane, namespace, pod["metadata"]["name"])
         folder.mkdir(parents=True, exist_ok=True)
         access = folder / "kubeconfig"
-        access.write_text(self._kubeconfig(pod, wishes.get(SERVER)))
-        self._running[uid] = Running(pod, _run(pod, folder, access, wishes.get(COMMAND)))
+        access.write_text(self._kubeconfig(pod, annotations.get(SERVER)))
+        self._running[uid] = Running(pod, _run(pod, folder, access, annotations.get(COMMAND)))
         return True
 
     def has(self, uid: str) -> bool:
-        """Tell whether a Pod's process runs; if it is to end, see to that it does."""
+        """Return whether a Pod's process runs; kill a process that was terminated too long ago."""
         if uid not in self._running:
             return False
         if time.monotonic() > self._terminated.get(uid, time.monotonic()) + KILL_SECONDS:
@@ -72,29 +76,29 @@ class Attachers:
         return True
 
     def end(self, uid: str) -> None:
-        """Ask a Pod's process, if it has one, to end."""
+        """Terminate a Pod's process, if the Pod has one."""
         if uid in self._running and uid not in self._terminated:
             self._terminated[uid] = time.monotonic()
             self._running[uid].process.terminate()
 
     def ended(self) -> list[tuple[Json, int]]:
-        """Return the Pods whose process has ended, with its exit code, each once."""
-        over = [
-            (uid, one.pod, code)
-            for uid, one in self._running.items()
-            if (code := one.process.poll()) is not None
+        """Return the Pods whose process has ended, with the exit code; return each Pod once."""
+        finished = [
+            (uid, running.pod, code)
+            for uid, running in self._running.items()
+            if (code := running.process.poll()) is not None
         ]
-        for uid, _, _ in over:
+        for uid, _, _ in finished:
             del self._running[uid]
             self._terminated.pop(uid, None)
-        # As a container runtime tells of a signal.
-        return [(pod, 128 - code if code < 0 else code) for _, pod, code in over]
+        # A container runtime reports a signal as 128 plus its number.
+        return [(pod, 128 - code if code < 0 else code) for _, pod, code in finished]
 
     def stop(self) -> None:
-        """End all that still run."""
-        for one in self._running.values():
-            one.process.kill()
-            one.process.wait()
+        """Kill all processes that still run."""
+        for running in self._running.values():
+            running.process.kill()
+            running.process.wait()
         self._running.clear()
 
     def _kubeconfig(self, pod: Json, server: str | None) -> str:
@@ -103,10 +107,10 @@ class Attachers:
         return account_kubeconfig(self._plane, api, account, server or "", pod)
 
 
-def _run(pod: Json, folder: Path, access: Path, instead: str | None) -> subprocess.Popen[bytes]:
-    """Start the first container's args; what it prints goes to `log`."""
+def _run(pod: Json, folder: Path, access: Path, replacement: str | None) -> subprocess.Popen[bytes]:
+    """Start the first container's args; the output is written to `log`."""
     container = pod["spec"]["containers"][0]
-    command = json.loads(instead) if instead else [sys.executable, "-m", "postrender"]
+    command = json.loads(replacement) if replacement else [sys.executable, "-m", "postrender"]
     command += container["args"]
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -114,7 +118,7 @@ def _run(pod: Json, folder: Path, access: Path, instead: str | None) -> subproce
         "KUBECONFIG": str(access),
         "IS_IN_CLUSTER": "false",
     }
-    env |= {one["name"]: one.get("value", "") for one in container.get("env", [])}
+    env |= {variable["name"]: variable.get("value", "") for variable in container.get("env", [])}
     (folder / "command.json").write_text(json.dumps(command))
     with (folder / "log").open("wb") as log:
         return subprocess.Popen(
@@ -129,6 +133,6 @@ def _run(pod: Json, folder: Path, access: Path, instead: str | None) -> subproce
 
 
 def log(plane: ControlPlane, pod: Json) -> str:
-    """Return what an attacher Pod's process has printed so far."""
+    """Return the output of an attacher Pod's process so far."""
     file = folder_of(plane, pod["metadata"]["namespace"], pod["metadata"]["name"]) / "log"
     return file.read_text() if file.exists() else ""

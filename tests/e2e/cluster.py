@@ -1,6 +1,6 @@
 """A real control plane in a temporary folder: etcd, API server, controller manager, Argo Rollouts.
 
-Nothing but processes: no container, no node. Each ends by its own process id.
+All parts are processes: containers and nodes do not exist. Each is ended by its process id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.e2e.programs import definitions, program
 
 
 class ControlPlane(NamedTuple):
-    """How to reach a running control plane as its administrator: plain data, the same anywhere."""
+    """The address and credentials of a running control plane, as plain data."""
 
     url: str
     token: str
@@ -25,7 +25,7 @@ class ControlPlane(NamedTuple):
 
     @property
     def ca(self) -> Path:
-        """The file with the certificate that signs the API server's."""
+        """The file with the certificate that signed the API server's certificate."""
         return self.folder / "certificates" / "apiserver.crt"
 
     @property
@@ -39,7 +39,7 @@ class ControlPlane(NamedTuple):
 
 
 def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "default") -> str:
-    """Return the text of a kubeconfig with one cluster, user and context. JSON is YAML."""
+    """Return the text of a kubeconfig with one cluster, user and context. JSON is valid YAML."""
     cluster = {"server": server} | ({"certificate-authority": str(ca)} if ca else {})
     context = {"cluster": "e2e", "user": "e2e", "namespace": namespace}
     config = {
@@ -54,7 +54,7 @@ def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "defau
 
 
 class Cluster(Server):
-    """Starts a control plane in a folder, as a context manager; `plane` says how to reach it."""
+    """A context manager that starts a control plane in a folder; `plane` has its address."""
 
     def __init__(self, folder: Path) -> None:
         self._ports = free_ports(5)
@@ -63,16 +63,16 @@ class Cluster(Server):
         self.plane = ControlPlane(url, secrets.token_hex(16), folder)
 
     def stop(self) -> None:
-        """End every process, those that write first; the logs stay, the data (100 MB) does not."""
+        """End every process, writers first; the logs are kept, the data (100 MB) is deleted."""
         self._processes.stop()
         shutil.rmtree(self.plane.folder / "etcd", ignore_errors=True)
 
     def stop_api(self) -> None:
-        """End the API server alone, as if it crashed; what it stored stays in etcd."""
+        """End only the API server, as if it crashed; etcd keeps the data."""
         self._processes.end("apiserver")
 
     def start_api(self) -> None:
-        """Start the API server (again), at the same address; return when it is ready."""
+        """Start the API server at the same address; return when it is ready."""
         self._processes.start(
             "apiserver", [program("kubernetes"), "apiserver", *self._apiserver_flags()]
         )
@@ -84,8 +84,8 @@ class Cluster(Server):
         plane.kubeconfig.write_text(kubeconfig(plane.url, plane.token, plane.ca))
         self._processes.start("etcd", [program("kubernetes"), "etcd", *self._etcd_flags()])
         self.start_api()
-        # Before the controller manager, whose garbage collector looks for new kinds only twice a
-        # minute.
+        # The controller manager's garbage collector looks for new kinds only every 30 seconds, so
+        # the kinds are defined first.
         self._define_kinds()
         manager = [program("kubernetes"), "controller-manager", *self._manager_flags()]
         self._processes.start("controller-manager", manager)
@@ -109,7 +109,7 @@ class Cluster(Server):
 
     def _apiserver_flags(self) -> list[str]:
         folder = self.plane.folder
-        # The API server makes this key itself, for its certificate; it serves for tokens too.
+        # The API server generates this key for its certificate; the key also signs tokens.
         key = self._key
         return [
             f"--etcd-servers=http://127.0.0.1:{self._ports[1]}",
@@ -123,7 +123,7 @@ class Cluster(Server):
             f"--token-auth-file={folder / 'tokens.csv'}",
             "--authorization-mode=RBAC",
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
-            # It would taint the node until the node lifecycle controller has seen a kubelet.
+            # This plugin taints the node until the node lifecycle controller has seen a kubelet.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--endpoint-reconciler-type=none",
             "--profiling=false",
@@ -139,9 +139,9 @@ class Cluster(Server):
             f"--root-ca-file={self.plane.ca}",
             "--leader-elect=false",
             "--secure-port=0",
-            # No kubelet renews the node's lease.
+            # The simulated kubelet does not renew the node's lease.
             "--controllers=*,-node-lifecycle-controller",
-            # The usual 20 a second would make the tests wait.
+            # The default of 20 requests per second would slow down the tests.
             "--kube-api-qps=1000",
             "--kube-api-burst=1000",
         ]
@@ -166,16 +166,16 @@ class Cluster(Server):
         for file in definitions():
             where = api.path("CustomResourceDefinition")
             api.request("POST", where, file.read_text(), "application/yaml")
-        wanted = len(definitions())
+        expected = len(definitions())
 
         def served() -> bool:
-            found = api.request("GET", "/apis/argoproj.io/v1alpha1")["resources"]
-            return len({one["name"].split("/")[0] for one in found}) >= wanted
+            resources = api.request("GET", "/apis/argoproj.io/v1alpha1")["resources"]
+            return len({resource["name"].split("/")[0] for resource in resources}) >= expected
 
         self._processes.wait("apiserver", served)
 
     def _prepare_rollouts(self) -> None:
-        """Make what Argo Rollouts expects to find in its namespace."""
+        """Create the objects that Argo Rollouts expects in its namespace."""
         api = self.plane.api("argo-rollouts")
         api.create({"kind": "Namespace", "metadata": {"name": "argo-rollouts"}})
         api.create({"kind": "ConfigMap", "metadata": {"name": "argo-rollouts-config"}})
@@ -185,5 +185,5 @@ class Cluster(Server):
         return self.plane.ca.exists() and not self.plane.api().request("GET", "/readyz")
 
     def _has_service_accounts(self) -> bool:
-        """Tell whether the controllers work: this object is one of theirs."""
+        """Return whether the controllers work: one of them creates this ServiceAccount."""
         return self.plane.api().find("ServiceAccount", "default", "default") is not None

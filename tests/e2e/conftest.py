@@ -1,4 +1,4 @@
-"""The fixtures of the end-to-end tests. None of them starts anything before a test asks for it."""
+"""The fixtures of the end-to-end tests. Each server starts when a test first needs it."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from tests.e2e.shared import argo_cd, control_plane
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the plugin, also where it was not asked for from above."""
+    """Register the plugin, if a conftest above has not done so."""
     if not config.pluginmanager.has_plugin(absent.__name__):
         config.pluginmanager.register(absent, absent.__name__)
 
 
 @pytest.fixture(scope="session")
 def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of what all tests of the run share."""
+    """Return the folder that all tests of the run share."""
     base = tmp_path_factory.getbasetemp()
-    # With xdist each worker has a folder of its own in that of the run.
+    # With xdist each worker has its own folder inside of the run's folder.
     return (base.parent if hasattr(request.config, "workerinput") else base) / "e2e"
 
 
 @pytest.fixture(scope="session")
 def plane(run_folder: Path) -> Iterator[ControlPlane]:
-    """Give the control plane that all tests of the run share, with its stand-in for a kubelet."""
+    """Yield the control plane that all tests of the run share, with its simulated kubelet."""
     _skip_if_absent()
-    with control_plane(run_folder) as found:
-        yield found
+    with control_plane(run_folder) as control_plane_of_run:
+        yield control_plane_of_run
 
 
 @pytest.fixture(scope="session")
 def argocd(plane: ControlPlane) -> Iterator[ArgoCd]:
-    """Give the Argo CD that all tests of the run share; it starts with the first that asks."""
-    with argo_cd(plane) as found:
-        yield found
+    """Yield the Argo CD that all tests of the run share; the first test that uses it starts it."""
+    with argo_cd(plane) as server:
+        yield server
 
 
 def _skip_if_absent() -> None:
-    """Skip where a file was named on the command line, which is collected all the same."""
+    """Skip a test file that was given on the command line, which pytest collects regardless."""
     if not present():
-        pytest.skip("`make e2e` builds what it runs")
+        pytest.skip("run `make e2e`, which builds the required programs")
 
 
 @pytest.fixture
 def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Give a test a control plane of its own, to stop its API server; it takes 7 seconds."""
+    """Yield a separate control plane, whose API server the test may stop (takes 7 seconds)."""
     _skip_if_absent()
     with Cluster(tmp_path / "plane") as cluster, StandIn(cluster.plane):
         yield cluster
@@ -64,7 +64,7 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[str]:
-    """Give the name of a fresh namespace, which tells of the test, and delete it afterwards."""
+    """Yield the name of a new namespace, derived from the test's name, and delete it afterwards."""
     name = make_namespace(plane.api(), request.node.name)
     yield name
     plane.api().delete("Namespace", name)
@@ -72,7 +72,7 @@ def namespace(request: pytest.FixtureRequest, plane: ControlPlane) -> Iterator[s
 
 @pytest.fixture
 def api(plane: ControlPlane, namespace: str) -> Api:
-    """Give the administrator's client for the test's namespace."""
+    """Return the administrator's client for the test's namespace."""
     return plane.api(namespace)
 
 
@@ -80,7 +80,7 @@ def api(plane: ControlPlane, namespace: str) -> Api:
 def release(
     request: pytest.FixtureRequest, plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> Release:
-    """Give a release of the chart, not installed yet, by Helm 3 and by Helm 4.
+    """Return a release of the chart, not installed yet, by Helm 3 and by Helm 4.
 
     `@pytest.mark.parametrize("release", ["helm3"], indirect=True)` runs a test with one of them.
     """
@@ -89,14 +89,14 @@ def release(
 
 @pytest.fixture
 def helm(release: Release) -> Release:
-    """Give a release without postrender: what the Helms do by themselves."""
+    """Return a release without postrender, to test Helm alone."""
     release.postrender = False
     return release
 
 
 @pytest.fixture
 def manifests(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
-    """Give the chart for `apply`, in tests that need no release: Helm 3 renders it."""
+    """Return the chart for `apply`, for tests without a release: Helm 3 renders it."""
     return Release("helm3", plane, namespace, tmp_path / "manifests")
 
 
@@ -104,14 +104,14 @@ def manifests(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
 def application(
     argocd: ArgoCd, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> Iterator[Application]:
-    """Give an Application for the test's namespace, not created yet; delete it afterwards."""
-    one = Application(argocd, plane, api, tmp_path / "repository")
-    yield one
-    one.forget()
+    """Yield an Application for the test's namespace, not created yet; delete it afterwards."""
+    new_application = Application(argocd, plane, api, tmp_path / "repository")
+    yield new_application
+    new_application.forget()
 
 
 @pytest.fixture
 def shop(application: Application) -> Application:
-    """Give an Application that was synced once, with greeting `old`, healthy and attached."""
+    """Return an Application that was synced once, with greeting `old`, healthy and attached."""
     application.install()
     return application

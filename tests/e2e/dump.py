@@ -1,4 +1,4 @@
-"""What is in a namespace, as text: for the message of a test that failed."""
+"""The contents of a namespace as text, for the message of a failed test."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ KINDS = [
 
 
 def dump(api: Api) -> str:
-    """Return a line an object, with its state, and then the last events and the logs."""
+    """Return a line for each object with its state, then the last events and the logs."""
     lines = [f"in namespace {api.namespace}:"]
     for kind in KINDS:
-        lines += [f"  {kind}/{_line(kind, one)}" for one in api.list(kind)]
+        lines += [f"  {kind}/{_line(kind, obj)}" for obj in api.list(kind)]
     events = sorted(api.list("Event"), key=lambda one: str(one["metadata"]["creationTimestamp"]))
-    lines += [f"  event: {_event(one)}" for one in events[-15:]]
+    lines += [f"  event: {_event(event)}" for event in events[-15:]]
     for log in sorted(_logs(api)):
         lines += [f"  log of Pod/{log.parent.name}:"]
         lines += [f"    {line}" for line in log.read_text(errors="replace").splitlines()[-20:]]
@@ -36,14 +36,16 @@ def dump(api: Api) -> str:
 
 
 def _logs(api: Api) -> Iterator[Path]:
-    """Yield what the namespace's attachers printed: it is in the control plane's folder."""
+    """Yield the log files of the namespace's attachers, which are in the control plane's folder."""
     plane = Path(api.ca).parents[1]
     return (plane / "pods" / api.namespace).glob("*/log")
 
 
 def _line(kind: str, obj: Json) -> str:
     meta, status = obj["metadata"], obj.get("status", {})
-    owners = [f"{it['kind']}/{it['name']}" for it in meta.get("ownerReferences", [])]
+    owners = [
+        f"{reference['kind']}/{reference['name']}" for reference in meta.get("ownerReferences", [])
+    ]
     parts = [meta["name"]]
     parts += ["deleting"] if meta.get("deletionTimestamp") else []
     parts += [f"of {', '.join(owners)}"] if owners else []
@@ -59,10 +61,11 @@ def _status(status: Json) -> Iterator[str]:
 def _pod(status: Json) -> Iterator[str]:
     yield str(status.get("phase"))
     for container in status.get("containerStatuses", []):
-        for state, more in container["state"].items():
-            yield f"{container['name']}: {state} {more.get('message') or more.get('exitCode', '')}"
+        for state, details in container["state"].items():
+            detail = details.get("message") or details.get("exitCode", "")
+            yield f"{container['name']}: {state} {detail}"
 
 
 def _event(event: Json) -> str:
-    about = event["involvedObject"]
-    return f"{about['kind']}/{about['name']} {event['reason']}: {event.get('message', '')}"
+    subject = event["involvedObject"]
+    return f"{subject['kind']}/{subject['name']} {event['reason']}: {event.get('message', '')}"

@@ -1,12 +1,14 @@
-"""A stand-in for kapp 0.60: what `kapp deploy` does to the cluster, as far as the recipe meets it.
+"""A stand-in for kapp 0.60, with the effects of `kapp deploy` that the recipe needs.
 
     python -m tests.e2e.kapp deploy --app app --namespace prod --file app.yaml --file - --yes
 
-It gives what is annotated `kapp.k14s.io/versioned` a name that ends in `-ver-N`, with N one more
-than the last if anything changed, labels all that it applies, keeps the last five versions, and
-deletes what else bears its label, or with `kapp.k14s.io/delete-strategy: orphan` only takes the
-label off (kapp's pkg/kapp/diff/change_set_with_versioned_rs.go, clusterapply/delete_change.go).
-With POSTRENDER_E2E_KAPP set to the path of a real kapp the tests run that.
+An object with the annotation `kapp.k14s.io/versioned` gets a name that ends in `-ver-N`; N
+increases if the object changed. All applied objects get kapp's labels, and the last five versions
+are kept. Other objects with the label are deleted. With `kapp.k14s.io/delete-strategy: orphan` they
+only lose the label. See kapp's pkg/kapp/diff/change_set_with_versioned_rs.go and
+clusterapply/delete_change.go.
+
+If POSTRENDER_E2E_KAPP is the path of a real kapp, the tests run that kapp.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.attach_processes import parse
 from tests.e2e.programs import program
-from tests.e2e.runs import parse
 
 APP, ORPHANED = "kapp.k14s.io/app", "kapp.k14s.io/orphaned"
 ASSOCIATION = "kapp.k14s.io/association"
@@ -34,7 +36,7 @@ Json = dict[str, Any]
 
 
 def main() -> None:
-    """Deploy the files given."""
+    """Deploy the given files."""
     parser = argparse.ArgumentParser()
     parser.add_argument("verb", choices=["deploy"])
     parser.add_argument("--app", required=True)
@@ -52,12 +54,12 @@ def _read(file: str) -> str:
 
 
 def _is_applied(obj: Json) -> bool:
-    """Tell whether an object is for the cluster, and no configuration of kapp's."""
+    """Return whether an object is meant for the cluster, and is not configuration of kapp."""
     return bool(obj["apiVersion"] != "kapp.k14s.io/v1alpha1")
 
 
 def deploy(namespace: str, label: str, objects: list[Json]) -> None:
-    """Apply the objects, then see to those that bear the label and are not among them."""
+    """Apply the objects, then delete or orphan other objects that have the label."""
     live = _kubectl(namespace, "get", KINDS, "-l", f"{APP}={label}", "-o", "json")
     existing: list[Json] = json.loads(live)["items"]
     for obj in objects:
@@ -66,20 +68,22 @@ def deploy(namespace: str, label: str, objects: list[Json]) -> None:
         association = hashlib.md5(_key(obj).encode()).hexdigest()
         labels = obj["metadata"].setdefault("labels", {})
         labels |= {APP: label, ASSOCIATION: f"v1.{association}"}
-    known = {_key(obj) for obj in existing}
+    existing_keys = {_key(obj) for obj in existing}
     for obj in objects:
-        # It looks for others that have a name, and not for those that it gives a version itself.
-        is_new = VERSIONED in obj["metadata"].get("annotations", {}) and _key(obj) not in known
+        # kapp looks up existing objects, except those that it gives a version itself.
+        is_new = (
+            VERSIONED in obj["metadata"].get("annotations", {}) and _key(obj) not in existing_keys
+        )
         verb = ["create"] if is_new else ["apply", "--openapi-patch=false"]
         _kubectl(namespace, *verb, "-f", "-", stdin=json.dumps(obj))
-    wanted = {_key(obj) for obj in [*objects, *_versions_to_keep(objects, existing)]}
+    kept_keys = {_key(obj) for obj in [*objects, *_versions_to_keep(objects, existing)]}
     for obj in existing:
-        if _key(obj) not in wanted:
+        if _key(obj) not in kept_keys:
             _delete(namespace, obj)
 
 
 def _give_version(obj: Json, objects: list[Json], existing: list[Json]) -> None:
-    """Give an object the name of its version, here and where the Rollouts mount it."""
+    """Set the name of an object's version, in the object and in the Rollouts that mount it."""
     base = obj["metadata"]["name"]
     versions = _versions(base, existing)
     number = max(versions, default=1)
@@ -92,7 +96,7 @@ def _give_version(obj: Json, objects: list[Json], existing: list[Json]) -> None:
 
 
 def _compared(obj: Json) -> Json:
-    """Return what makes a new version: the data, and what somebody has annotated."""
+    """Return the parts that cause a new version: the data and the user's annotations."""
     annotations = dict(obj["metadata"]["annotations"])
     annotations.pop(LAST_APPLIED, None)
     return {"data": obj["data"], "annotations": annotations}
@@ -105,8 +109,8 @@ def _volumes(objects: list[Json]) -> Iterator[Json]:
 
 
 def _versions(base: str, existing: list[Json]) -> dict[int, Json]:
-    found = ((obj["metadata"]["name"].rpartition("-ver-"), obj) for obj in existing)
-    return {int(number): obj for (before, _, number), obj in found if before == base}
+    candidates = ((obj["metadata"]["name"].rpartition("-ver-"), obj) for obj in existing)
+    return {int(number): obj for (prefix, _, number), obj in candidates if prefix == base}
 
 
 def _versions_to_keep(objects: list[Json], existing: list[Json]) -> Iterator[Json]:

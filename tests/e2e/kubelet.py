@@ -1,13 +1,14 @@
-"""The stand-in for a node and its kubelet: the one thing that the end-to-end tests simulate.
+"""A simulated node with its kubelet: the only part that the end-to-end tests simulate.
 
-One Ready Node; every Pod is bound to it. A Pod's containers run, and the Pod is Ready, once every
-ConfigMap and Secret that it needs exists; until then it waits with CreateContainerConfigError. What
-its ConfigMaps held at that time is recorded on the Pod, as annotation `stand-in/content`: a JSON
-object of a name to its data. Containers that should end (those of a Job, or of a Pod that says so)
-do so at once, with exit code 0, except
+There is one Ready Node, and every Pod is bound to it. A Pod waits with CreateContainerConfigError
+until all ConfigMaps and Secrets that it needs exist. Then its containers run and the Pod is Ready.
 
-- those whose args begin with `attach`: they are run (attachers.py says how a test controls that);
-- those of a Pod with the annotation `stand-in/hold: "true"`, for as long as it has that.
+The data of its ConfigMaps at that time is recorded in the Pod's annotation `stand-in/content`. The
+annotation is a JSON object of names to data. Containers of a Job, and of a Pod whose restartPolicy
+says so, end at once with exit code 0, except
+
+- containers whose args begin with `attach`: they are run (see attachers.py);
+- containers of a Pod that has the annotation `stand-in/hold: "true"`.
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.pods import Need
 
 HOLD = "stand-in/hold"
-# Seconds between two looks at what waits, and at what runs.
+# Seconds between two checks of the waiting and running Pods.
 TICK = 0.1
 WORKERS = 4
 
 
 class Change(NamedTuple):
-    """A Pod as it is now, or as it was when it went."""
+    """A Pod in its current state, or in its last state before its deletion."""
 
     pod: Json
-    gone: bool
+    is_deleted: bool
 
 
 class StandIn:
-    """Works as a context manager, in threads of its own, until it is left."""
+    """A context manager that simulates the kubelet in its own threads."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._api = plane.api()
         self._attachers = Attachers(plane, self._api)
         self._changes: queue.SimpleQueue[Change] = queue.SimpleQueue()
         self._stopped = threading.Event()
-        # By uid: Pods to look at again at the next tick, those whose containers were started, and
-        # what each waiting Pod was told that it lacks.
+        # All by uid. `_again` has the Pods for the next tick, `_started` the Pods whose containers
+        # were started. `_told` has the missing objects last reported for a waiting Pod.
         self._again: dict[str, Json] = {}
         self._started: set[str] = set()
         self._told: dict[str, list[Need]] = {}
@@ -71,7 +72,7 @@ class StandIn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The watcher is left to wait for the API server, whose end is its own.
+        # The watcher waits for the API server, and ends with it.
         self._stopped.set()
         self._worker.join()
         self._attachers.stop()
@@ -87,38 +88,38 @@ class StandIn:
             }
         )
 
-    # What there is
+    # Observing Pods
 
     def _watch(self) -> None:
-        """Queue every change of a Pod; when the API server goes away, begin again."""
-        known: dict[str, Json] = {}
+        """Queue every change of a Pod; start again when the API server fails."""
+        pods_by_uid: dict[str, Json] = {}
         while not self._stopped.is_set():
             with contextlib.suppress(ApiError, ValueError, *UNREACHABLE):
-                self._follow(known)
+                self._follow(pods_by_uid)
             time.sleep(TICK)
 
-    def _follow(self, known: dict[str, Json]) -> None:
-        """List the Pods, then watch them for as long as the server lets us."""
+    def _follow(self, pods_by_uid: dict[str, Json]) -> None:
+        """List the Pods, then watch them until the server ends the watch."""
         path = self._api.path("Pod", namespace="")
-        found = self._api.request("GET", path)
-        listed = {pod["metadata"]["uid"]: pod for pod in found["items"]}
-        for uid in set(known) - set(listed):
-            self._changes.put(Change(known.pop(uid), gone=True))
+        response = self._api.request("GET", path)
+        listed = {pod["metadata"]["uid"]: pod for pod in response["items"]}
+        for uid in set(pods_by_uid) - set(listed):
+            self._changes.put(Change(pods_by_uid.pop(uid), is_deleted=True))
         for uid, pod in listed.items():
-            known[uid] = pod
-            self._changes.put(Change(pod, gone=False))
-        for event in self._api.watch(path, found["metadata"]["resourceVersion"]):
+            pods_by_uid[uid] = pod
+            self._changes.put(Change(pod, is_deleted=False))
+        for event in self._api.watch(path, response["metadata"]["resourceVersion"]):
             if event["type"] == "ERROR":
                 return
-            pod, gone = event["object"], event["type"] == "DELETED"
+            pod, is_deleted = event["object"], event["type"] == "DELETED"
             uid = pod["metadata"]["uid"]
-            if gone:
-                known.pop(uid, None)
+            if is_deleted:
+                pods_by_uid.pop(uid, None)
             else:
-                known[uid] = pod
-            self._changes.put(Change(pod, gone))
+                pods_by_uid[uid] = pod
+            self._changes.put(Change(pod, is_deleted))
 
-    # What is done
+    # Handling Pods
 
     def _work(self) -> None:
         with ThreadPoolExecutor(WORKERS, "stand-in") as pool:
@@ -126,7 +127,7 @@ class StandIn:
                 self._tick(pool)
 
     def _tick(self, pool: ThreadPoolExecutor) -> None:
-        """Do one thing for each Pod that has changed or waits, several at a time."""
+        """Do the next step for each Pod that has changed or waits, several at a time."""
         batch = self._next_batch()
         handle = functools.partial(self._handle, tick=Tick(self._api))
         for pod, again in zip(batch.values(), pool.map(handle, batch.values()), strict=True):
@@ -137,7 +138,7 @@ class StandIn:
             self._again[uid] = self._again.get(uid, pod) | {"exit": code}
 
     def _next_batch(self) -> dict[str, Json]:
-        """Return the Pods to look at, by uid: wait a tick for changes, then take all there are."""
+        """Return the Pods to handle, by uid: wait a tick for changes, then take all of them."""
         changes = []
         try:
             changes.append(self._changes.get(timeout=TICK))
@@ -148,11 +149,11 @@ class StandIn:
         batch, self._again = self._again, {}
         for change in changes:
             uid = change.pod["metadata"]["uid"]
-            if change.gone:
+            if change.is_deleted:
                 self._forget(uid)
                 batch.pop(uid, None)
             else:
-                # What the process of an attacher ended with is not in the API yet.
+                # The exit code of an attacher's process is not in the API yet.
                 kept = {"exit": batch[uid]["exit"]} if "exit" in batch.get(uid, {}) else {}
                 batch[uid] = change.pod | kept
         return batch
@@ -163,16 +164,17 @@ class StandIn:
         self._told.pop(uid, None)
 
     def _handle(self, pod: Json, tick: Tick) -> bool:
-        """Do the next thing for a Pod; return whether to look at it again without a change."""
+        """Do the next step for a Pod; return whether to handle the Pod again without a change."""
         try:
             return self._step(pod, tick)
         except ApiError as error:
-            # Gone, or another one by now: the watch will tell. Anything else passes.
+            # The Pod was deleted or replaced, and the watch will show that. Other errors are
+            # temporary.
             return error.status not in (404, 409)
         except UNREACHABLE:
             return True
         except Exception:
-            # A fault of the stand-in itself: tell, in the log of whoever runs it.
+            # A fault of the simulation itself is printed to the log of its process.
             traceback.print_exc(file=sys.stderr)
             return False
 
@@ -209,7 +211,7 @@ class StandIn:
         pod["spec"]["nodeName"] = pods.NODE
 
     def _start(self, pod: Json, tick: Tick) -> bool:
-        """Start the containers if all is there; return False once they are started."""
+        """Start the containers if nothing is missing; return False once they are started."""
         uid, spec = pod["metadata"]["uid"], pod["spec"]
         namespace = pod["metadata"]["namespace"]
         missing = [need for need in pods.needs(spec) if tick.find(need, namespace) is None]
@@ -220,19 +222,19 @@ class StandIn:
             return True
         if pods.is_attacher(pod) and not (self._attachers.has(uid) or self._attachers.start(pod)):
             return True
-        # One that should end does so when the watch tells that it runs.
+        # A container that should end does so when the watch shows that the Pod is running.
         self._report(pod, pods.running(pod, tick.content(spec, namespace)))
         self._started.add(uid)
         return False
 
     def _remove(self, pod: Json) -> bool:
-        """Take a Pod away that is to go, as soon as its process has ended."""
+        """Delete a terminating Pod as soon as its process has ended."""
         uid = pod["metadata"]["uid"]
         self._attachers.end(uid)
         if self._attachers.has(uid):
             return True
         if pods.ends(pod) and pod["status"]["phase"] in ("Pending", "Running"):
-            # A Job lets go of its Pod only when that has ended.
+            # A Job removes its finalizer from a Pod only when the Pod has ended.
             self._report(pod, pods.ended(pod, pod.get("exit", 137)))
         body = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
         self._api.request("DELETE", self._path(pod), body)
@@ -247,34 +249,38 @@ class StandIn:
 
 
 class Tick:
-    """What was looked up since the last tick: many Pods name the same ConfigMap."""
+    """The objects looked up during one tick; many Pods reference the same ConfigMap."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._found: dict[tuple[Need, str], Json | None] = {}
 
     def find(self, need: Need, namespace: str) -> Json | None:
-        """Return the object, or None if it is not there."""
+        """Return the object, or None if it does not exist."""
         key = need, namespace
         if key not in self._found:
             self._found[key] = self._api.find(need.kind, need.name, namespace)
         return self._found[key]
 
     def content(self, spec: Json, namespace: str) -> dict[str, Any]:
-        """Return the data of every ConfigMap that a pod spec names and that exists, by name."""
-        wanted = [need for need in pods.named(spec) if need.kind == "ConfigMap"]
-        found = {need.name: self.find(need, namespace) for need in wanted}
-        return {name: one.get("data", {}) for name, one in found.items() if one}
+        """Return the data of every existing ConfigMap that a pod spec references, by name."""
+        needs = [need for need in pods.references(spec) if need.kind == "ConfigMap"]
+        config_maps = {need.name: self.find(need, namespace) for need in needs}
+        return {
+            name: config_map.get("data", {})
+            for name, config_map in config_maps.items()
+            if config_map
+        }
 
 
 def _ends_now(pod: Json) -> bool:
-    """Tell whether a Pod's containers end as soon as they run."""
-    held = pod["metadata"].get("annotations", {}).get(HOLD) == "true"
-    return pods.ends(pod) and not pods.is_attacher(pod) and not held
+    """Return whether a Pod's containers end as soon as they run."""
+    is_held = pod["metadata"].get("annotations", {}).get(HOLD) == "true"
+    return pods.ends(pod) and not pods.is_attacher(pod) and not is_held
 
 
 def content(pod: Json) -> dict[str, dict[str, str]]:
-    """Return what a Pod's ConfigMaps held when its containers started, by name; {} before."""
+    """Return the data of a Pod's ConfigMaps at the start of its containers, by name."""
     recorded: dict[str, dict[str, str]] = json.loads(
         pod["metadata"].get("annotations", {}).get("stand-in/content", "{}")
     )

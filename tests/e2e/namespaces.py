@@ -1,4 +1,4 @@
-"""A namespace a test, and what its annotations ask of the stand-in for the kubelet."""
+"""One namespace for each test, and its annotations that control the simulated kubelet."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from tests.e2e.api import Api
 from tests.e2e.attachers import COMMAND, DELAY, HOLD, SERVER
 
-# Runs attach with other arguments than the rendered ones: a minute is the least that render takes.
-SOONER = """
+# Runs attach with other arguments than the rendered ones; the minimum for render is a minute.
+WITH_SHORT_TIMEOUT = """
 import os, re, sys
 render_id, *args = sys.argv[1:]
 args = [re.sub("^[0-9]+s$", "3s", word) for word in args]
@@ -23,44 +23,46 @@ os.execv(sys.executable, [sys.executable, "-m", "postrender", *args])
 
 
 def make_namespace(api: Api, title: str) -> str:
-    """Make a namespace in which Pods can be created at once; return its name."""
+    """Create a namespace in which Pods can be created at once; return its name."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower().removeprefix("test_"))[:40].strip("-")
     name = f"{words}-{secrets.token_hex(3)}"
     api.create({"kind": "Namespace", "metadata": {"name": name}})
-    # The controller manager makes it; a Pod that came earlier would be refused.
+    # The controller manager creates the account; a Pod created earlier would be rejected.
     inside = api.within(name)
-    inside.wait_for(lambda: inside.find("ServiceAccount", "default"), "the default account")
+    inside.wait_for(
+        lambda: inside.find("ServiceAccount", "default"), "the default ServiceAccount exists"
+    )
     return name
 
 
 def hold_attachers(api: Api) -> None:
-    """Let no attacher of the namespace start from now on."""
+    """Stop attachers of the namespace from starting."""
     _annotate(api, HOLD, "hold")
 
 
 def release_attachers(api: Api) -> None:
-    """Let those start that were held."""
+    """Start the attachers that were held."""
     _annotate(api, HOLD, None)
 
 
 def delay_attachers(api: Api, seconds: float) -> None:
-    """Let each attacher of the namespace start only so long after its Pod was made."""
+    """Delay each attacher of the namespace by some seconds after its Pod was created."""
     _annotate(api, DELAY, str(seconds))
 
 
 def reach_server_by(api: Api, url: str) -> None:
-    """Have the attachers of the namespace use another address of the API server, plain http."""
+    """Make the attachers of the namespace use another address of the API server, plain http."""
     _annotate(api, SERVER, url)
 
 
 def replace_attachers(api: Api, command: Sequence[str]) -> None:
-    """Run this, followed by the attacher's arguments, in place of postrender."""
+    """Run this command, followed by the attacher's arguments, instead of postrender."""
     _annotate(api, COMMAND, json.dumps(list(command)))
 
 
 def hurry_attachers(api: Api, render_id: str = "") -> None:
-    """Let the attachers wait for three seconds only, if need be for another render id."""
-    replace_attachers(api, [sys.executable, "-c", SOONER, render_id])
+    """Make the attachers wait for only three seconds, optionally for another render ID."""
+    replace_attachers(api, [sys.executable, "-c", WITH_SHORT_TIMEOUT, render_id])
 
 
 def restore_attachers(api: Api) -> None:

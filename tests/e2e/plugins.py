@@ -1,4 +1,4 @@
-"""The Helm 4 plugin of this repository, and machines on which it is installed or not."""
+"""The Helm 4 plugin of this repository, and machines with and without the installed plugin."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from typing import NamedTuple
 
 from tests.e2e.programs import ROOT, program
 
-# A true install downloads from PyPI.
+# A real installation downloads from PyPI.
 TIMEOUT = 600
-# What the plugin's scripts need of a machine, beside Python.
+# The tools that the plugin's scripts need on a machine, in addition to Python.
 TOOLS = "sh cat date mkdir mv rm sed uname wc"
 
 
 def write_postrender(file: Path, **variables: str) -> None:
-    """Write a program that runs the postrender of this repository, with some variables set."""
+    """Write a program that runs the postrender of this repository, with these variables set."""
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     lines += [f"export PYTHONPATH={shlex.quote(str(ROOT))}"]
     write_script(file, *lines, f'exec {shlex.quote(sys.executable)} -m postrender "$@"')
 
 
 def write_script(file: Path, *lines: str) -> None:
-    """Write a program in sh."""
+    """Write a shell script."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(["#!/bin/sh", *lines, ""]))
     file.chmod(0o755)
 
 
 def link_plugin(data_home: Path) -> None:
-    """Install the plugin into a Helm's data folder, to use the `postrender` of PATH."""
+    """Install the plugin into Helm's data folder; the plugin uses the `postrender` on PATH."""
     folder = data_home / "plugins" / "postrender"
     folder.mkdir(parents=True)
     for name in ("plugin", "plugin.yaml"):
@@ -44,7 +44,7 @@ def link_plugin(data_home: Path) -> None:
 class Machine(NamedTuple):
     """A Helm 4 without plugins, and a PATH without postrender.
 
-    folder: of all that is written, `bin` of it being first on PATH.
+    folder: the folder of all written files; its `bin` is first on PATH.
     """
 
     folder: Path
@@ -52,7 +52,7 @@ class Machine(NamedTuple):
 
     @property
     def plugins(self) -> Path:
-        """Where Helm installs plugins."""
+        """The folder in which Helm installs plugins."""
         return self.folder / "data" / "plugins"
 
     @property
@@ -60,8 +60,8 @@ class Machine(NamedTuple):
         """The log of the plugin."""
         return self.folder / "cache" / "postrender.log"
 
-    def given(self, **variables: str) -> Machine:
-        """Return the same machine with other variables."""
+    def with_variables(self, **variables: str) -> Machine:
+        """Return the machine with additional variables."""
         return self._replace(variables={**self.variables, **variables})
 
     def with_postrender(self) -> Machine:
@@ -70,7 +70,7 @@ class Machine(NamedTuple):
         return self
 
     def with_python(self) -> Machine:
-        """Put `python3` on PATH, which runs these tests; it knows nothing of postrender."""
+        """Put the `python3` of these tests on PATH; postrender is not installed in it."""
         write_script(self.folder / "bin" / "python3", f'exec {shlex.quote(sys.executable)} "$@"')
         return self
 
@@ -79,7 +79,7 @@ class Machine(NamedTuple):
         return self.run([program("helm4"), *arguments])
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        """Run a program, stderr being a pipe."""
+        """Run a program with stderr as a pipe."""
         return subprocess.run(
             command,
             capture_output=True,
@@ -92,20 +92,22 @@ class Machine(NamedTuple):
 
 
 def new_machine(folder: Path) -> Machine:
-    """Return a machine with the tools that the plugin needs, and nothing else."""
+    """Return a machine with only the tools that the plugin needs."""
     tools = folder / "tools"
     tools.mkdir(parents=True)
     (folder / "bin").mkdir()
     for name in TOOLS.split():
         (tools / name).symlink_to(str(shutil.which(name)))
-    # How to reach PyPI is the tester's.
-    own = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+    # The settings for PyPI are inherited from the tester's environment.
+    pip_settings = {
+        name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))
+    }
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     homes = {
         f"HELM_{name.upper()}_HOME": str(folder / name) for name in ("cache", "data", "config")
     }
     path = os.pathsep.join([str(folder / "bin"), str(tools)])
-    return Machine(folder, {**own, **proxies, **homes, "PATH": path, "HOME": str(folder)})
+    return Machine(folder, {**pip_settings, **proxies, **homes, "PATH": path, "HOME": str(folder)})
 
 
 def packed(folder: Path) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""What a Pod needs before its containers can start, and how its status reads then."""
+"""The objects that a Pod needs before its containers start, and the Pod's status."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ from tests.e2e.api import Json
 
 NODE = "node"
 
-# The controller manager puts it into every namespace, and admission into every Pod.
+# The controller manager creates it in every namespace, and admission mounts it into every Pod.
 ROOT_CA = "kube-root-ca.crt"
 
-# The API server takes 256 KiB of annotations an object.
+# The API server limits the annotations of an object to 256 KiB.
 CONTENT_LIMIT = 200_000
 
 
 class Need(NamedTuple):
-    """A ConfigMap or Secret that has to exist before a Pod's containers start."""
+    """A ConfigMap or Secret that must exist before a Pod's containers start."""
 
     kind: str
     name: str
 
 
 def needs(spec: Json) -> list[Need]:
-    """Return what a pod spec names and that is not optional, each once, in order of the text."""
-    found = (need for need, optional in _named(spec) if not optional)
-    return [need for need in dict.fromkeys(found) if need.name != ROOT_CA]
+    """Return the non-optional references of a pod spec, without duplicates, in textual order."""
+    required = (need for need, optional in _references(spec) if not optional)
+    return [need for need in dict.fromkeys(required) if need.name != ROOT_CA]
 
 
-def named(spec: Json) -> list[Need]:
-    """Return all that a pod spec names, optional or not."""
+def references(spec: Json) -> list[Need]:
+    """Return all references of a pod spec, optional or not."""
     return [
-        need for need in dict.fromkeys(need for need, _ in _named(spec)) if need.name != ROOT_CA
+        need
+        for need in dict.fromkeys(need for need, _ in _references(spec))
+        if need.name != ROOT_CA
     ]
 
 
-def _named(spec: Json) -> Iterator[tuple[Need, bool]]:
+def _references(spec: Json) -> Iterator[tuple[Need, bool]]:
     for volume in spec.get("volumes", []):
         yield from _source(volume, "configMap", "secret", secret_name="secretName")
         for source in volume.get("projected", {}).get("sources", []):
@@ -64,27 +66,29 @@ def _containers(spec: Json) -> list[Json]:
 
 
 def is_attacher(pod: Json) -> bool:
-    """Tell whether a Pod's container is to run `postrender attach`."""
-    return any(it.get("args", [])[:1] == ["attach"] for it in pod["spec"]["containers"])
+    """Return whether a Pod's container runs `postrender attach`."""
+    return any(
+        container.get("args", [])[:1] == ["attach"] for container in pod["spec"]["containers"]
+    )
 
 
 def ends(pod: Json) -> bool:
-    """Tell whether a Pod's containers are expected to end: those of a Job."""
+    """Return whether a Pod's containers are expected to end, as in a Job."""
     return bool(pod["spec"].get("restartPolicy", "Always") != "Always")
 
 
-# Statuses, each as the body of a merge patch. The uid makes it fail for a later Pod of that name.
+# Statuses, each as the body of a merge patch. The uid makes the patch of a later Pod fail.
 
 
 def waiting(pod: Json, missing: list[Need]) -> Json:
-    """Return the patch for a Pod that lacks something."""
-    what = ", ".join(f'{need.kind.lower()} "{need.name}" not found' for need in missing)
-    state = {"waiting": {"reason": "CreateContainerConfigError", "message": what}}
+    """Return the patch for a Pod with missing objects."""
+    message = ", ".join(f'{need.kind.lower()} "{need.name}" not found' for need in missing)
+    state = {"waiting": {"reason": "CreateContainerConfigError", "message": message}}
     return _patch(pod, "Pending", "False", state)
 
 
 def running(pod: Json, content: dict[str, Any]) -> Json:
-    """Return the patch for a Pod whose containers run; it records what is mounted."""
+    """Return the patch for a Pod whose containers run, with the recorded content."""
     text = json.dumps(content)
     if len(text) > CONTENT_LIMIT:
         text = json.dumps(dict.fromkeys(content, "too long to be recorded"))

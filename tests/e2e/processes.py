@@ -1,4 +1,4 @@
-"""Processes that make up a server: started, waited for, and ended by their own process ids."""
+"""The processes of a server: they are started, waited for, and ended by their process ids."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Started = TypeVar("Started", bound="Server")
 
 
 class StartError(Exception):
-    """A part did not start; the message ends with its log."""
+    """A process that did not start; the message ends with its log."""
 
 
 class Processes:
-    """The running parts by name; each writes `NAME.log` in the folder."""
+    """The running processes by name; each writes `NAME.log` in the folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -33,9 +33,9 @@ class Processes:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] = {}) -> None:
-        """Start a part in the folder, with this on top of our environment."""
+        """Start a process in the folder, with these variables added to our environment."""
         with self._log(name).open("ab") as log:
-            # A session of its own: Ctrl-C at the terminal is for the tests, which then end it.
+            # With its own session, Ctrl-C reaches only the tests, which then end the process.
             self._running[name] = subprocess.Popen(
                 [*_follow_to_death(), *command],
                 stdin=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ class Processes:
             )
 
     def wait(self, name: str, ready: Callable[[], bool]) -> None:
-        """Wait until a part is ready; if one ends before that, or takes long, show its log."""
+        """Wait until a process is ready; if a process ends or is too slow, show its log."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             for part, process in self._running.items():
@@ -63,13 +63,13 @@ class Processes:
             time.sleep(0.05)
 
     def end(self, name: str) -> None:
-        """End one part, as if it crashed."""
+        """Kill one process, as if it crashed."""
         process = self._running.pop(name)
         process.kill()
         process.wait()
 
     def stop(self) -> None:
-        """End every part, the last one first; the logs stay."""
+        """End every process, the last one first; the logs are kept."""
         for name in reversed(list(self._running)):
             self.end(name)
 
@@ -82,7 +82,7 @@ class Processes:
 
 
 class Server(ABC):
-    """A server of several processes, as a context manager: all of them run, or none is left."""
+    """A server of several processes, as a context manager: all of them run, or none."""
 
     def __enter__(self: Started) -> Started:
         try:
@@ -109,15 +109,15 @@ class Server(ABC):
 
 
 def _follow_to_death() -> list[str]:
-    """Return the words before a command that end it with us, should we be killed (on Linux)."""
+    """Return a command prefix that ends the process when we are killed (on Linux)."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on: all taken at once, so that they differ."""
+    """Return free ports; all are opened at once, so that they differ."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [server_socket.getsockname()[1] for server_socket in sockets]
+    for server_socket in sockets:
+        server_socket.close()
     return ports

@@ -1,4 +1,4 @@
-"""The real programs that tests/e2e/controlplane/build makes, and where they are."""
+"""The real programs that tests/e2e/controlplane/build builds, and their locations."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ HERE = Path(__file__).resolve().parent
 
 
 def folder() -> Path:
-    """Return the folder that was built into; POSTRENDER_E2E names another."""
+    """Return the build folder; POSTRENDER_E2E overrides it."""
     return Path(os.environ.get("POSTRENDER_E2E") or ROOT / ".cache" / "e2e").resolve()
 
 
 def present() -> bool:
-    """Tell whether a build is there, and complete."""
+    """Return whether there is a complete build."""
     return (folder() / "built").exists()
 
 
 def program(name: str) -> str:
-    """Return the path of a program that the build made: `argocd`, `helm4` and so on."""
+    """Return the path of a built program, such as `argocd` or `helm4`."""
     return str(folder() / "bin" / name)
 
 
@@ -30,10 +30,10 @@ def definitions() -> list[Path]:
 
 
 def argocd_manifests(name: str) -> list[Path]:
-    """Return files of Argo CD's own: its `crds`, the `config` of a fresh installation."""
+    """Return Argo CD's own files: its `crds`, or the `config` of a fresh installation."""
     return sorted((folder() / "argocd" / name).glob("*.yaml"))
 
 
 def argocd_repo_server() -> Path:
-    """Return the file with the Deployment of Argo CD's repo-server, as it is installed."""
+    """Return the file with the Deployment of Argo CD's repo-server, as installed."""
     return folder() / "argocd" / "argocd-repo-server-deployment.yaml"

@@ -1,7 +1,7 @@
-"""A plain-http reverse proxy in front of the API server: it counts requests, and makes faults.
+"""A plain-http reverse proxy in front of the API server that counts requests and injects faults.
 
-Each request gets a number, from 1. A fault says what becomes of it; watches are streamed through.
-`namespaces.reach_server_by(api, proxy.url)` sends attachers through it.
+Each request has a number, starting at 1. A fault decides the fate of a request; watches are
+streamed. `namespaces.reach_server_by(api, proxy.url)` sends attachers through the proxy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WRITES = ("PATCH", "POST", "DELETE", "PUT")
 
 
 class Request(NamedTuple):
-    """A request that came in; `number` counts from 1."""
+    """A received request; `number` starts at 1."""
 
     number: int
     method: str
@@ -33,26 +33,26 @@ class Request(NamedTuple):
 
     @property
     def query(self) -> dict[str, list[str]]:
-        """The parameters."""
+        """The query parameters."""
         return parse_qs(urlsplit(self.path).query)
 
     @property
     def is_watch(self) -> bool:
-        """Whether it is answered by a stream of events."""
+        """True for a request that is answered by a stream of events."""
         return "watch" in self.query
 
     @property
     def is_write(self) -> bool:
-        """Whether it changes something."""
+        """True for a request that changes something."""
         return self.method in WRITES
 
     @property
     def verb(self) -> str:
-        """What it does, as a Role says it: list, watch, get, patch, create, delete."""
+        """The verb as in a Role: list, watch, get, patch, create, delete."""
         if self.method != "GET":
             return {"POST": "create"}.get(self.method, self.method.lower())
-        names = [part for part in urlsplit(self.path).path.split("/") if part]
-        is_list = len(names[names.index("namespaces") :]) == 3
+        segments = [part for part in urlsplit(self.path).path.split("/") if part]
+        is_list = len(segments[segments.index("namespaces") :]) == 3
         return "watch" if self.is_watch else "list" if is_list else "get"
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A fault: the API server is not asked, this is the answer."""
+    """A fault that answers the request without the API server."""
 
     status: int
     body: str = ""
@@ -68,53 +68,57 @@ class Answer(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A fault: the connection breaks before, in or after the API server's answer is passed on.
+    """A fault that breaks the connection before, within or after the API server's answer.
 
-    then: what is done at that moment.
+    then: a function that is called at that moment.
     """
 
-    when: str  # `before` the API server is asked, `middle` of its answer, `after` it did its work
+    when: str  # `before` the request is sent, in the `middle` of the answer, `after` the answer
     then: Callable[[], object] = bool
 
 
 Fault = Callable[[Request], Answer | Cut | None]
 
 
-def before(what: str, count: int, do: Callable[[], object]) -> Callable[[Request], None]:
-    """Return a fault for the proxy that is none: do something before such a request is sent on."""
-    seen: list[Request] = []
+def before(
+    resource_or_method: str, count: int, do: Callable[[], object]
+) -> Callable[[Request], None]:
+    """Return a hook for the proxy that calls `do` before the given request is sent on."""
+    matching: list[Request] = []
 
     def fault(request: Request) -> None:
         path = request.path.partition("?")[0]
-        if not request.is_watch and (path.endswith(f"/{what}") or request.method == what):
-            seen.append(request)
-            if len(seen) == count:
+        if not request.is_watch and (
+            path.endswith(f"/{resource_or_method}") or request.method == resource_or_method
+        ):
+            matching.append(request)
+            if len(matching) == count:
                 do()
 
     return fault
 
 
 def status(code: int, reason: str = "", retry_after: str = "") -> Answer:
-    """Return an error as the API server words it."""
-    body = {
+    """Return an error in the form of the API server's errors."""
+    content = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
-        "message": f"made up: {reason or code}",
+        "message": f"injected: {reason or code}",
         "reason": reason,
         "code": code,
     }
-    return Answer(code, json.dumps(body), retry_after)
+    return Answer(code, json.dumps(content), retry_after)
 
 
 def expired_watch() -> Answer:
-    """Return how a watch ends whose version is too old."""
-    gone = json.loads(status(410, "Expired").body)
-    return Answer(200, json.dumps({"type": "ERROR", "object": gone}) + "\n")
+    """Return the end of a watch whose resource version is too old."""
+    error = json.loads(status(410, "Expired").body)
+    return Answer(200, json.dumps({"type": "ERROR", "object": error}) + "\n")
 
 
 class Proxy:
-    """Works as a context manager; `fault` may be set at any time, `page` makes lists shorter."""
+    """The proxy as a context manager; `fault` may be set at any time, `page` limits lists."""
 
     def __init__(self, plane: ControlPlane, fault: Fault | None = None) -> None:
         self.plane, self.fault = plane, fault
@@ -141,7 +145,7 @@ class Proxy:
         self._thread.join()
 
     def reset(self) -> None:
-        """Count from 1 again."""
+        """Start counting at 1 again."""
         with self._lock:
             self.requests = []
 
@@ -152,22 +156,22 @@ class Proxy:
 
     @property
     def verbs(self) -> Counter[str]:
-        """How many requests there were of each verb."""
+        """The number of requests of each verb."""
         return Counter(request.verb for request in self.requests)
 
     def take(self, method: str, path: str) -> tuple[Request, Answer | Cut | None]:
-        """Count a request, and say what is to become of it."""
+        """Count a request, and return it with its fault."""
         with self._lock:
             request = Request(len(self.requests) + 1, method, path)
             self.requests.append(request)
             return request, self.fault(request) if self.fault else None
 
     def target(self, path: str) -> str:
-        """Return the path to ask the API server for."""
+        """Return the path to request from the API server."""
         return path.replace("limit=500", f"limit={self.page}") if self.page else path
 
     def connect(self) -> http.client.HTTPSConnection:
-        """Return a connection with the API server."""
+        """Return a connection to the API server."""
         location = urlsplit(self.plane.url)
         assert location.hostname
         return http.client.HTTPSConnection(
@@ -185,7 +189,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients go away, that is what the tests are about."""
+        """Print nothing: the tests break connections on purpose."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -227,15 +231,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._break(fault)
             return
         names = ("Content-Encoding", "Retry-After")
-        kept = {name: value for name in names if (value := response.getheader(name))}
-        self._answer(response.status, content, kept, cut=fault)
+        passed_headers = {name: value for name in names if (value := response.getheader(name))}
+        self._answer(response.status, content, passed_headers, cut=fault)
 
     do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _handle  # noqa: N815
 
     def _ask(self, path: str, body: bytes) -> http.client.HTTPResponse:
-        """Send the request on; where an idle connection was closed meanwhile, on a new one."""
-        passed = ("Authorization", "Accept", "Accept-Encoding", "Content-Type")
-        headers = {name: self.headers[name] for name in passed if name in self.headers}
+        """Send the request on; if the idle connection was closed, on a new connection."""
+        header_names = ("Authorization", "Accept", "Accept-Encoding", "Content-Type")
+        headers = {name: self.headers[name] for name in header_names if name in self.headers}
         if self._upstream is None:
             self._upstream = self.server.proxy.connect()
         self._upstream.request(self.command, path, body or None, headers)
@@ -270,4 +274,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Write nothing."""
+        """Print nothing."""

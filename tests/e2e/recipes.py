@@ -1,8 +1,8 @@
-"""The recipes of docs/coming-from.md, run as they stand there.
+"""The recipes of docs/coming-from.md, run as written there.
 
-A recipe is a folder `coming/NAME` with what one has `before` and `after`: a chart, or manifests.
-The commands are the blocks of the page whose first line is `# TITLE`; names of the page's own are
-replaced by those of the test (`prod` by its namespace), and `helm` is one of the two.
+A recipe is a folder `coming/NAME` with the folders `before` and `after`, each a chart or manifests.
+The commands are the blocks of the page whose first line is `# TITLE`. Names on the page are
+replaced by names of the test: `prod` becomes the test's namespace. `helm` is Helm 3 or Helm 4.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ RECIPES = HERE / "coming"
 
 
 class Recipe(Release):
-    """One recipe in a namespace: what is to be applied is in the folder `chart`, as on the page.
+    """One recipe in a namespace; the applied files are in the folder `chart`, as on the page.
 
-    `names` are the words of the page that a command is to have others for.
+    `names` maps words of the page to their replacements in commands.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Recipe(Release):
         self._use("before")
 
     def use_after(self) -> None:
-        """Make the folder `chart` what the recipe makes of it."""
+        """Replace the folder `chart` by the result of the recipe."""
         self._use("after")
 
     def go_back(self) -> None:
-        """Make the folder `chart` again what it was."""
+        """Restore the first content of the folder `chart`."""
         self._use("before")
 
     def _use(self, state: str) -> None:
@@ -53,44 +53,44 @@ class Recipe(Release):
         shutil.copytree(RECIPES / self.title / state, self.folder / "chart")
 
     def edit(self, file: str, old: str, new: str) -> None:
-        """Change one text in a file of the folder `chart`."""
+        """Replace a text, which must occur once, in a file of the folder `chart`."""
         path = self.folder / "chart" / file
         text = path.read_text()
         assert text.count(old) == 1, text
         path.write_text(text.replace(old, new))
 
     def write_config(self) -> None:
-        """Write `config` for the commands that are run next."""
+        """Write `config` for the next commands."""
         self._write_config()
 
     def run(self, title: str, check: bool = True) -> Done:
-        """Run the commands of the page that stand under a title."""
+        """Run the commands of the page under a title."""
         return self.run_text(commands(title), check)
 
     def run_text(self, text: str, check: bool = True) -> Done:
-        """Run commands as the page has them."""
-        for word, other in self.names.items():
-            text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", other, text)
+        """Run commands that are written as on the page."""
+        for word, replacement in self.names.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(word)}(?![\w-])", replacement, text)
         command = ["bash", "-euo", "pipefail", "-c", text]
         return run(command, env=self._env(), folder=self.folder, check=check)
 
     def _write_programs(self) -> None:
-        """Write what the page calls by its name, beside helm and postrender."""
+        """Write the programs that the page calls, in addition to helm and postrender."""
         programs = {"kubectl": [program("kubernetes"), "kubectl"], "kapp": _kapp()}
         for name, command in programs.items():
             write_script(self._script.parent / name, f'exec {shlex.join(command)} "$@"')
 
 
 def _kapp() -> list[str]:
-    """Return the stand-in for kapp, or the real one where there is one."""
-    found = os.environ.get("POSTRENDER_E2E_KAPP")
+    """Return the command for the real kapp if there is one, otherwise for the stand-in."""
+    kapp = os.environ.get("POSTRENDER_E2E_KAPP")
     stand_in = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.e2e.kapp"]
-    return [found] if found else stand_in
+    return [kapp] if kapp else stand_in
 
 
 def commands(title: str) -> str:
     """Return the block of the page with a title."""
     blocks: list[str] = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-    found = [block for block in blocks if block.startswith(f"# {title}\n")]
-    assert len(found) == 1, f"{len(found)} blocks of {PAGE.name} begin with `# {title}`"
-    return found[0]
+    matching = [block for block in blocks if block.startswith(f"# {title}\n")]
+    assert len(matching) == 1, f"{len(matching)} blocks of {PAGE.name} begin with `# {title}`"
+    return matching[0]

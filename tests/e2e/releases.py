@@ -22,7 +22,7 @@ Done = subprocess.CompletedProcess[str]
 
 
 class ToolError(AssertionError):
-    """A tool failed that was not expected to; the message has all that it printed."""
+    """A tool failed unexpectedly; the message contains its whole output."""
 
     def __init__(self, command: list[str], done: Done) -> None:
         shown = shlex.join([Path(command[0]).name, *command[1:]])
@@ -32,9 +32,9 @@ class ToolError(AssertionError):
 class Release:
     """One release of the chart in one namespace, by `helm3` or `helm4`.
 
-    `config` is what postrender.yaml says; change it between calls as you like. `arguments` are
-    postrender's. `chart` is the folder of its chart; `folder` holds all files, the tools' own
-    included.
+    `config` is the content of postrender.yaml; a test may change it between calls. `arguments` are
+    passed to postrender. `chart` is the folder of the chart. `folder` holds all files, including
+    those of the tools.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Release:
         self.chart = CHART
         folder.mkdir(parents=True, exist_ok=True)
         write_postrender(self._script, POSTRENDER_CONFIG=str(folder / "postrender.yaml"))
-        # As users have it: `helm` is on PATH, where postrender finds it too.
+        # On users' machines `helm` is on PATH, and postrender runs that helm.
         (self._script.parent / "helm").symlink_to(program(tool))
         if tool == "helm4":
             link_plugin(folder / "helm" / "data")
@@ -60,11 +60,11 @@ class Release:
         return self._deploy("install", values, options, check)
 
     def upgrade(self, values: Values = {}, *options: str, check: bool = True) -> Done:  # noqa: B006
-        """Run `helm upgrade --install`, through postrender; the values are all that counts."""
+        """Run `helm upgrade --install` through postrender, with only these values."""
         return self._deploy("upgrade", values, ("--install", *options), check)
 
     def rollback(self, revision: int, *options: str, check: bool = True) -> Done:
-        """Run `helm rollback`; Helm takes what it stored, postrender has no part in it."""
+        """Run `helm rollback`; Helm applies its stored manifests, without postrender."""
         return self.helm("rollback", self.name, str(revision), *options, check=check)
 
     def uninstall(self, *options: str, check: bool = True) -> Done:
@@ -72,21 +72,21 @@ class Release:
         return self.helm("uninstall", self.name, *options, check=check)
 
     def manifest(self) -> str:
-        """Return what the last revision of the release consists of, hooks aside."""
+        """Return the manifests of the release's last revision, without hooks."""
         return self.helm("get", "manifest", self.name).stdout
 
     # Manifests
 
     def template(self, values: Values = {}) -> str:  # noqa: B006
-        """Return what `helm template` makes of the chart."""
+        """Return the output of `helm template` for the chart."""
         return self.helm("template", self.name, *self._chart(values)).stdout
 
     def template_through(self, values: Values = {}, *options: str) -> str:  # noqa: B006
-        """Return what `helm template` makes of the chart, through postrender."""
+        """Return the output of `helm template` through postrender."""
         return self._deploy("template", values, options, check=True).stdout
 
     def render(self, text: str) -> str:
-        """Return what postrender makes of manifests."""
+        """Return the output of postrender for manifests."""
         self._write_config()
         command = [str(self._script), *self.arguments]
         return run(command, env=self._env(), folder=self.folder, stdin=text).stdout
@@ -95,7 +95,8 @@ class Release:
         """Run `helm template | postrender | kubectl apply`."""
         text = self.template(values)
         text = self.render(text) if self.postrender else text
-        # What kubectl knows of the built-in kinds is enough; to ask takes longer than all the rest.
+        # kubectl's built-in schemas are enough, and downloading the server's takes most of the
+        # time.
         command = ["apply", "--openapi-patch=false", *options, "-f", "-"]
         return self.kubectl(*command, stdin=text, check=check)
 
@@ -117,10 +118,11 @@ class Release:
         return self.helm(verb, self.name, *self._chart(values), *through, *options, check=check)
 
     def _through(self) -> list[str]:
-        """Return Helm's options for postrender: a program to Helm 3, a plugin's name to Helm 4."""
-        # As one word: of two, Helm takes an option that it has itself for its own as well.
-        more = [f"--post-renderer-args={one}" for one in self.arguments]
-        return ["--post-renderer", "postrender", *more]
+        """Return Helm's options for postrender: a program in Helm 3, a plugin's name in Helm 4."""
+        # The option and value are one word, because Helm also applies its own options among two
+        # words.
+        options = [f"--post-renderer-args={argument}" for argument in self.arguments]
+        return ["--post-renderer", "postrender", *options]
 
     def _chart(self, values: Values) -> list[str]:
         file = self.folder / "values.json"
@@ -143,7 +145,7 @@ class Release:
         }
         return inherited | {
             "KUBECONFIG": str(self.plane.kubeconfig),
-            # What kinds the API serves is the same for all, and takes long to ask.
+            # The list of served kinds is the same for all tests, and slow to download.
             "KUBECACHEDIR": str(self.plane.folder / "kube-cache"),
             "HELM_CACHE_HOME": str(home / "cache"),
             "HELM_CONFIG_HOME": str(home / "config"),

@@ -1,8 +1,8 @@
-"""Servers for a whole test run, however many processes that has: a control plane, and Argo CD.
+"""Servers shared by all processes of a test run: a control plane and Argo CD.
 
-Each is served by a process of its own, which whoever needs it first starts. Everyone who uses it
-holds a shared lock on a file; the server waits for an exclusive one, gets it when the last user is
-gone, interrupted and killed ones too, and then ends all that it started.
+Each server is a separate process, started by its first user. Every user holds a shared lock on a
+file, and the server waits for an exclusive lock. The server gets the lock when the last user has
+ended, even if that user was interrupted or killed. Then the server ends everything that it started.
 
     python -m tests.e2e.shared FOLDER NAME
 """
@@ -27,30 +27,30 @@ from tests.e2e.kubelet import StandIn
 from tests.e2e.processes import START_SECONDS
 from tests.e2e.programs import ROOT
 
-# How to reach a server, as its process says it to others.
+# The address and credentials of a server, as its process publishes them.
 Answer = dict[str, str]
 
 
 @contextlib.contextmanager
 def control_plane(run: Path) -> Iterator[ControlPlane]:
-    """Give the control plane of the run whose folder this is, started if need be."""
+    """Yield the control plane of the run in this folder; start it if necessary."""
     with _shared(run / "plane") as answer:
         yield _control_plane(answer)
 
 
 @contextlib.contextmanager
 def argo_cd(plane: ControlPlane) -> Iterator[ArgoCd]:
-    """Give the Argo CD of a run's control plane, which the caller uses; started if need be."""
+    """Yield the Argo CD for a run's control plane, which the caller uses; start it if necessary."""
     with _shared(plane.folder.parents[1] / "argocd") as answer:
         yield ArgoCd(Path(answer["folder"]), Path(answer["sockets"]))
 
 
-# Using one
+# Using a server
 
 
 @contextlib.contextmanager
 def _shared(folder: Path) -> Iterator[Answer]:
-    """Give what the server of this name answers, and let it live for as long."""
+    """Yield the answer of a server, and keep the server running meanwhile."""
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder / "users", fcntl.LOCK_SH):
         with _locked(folder / "start", fcntl.LOCK_EX):
@@ -76,23 +76,25 @@ def _start(folder: Path) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             cwd=ROOT,
-            # Out of reach of Ctrl-C: it ends when its users have.
+            # Ctrl-C does not reach the server; it ends after its last user.
             start_new_session=True,
         )
 
 
 def _answer(folder: Path, server: subprocess.Popen[bytes] | None) -> Answer:
-    """Wait until the server says how to reach it, or why there is none."""
+    """Wait until the server publishes its answer, or an error."""
     file = folder / "answer"
     deadline = time.monotonic() + 2 * START_SECONDS
     while not file.exists():
         died = server is not None and server.poll() is not None and not file.exists()
         if died or time.monotonic() > deadline:
-            raise AssertionError(f"no {folder.name}: {(folder / 'server.log').read_text()}")
+            raise AssertionError(
+                f"{folder.name} did not start: {(folder / 'server.log').read_text()}"
+            )
         time.sleep(0.05)
     answer: Answer = json.loads(file.read_text())
     if "error" in answer:
-        raise AssertionError(f"no {folder.name}: {answer['error']}")
+        raise AssertionError(f"{folder.name} did not start: {answer['error']}")
     return answer
 
 
@@ -100,7 +102,7 @@ def _control_plane(answer: Mapping[str, str]) -> ControlPlane:
     return ControlPlane(answer["url"], answer["token"], Path(answer["folder"]))
 
 
-# Serving one
+# Serving
 
 
 @contextlib.contextmanager
@@ -123,20 +125,20 @@ SERVERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[Answer]
 
 
 def serve(folder: Path) -> None:
-    """Serve what the folder is named after until nobody uses it."""
+    """Serve the server that the folder is named for, until it has no users."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
         with SERVERS[folder.name](folder) as answer:
-            _say(folder, answer)
+            _publish(folder, answer)
             with _locked(folder / "users", fcntl.LOCK_EX):
                 pass
     except Exception:
-        _say(folder, {"error": traceback.format_exc()})
+        _publish(folder, {"error": traceback.format_exc()})
         raise
 
 
-def _say(folder: Path, answer: Answer) -> None:
-    """Write the answer in one step, for those who wait for the file."""
+def _publish(folder: Path, answer: Answer) -> None:
+    """Write the answer in one step, for the processes that wait for the file."""
     draft = folder / "answer.draft"
     draft.write_text(json.dumps(answer))
     os.replace(draft, folder / "answer")

@@ -1,4 +1,4 @@
-"""Coming from plain Helm, or from the original configmap-attacher."""
+"""Migration from plain Helm, or from the original configmap-attacher."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import pytest
 
 from tests.e2e import attachers
 from tests.e2e.accounts import account_kubeconfig
-from tests.e2e.again import adopt, end_canary, greetings, replace_pod
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
+from tests.e2e.commands import adopt, end_canary, greetings, replace_pod
 from tests.e2e.kubelet import StandIn
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.namespaces import make_namespace
+from tests.e2e.queries import (
+    GROUP_LABEL,
     apply_attached,
     contents,
     owners,
@@ -22,7 +23,6 @@ from tests.e2e.looks import (
     wait_for_attachers,
     wait_for_phase,
 )
-from tests.e2e.namespaces import make_namespace
 from tests.e2e.releases import Release, Values
 
 OLD: Values = {}
@@ -30,7 +30,7 @@ NEW: Values = {"configMaps": {"app-config": {"greeting": "bye"}}, "revisionHisto
 
 
 def install_plainly(release: Release, api: Api, values: Values = OLD) -> None:
-    """Install the chart by Helm alone, as it was before there was postrender."""
+    """Install the chart by Helm alone, as before postrender."""
     release.postrender = False
     release.install(values)
     release.postrender = True
@@ -39,22 +39,22 @@ def install_plainly(release: Release, api: Api, values: Values = OLD) -> None:
 
 
 def rendered(release: Release, values: Values = NEW) -> str:
-    """Return what `helm template | postrender` prints."""
+    """Return the output of `helm template | postrender`."""
     return release.render(release.template(values))
 
 
 def restart_old_pods(api: Api) -> None:
-    """Delete the Pods of the old revision, as when their node goes away."""
-    old = [pod for pod in api.list("Pod", labels="app=app") if names_original(pod)]
+    """Delete the Pods of the old revision, as when their node fails."""
+    old = [pod for pod in api.list("Pod", labels="app=app") if references_original(pod)]
     assert old
     for pod in old:
         replace_pod(api, pod["metadata"]["name"])
 
 
-def names_original(pod: Json) -> bool:
-    """Tell whether a Pod mounts the ConfigMap by its base name."""
+def references_original(pod: Json) -> bool:
+    """Return whether a Pod mounts the ConfigMap under its base name."""
     volumes = pod["spec"].get("volumes", [])
-    return any(it.get("configMap", {}).get("name") == "app-config" for it in volumes)
+    return any(volume.get("configMap", {}).get("name") == "app-config" for volume in volumes)
 
 
 # Adopt
@@ -66,15 +66,15 @@ def test_old_pods_keep_their_content_through_the_first_canary(
     install_plainly(release, api)
     done = adopt(plane, api, rendered(release))
     assert done.returncode == 0, done.stderr
-    assert f"namespace {api.namespace}: ConfigMap/app-config: adopted, named by Pod/" in done.stdout
+    assert f"namespace {api.namespace}: ConfigMap/app-config: adopted, used by Pod/" in done.stdout
     attacher = apply_attached(api, lambda: release.upgrade(NEW))
     wait_for_phase(api, "Paused")
     restart_old_pods(api)
     api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
-    [old] = [it for it in api.list("ReplicaSet") if names_original(it["spec"]["template"])]
+    [old] = [obj for obj in api.list("ReplicaSet") if references_original(obj["spec"]["template"])]
     replica_set = f"ReplicaSet/{old['metadata']['name']}"
     assert owners(api.get("ConfigMap", "app-config")) == [replica_set, "Rollout/app"]
-    # The canary is over, and its history is of no more interest.
+    # The canary has ended, and its history is not needed any more.
     end_canary(plane, api, attacher)
     assert greetings(api) == ["bye"]
     assert not api.find("ConfigMap", "app-config")
@@ -86,17 +86,19 @@ def test_without_adopt_old_pods_do_not_come_back(release: Release, api: Api) -> 
     wait_for_phase(api, "Paused")
     assert not api.find("ConfigMap", "app-config")
     restart_old_pods(api)
-    why = 'configmap "app-config" not found'
-    api.wait_for(lambda: [it for it in api.list("Pod") if why in str(it["status"])], "it waits")
+    message = 'configmap "app-config" not found'
+    api.wait_for(
+        lambda: [pod for pod in api.list("Pod") if message in str(pod["status"])], "the Pod waits"
+    )
 
 
 @pytest.mark.parametrize("release", ["helm4"], indirect=True)
-def test_a_release_that_was_adopted_goes_on_without_conflicts(
+def test_an_adopted_release_has_no_later_conflicts(
     release: Release, api: Api, plane: ControlPlane
 ) -> None:
     install_plainly(release, api)
     adopt(plane, api, rendered(release))
-    # Back to plain Helm, which applies the original again, then on with postrender.
+    # The release goes back to plain Helm, which applies the original again, and then to postrender.
     release.postrender = False
     release.upgrade({"replicas": 3})
     release.postrender = True
@@ -111,7 +113,7 @@ def test_a_dry_run_of_adopt_writes_nothing(release: Release, api: Api, plane: Co
     before = api.get("ConfigMap", "app-config")
     done = adopt(plane, api, rendered(release), "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "ConfigMap/app-config: would be adopted, named by Pod/" in done.stdout
+    assert "ConfigMap/app-config: would be adopted, used by Pod/" in done.stdout
     assert api.get("ConfigMap", "app-config") == before
 
 
@@ -120,10 +122,10 @@ def test_a_second_adopt_writes_nothing(release: Release, api: Api, plane: Contro
     install_plainly(release, api)
     adopt(plane, api, rendered(release))
     before = api.get("ConfigMap", "app-config")
-    assert before["metadata"]["labels"][MANAGED] == "app-rollout-attach"
+    assert before["metadata"]["labels"][GROUP_LABEL] == "app-rollout-attach"
     assert before["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
     done = adopt(plane, api, rendered(release))
-    assert "ConfigMap/app-config: is adopted already" in done.stdout
+    assert "ConfigMap/app-config: already adopted" in done.stdout
     assert api.get("ConfigMap", "app-config") == before
 
 
@@ -137,14 +139,15 @@ def test_an_original_that_stays_in_the_output_cannot_be_protected(
     done = adopt(plane, api, rendered(release))
     assert done.returncode == 0, done.stderr
     [line] = done.stdout.splitlines()
-    assert "ConfigMap/app-config: cannot be protected: the output holds it" in line
+    assert "ConfigMap/app-config: cannot be protected" in line
+    assert "The output contains ConfigMap/app-config itself" in line
     pods = [pod for pod in api.names("Pod", labels="app=app") if f"Pod/{pod}" in line]
     assert len(pods) == 2
     assert api.get("ConfigMap", "app-config") == before
 
 
 @pytest.mark.parametrize("allowed", ["nothing", "to read"])
-def test_adopt_without_permission_says_which(
+def test_adopt_reports_the_missing_permission(
     manifests: Release, api: Api, plane: ControlPlane, allowed: str
 ) -> None:
     rules = [{"apiGroups": [""], "resources": ["configmaps", "pods"], "verbs": ["list"]}]
@@ -166,25 +169,25 @@ def test_a_base_name_that_is_not_in_the_cluster_needs_nothing(
 ) -> None:
     done = adopt(plane, api, rendered(manifests))
     assert done.returncode == 0, done.stderr
-    expected = f"namespace {api.namespace}: ConfigMap/app-config: is not in the cluster"
+    expected = f"namespace {api.namespace}: ConfigMap/app-config: not in the cluster"
     assert done.stdout.startswith(expected)
 
 
 # The original configmap-attacher's command line
 
 READ = ["get", "list", "watch"]
-# What the original's chart lets it do.
+# The permissions in the original's chart.
 ORIGINAL_RULES: list[Json] = [
     {"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": READ},
     {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": READ},
     {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*READ, "patch"]},
 ]
-# What it takes besides where admission lets only those change owners who may delete.
+# The permission that is also needed if admission allows owner changes only to users who may delete.
 MAY_DELETE: Json = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["delete"]}
 
 
 def make_account(api: Api, name: str, rules: list[Json]) -> None:
-    """Make a ServiceAccount with a Role of its own."""
+    """Create a ServiceAccount with its own Role."""
     metadata = {"metadata": {"name": name}}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": api.namespace}
@@ -194,7 +197,7 @@ def make_account(api: Api, name: str, rules: list[Json]) -> None:
 
 
 def start_original(api: Api, config_maps: str, *rules: Json) -> Json:
-    """Run a Job as the original's users wrote it, under its own RBAC; return its Pod."""
+    """Run a Job as the original's users wrote it, with its own RBAC; return its Pod."""
     make_account(api, "attacher", [*ORIGINAL_RULES, *rules])
     env = {
         "IS_IN_CLUSTER": "false",
@@ -217,11 +220,13 @@ def start_original(api: Api, config_maps: str, *rules: Json) -> Json:
     template = {"metadata": {"labels": {"app.kubernetes.io/component": "attacher"}}, "spec": spec}
     job = {"metadata": {"name": "attacher"}, "spec": {"backoffLimit": 0, "template": template}}
     api.create({"kind": "Job", **job})
-    return api.wait_for(lambda: api.list("Pod", labels="job-name=attacher"), "it is made")[0]
+    return api.wait_for(lambda: api.list("Pod", labels="job-name=attacher"), "the Pod is created")[
+        0
+    ]
 
 
 def numbered(number: int) -> Values:
-    """Return values with a ConfigMap that the chart itself gives another name each time."""
+    """Return values in which the chart itself gives the ConfigMap a different name each time."""
     name = f"config-{number}"
     workload = {"name": "app", "kind": "Rollout", "volume": [name]}
     config = {"app-config": None, name: {"greeting": name}}
@@ -230,7 +235,7 @@ def numbered(number: int) -> Values:
 
 @pytest.fixture
 def lenient(tmp_path: Path) -> Iterator[ControlPlane]:
-    """Give a control plane where who may patch a ConfigMap may change its owners: the default."""
+    """Yield a control plane with the default rule: users who may patch may also change owners."""
 
     class Lenient(Cluster):
         def _apiserver_flags(self) -> list[str]:
@@ -254,36 +259,42 @@ def test_the_originals_job_attaches_what_it_is_given(lenient: ControlPlane, tmp_
     pod = start_original(api, "config-2")
     wait_for_attachers(api, "Succeeded")
     assert owners(api.get("ConfigMap", "config-2")) == sorted(
-        ["Rollout/app", replica_set_naming(api, "config-2")]
+        ["Rollout/app", replica_set_referencing(api, "config-2")]
     )
     assert api.get("ConfigMap", "config-1") == before
     log = attachers.log(lenient, pod)
     assert '"level": "warning"' in log
     assert "deployments" in log
-    assert "may not be listed: nothing is marked or deleted" in log
+    assert "403 Forbidden, so nothing is marked or deleted" in log
 
 
-def replica_set_naming(api: Api, name: str) -> str:
-    """Return the one ReplicaSet whose template names a ConfigMap, as an owner is written."""
-    found = [it["metadata"]["name"] for it in api.list("ReplicaSet") if f"'{name}'" in str(it)]
-    assert len(found) == 1
-    return f"ReplicaSet/{found[0]}"
+def replica_set_referencing(api: Api, name: str) -> str:
+    """Return the only ReplicaSet whose template references a ConfigMap, as `Kind/name`."""
+    names = [
+        replica_set["metadata"]["name"]
+        for replica_set in api.list("ReplicaSet")
+        if f"'{name}'" in str(replica_set)
+    ]
+    assert len(names) == 1
+    return f"ReplicaSet/{names[0]}"
 
 
 def test_the_originals_job_waits_for_a_first_install(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = start_original(api, "config-1", MAY_DELETE)
-    api.wait_for(lambda: "waiting for at most" in attachers.log(plane, pod), "it waits", 60)
+    api.wait_for(
+        lambda: "waiting for at most" in attachers.log(plane, pod), "the attacher waits", 60
+    )
     manifests.postrender = False
     manifests.apply(numbered(1))
     wait_for_attachers(api, "Succeeded")
     assert owners(api.get("ConfigMap", "config-1")) == sorted(
-        ["Rollout/app", replica_set_naming(api, "config-1")]
+        ["Rollout/app", replica_set_referencing(api, "config-1")]
     )
 
 
-def test_the_originals_job_finds_the_set_of_labelled_config_maps(
+def test_the_originals_job_finds_the_group_of_labelled_config_maps(
     manifests: Release, api: Api
 ) -> None:
     manifests.config["attacher"]["enabled"] = False
@@ -296,11 +307,11 @@ def test_the_originals_job_finds_the_set_of_labelled_config_maps(
     start_original(api, new, MAY_DELETE)
     wait_for_attachers(api, "Succeeded")
     for name in (old, new):
-        expected = sorted(["Rollout/app", replica_set_naming(api, name)])
+        expected = sorted(["Rollout/app", replica_set_referencing(api, name)])
         assert owners(api.get("ConfigMap", name)) == expected
 
 
-def test_the_originals_role_is_told_to_be_too_small_where_owners_are_enforced(
+def test_the_originals_role_is_reported_as_too_small_with_owner_enforcement(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     manifests.postrender = False
@@ -310,4 +321,4 @@ def test_the_originals_role_is_told_to_be_too_small_where_owners_are_enforced(
     wait_for_attachers(api, "Failed")
     log = attachers.log(plane, pod)
     assert "cannot patch configmaps/config-1" in log
-    assert "check the Role and RoleBinding" in log
+    assert "Check the Role and RoleBinding" in log

@@ -1,11 +1,13 @@
-"""What a user does with an Application of Argo CD: what is shown meanwhile, and what is kept."""
+"""Actions of a user on an Argo CD Application: the status meanwhile, and the kept objects."""
 
 from __future__ import annotations
 
 from tests.e2e.api import Api, Json
 from tests.e2e.applications import Application, hooks_of
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
+from tests.e2e.namespaces import replace_attachers
+from tests.e2e.queries import (
+    GROUP_LABEL,
     assert_nothing_is_missing,
     contents,
     owner_uids,
@@ -14,16 +16,14 @@ from tests.e2e.looks import (
     revisions,
     wait_for_phase,
 )
-from tests.e2e.losses import NothingIsLost, wait_until_owned
-from tests.e2e.namespaces import replace_attachers
 from tests.e2e.rollouts import abort, promote
 
 HALF = ["new", "old"]
 
 
 def attacher_ran(hooks: list[Json]) -> bool:
-    """Tell whether the attacher ran as the only hook, and succeeded."""
-    return [(one["hookType"], one["hookPhase"]) for one in hooks] == [("Sync", "Succeeded")]
+    """Return whether the attacher ran as the only hook, and succeeded."""
+    return [(hook["hookType"], hook["hookPhase"]) for hook in hooks] == [("Sync", "Succeeded")]
 
 
 def test_an_application_is_synced(shop: Application, api: Api) -> None:
@@ -42,23 +42,23 @@ def test_a_config_change_pauses_in_the_canary_and_the_application_is_synced(
     with NothingIsLost(api):
         shop.release("new")
         wait_for_phase(api, "Paused")
-        # The attacher ran and both revisions have their owners before anyone promotes.
+        # The attacher has run, and both revisions have their owners, before anybody promotes.
         assert attacher_ran(hooks_of(shop.first_sync()))
         wait_until_owned(api)
         shop.wait_until("Synced", "Suspended")
-        api.wait_for(lambda: contents(api) == HALF, "half and half")
-        # Owned by what Argo CD applied, the old one is a child of the Rollout, not an extra.
+        api.wait_for(lambda: contents(api) == HALF, "old and new Pods run")
+        # An object of Argo CD's owns the old revision, so the revision is a child of the Rollout.
         old = revision_with(api, greeting="old")
         assert shop.resource("ConfigMap", old["metadata"]["name"]) is None
         for pod in api.list("Pod", labels="app=app"):
             api.delete("Pod", pod["metadata"]["name"])
-        api.wait_for(lambda: contents(api) == HALF, "all came back")
+        api.wait_for(lambda: contents(api) == HALF, "all Pods run again")
         shop.promote()
-        api.wait_for(lambda: contents(api) == ["new", "new"], "all are new")
+        api.wait_for(lambda: contents(api) == ["new", "new"], "all Pods are new")
         wait_until_owned(api)
 
 
-def test_revisions_that_were_never_attached_are_kept_all_the_same(
+def test_revisions_that_were_never_attached_are_still_kept(
     application: Application, api: Api
 ) -> None:
     replace_attachers(api, ["true"])
@@ -73,9 +73,9 @@ def test_revisions_that_were_never_attached_are_kept_all_the_same(
         shown = application.resource("ConfigMap", old["metadata"]["name"])
         assert shown
         assert shown["requiresPruning"] is True
-        api.wait_for(lambda: contents(api) == HALF, "half and half")
+        api.wait_for(lambda: contents(api) == HALF, "old and new Pods run")
         application.promote()
-        # Superseded and unowned, it stays an extra that makes nobody act.
+        # The superseded revision without owners stays in the status, and nothing needs to be done.
         application.release("newer")
         application.wait_until("Synced", "Suspended")
 
@@ -96,8 +96,8 @@ def test_a_canary_is_aborted(shop: Application, api: Api) -> None:
         wait_for_phase(api, "Paused")
         abort(api)
         shop.wait_until("Synced", "Degraded")
-        api.wait_for(lambda: contents(api) == ["old", "old"], "all are old")
-        # As one does after that.
+        api.wait_for(lambda: contents(api) == ["old", "old"], "all Pods are old")
+        # Users do this after an abort.
         shop.revert()
         shop.wait_until_synced()
         shop.wait_until("Synced", "Healthy")
@@ -112,7 +112,7 @@ def test_a_canary_is_rolled_back_by_git_revert(shop: Application, api: Api) -> N
         shop.revert()
         shop.wait_until_synced()
         shop.wait_until("Synced", "Healthy")
-        api.wait_for(lambda: contents(api) == ["old", "old"], "all are old")
+        api.wait_for(lambda: contents(api) == ["old", "old"], "all Pods are old")
         wait_until_owned(api)
         assert revision_with(api, greeting="old")["metadata"]["uid"] == before
 
@@ -124,9 +124,9 @@ def test_a_release_is_rolled_back_by_git_revert(shop: Application, api: Api) -> 
         shop.revert()
         shop.wait_until_synced()
         wait_for_phase(api, "Paused")
-        api.wait_for(lambda: contents(api) == HALF, "half and half")
+        api.wait_for(lambda: contents(api) == HALF, "old and new Pods run")
         shop.promote()
-        api.wait_for(lambda: contents(api) == ["old", "old"], "all are old")
+        api.wait_for(lambda: contents(api) == ["old", "old"], "all Pods are old")
         wait_until_owned(api)
 
 
@@ -136,7 +136,7 @@ def test_a_commit_supersedes_a_paused_canary(shop: Application, api: Api) -> Non
         wait_for_phase(api, "Paused")
         shop.release("newest")
         wait_for_phase(api, "Paused")
-        api.wait_for(lambda: contents(api) == ["newest", "old"], "half and half")
+        api.wait_for(lambda: contents(api) == ["newest", "old"], "old and new Pods run")
         wait_until_owned(api)
         shop.promote()
 
@@ -144,9 +144,11 @@ def test_a_commit_supersedes_a_paused_canary(shop: Application, api: Api) -> Non
 def test_a_rollout_that_was_edited_by_hand_is_healed(shop: Application, api: Api) -> None:
     before = owner_uids(revision_with(api, greeting="old"))
     api.patch("Rollout", "app", {"spec": {"replicas": 3}})
-    shop.wait_for(lambda: api.get("Rollout", "app")["spec"]["replicas"] == 2, "healed")
+    shop.wait_for(
+        lambda: api.get("Rollout", "app")["spec"]["replicas"] == 2, "the Rollout is healed"
+    )
     shop.wait_until("Synced", "Healthy")
-    # Hooks do not run when Argo CD heals: nothing was to attach.
+    # Hooks do not run when Argo CD heals, and there is nothing to attach.
     assert shop.hooks() == []
     assert owner_uids(revision_with(api, greeting="old")) == before
 
@@ -156,12 +158,12 @@ def test_a_revision_that_was_deleted_by_hand_comes_back(shop: Application, api: 
     api.delete("ConfigMap", lost["name"])
 
     def came_back() -> bool:
-        found = api.find("ConfigMap", lost["name"])
-        return found is not None and found["metadata"]["uid"] != lost["uid"]
+        config_map = api.find("ConfigMap", lost["name"])
+        return config_map is not None and config_map["metadata"]["uid"] != lost["uid"]
 
-    shop.wait_for(came_back, "it is there again")
+    shop.wait_for(came_back, "the revision exists again")
     shop.wait_until("Synced", "Healthy")
-    # Nobody attached it: it has no owners, and is kept. The next sync of a change sees to it.
+    # The new object has no owners yet, and is kept. The next sync of a change sets its owners.
     assert owners(revision_with(api, greeting="old")) == []
     with NothingIsLost(api):
         shop.release("new")
@@ -174,14 +176,14 @@ def workload(name: str) -> dict[str, object]:
 
 
 def two(*names: str) -> dict[str, object]:
-    """Return values with Rollouts of these names, each with a ConfigMap of its own."""
+    """Return values with Rollouts of these names, each with its own ConfigMap."""
     return {
         "configMaps": {f"{name}-config": {"greeting": name} for name in names},
         "workloads": [workload(name) for name in names],
     }
 
 
-def test_a_workload_that_leaves_git_is_pruned_with_its_revisions(
+def test_a_workload_removed_from_git_is_pruned_with_its_revisions(
     application: Application, api: Api
 ) -> None:
     application.install("", **two("app", "old"))
@@ -200,8 +202,8 @@ def test_a_deleted_application_leaves_nothing(shop: Application, api: Api) -> No
     wait_until_owned(api)
     shop.delete()
     kinds = ["Rollout", "ReplicaSet", "Pod", "Job", "Role", "RoleBinding"]
-    api.wait_for(lambda: not any(api.list(kind) for kind in kinds), "all is gone")
-    api.wait_for(lambda: not revisions(api), "the revisions too")
+    api.wait_for(lambda: not any(api.list(kind) for kind in kinds), "everything is deleted")
+    api.wait_for(lambda: not revisions(api), "the revisions are deleted")
     assert api.names("ConfigMap") == ["kube-root-ca.crt"]
     assert api.names("ServiceAccount") == ["default"]
 
@@ -214,10 +216,10 @@ def test_a_deleted_application_leaves_revisions_that_were_never_attached(
     application.create()
     application.wait_until("Synced", "Healthy")
     application.delete()
-    api.wait_for(lambda: not api.find("Rollout", "app"), "the Rollout is gone")
+    api.wait_for(lambda: not api.find("Rollout", "app"), "the Rollout is deleted")
     assert len(revisions(api)) == 1
-    # What docs/argocd.md says to run.
-    query = f"labelSelector={MANAGED}"
+    # This is the command in docs/argocd.md.
+    query = f"labelSelector={GROUP_LABEL}"
     api.request("DELETE", f"{api.path('ConfigMap')}?{query}")
     assert revisions(api) == []
 
@@ -228,21 +230,21 @@ def test_some_resources_are_synced_by_hand(shop: Application, api: Api) -> None:
         shop.push("new")
         shop.wait_until("OutOfSync", "Missing")
         [name] = [
-            one["name"]
-            for one in shop.get()["status"]["resources"]
-            if one["kind"] == "ConfigMap" and one["status"] == "OutOfSync"
+            resource["name"]
+            for resource in shop.get()["status"]["resources"]
+            if resource["kind"] == "ConfigMap" and resource["status"] == "OutOfSync"
         ]
         shop.sync(
             {"kind": "ConfigMap", "name": name},
             {"group": "argoproj.io", "kind": "Rollout", "name": "app"},
         )
         wait_for_phase(api, "Paused")
-        # Hooks do not run on a selective sync: the new one is not attached, and in use.
+        # Hooks do not run in a selective sync, so the new revision is in use without owners.
         assert shop.hooks() == []
         assert owners(revision_with(api, greeting="new")) == []
-        api.wait_for(lambda: contents(api) == HALF, "half and half")
+        api.wait_for(lambda: contents(api) == HALF, "old and new Pods run")
         shop.sync()
-        shop.wait_for(lambda: attacher_ran(shop.hooks()), "a full sync attaches it")
+        shop.wait_for(lambda: attacher_ran(shop.hooks()), "a full sync attaches the revision")
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")

@@ -1,4 +1,4 @@
-"""How the plugin renders: parameters, names, discovery, ApplicationSets."""
+"""Rendering by the plugin: parameters, names, discovery, ApplicationSets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.e2e.api import Api
 from tests.e2e.applications import Application, Repository, example
 from tests.e2e.argocd import PLUGIN, ArgoCd
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import contents, revisions, wait_for_phase
-from tests.e2e.losses import wait_until_owned
+from tests.e2e.lifecycle_checks import wait_until_owned
 from tests.e2e.programs import program
+from tests.e2e.queries import contents, revisions, wait_for_phase
 
-# A ConfigMap that tells what Helm was told.
-TOLD = """\
+# A ConfigMap that contains the release, cluster and values that Helm received.
+VALUES_TEMPLATE = """\
 apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -35,23 +35,23 @@ data:
 """
 
 
-def told(application: Application) -> dict[str, str]:
-    """Sync an Application with that ConfigMap, and return what it says."""
-    application.repository.commit(files={"templates/told.yaml": TOLD})
+def sync_values(application: Application) -> dict[str, str]:
+    """Sync an Application with this ConfigMap, and return the ConfigMap's data."""
+    application.repository.commit(files={"templates/told.yaml": VALUES_TEMPLATE})
     application.push("old")
     application.create()
     application.wait_until_synced()
-    found: dict[str, str] = application.api.get("ConfigMap", "told")["data"]
-    return found
+    data: dict[str, str] = application.api.get("ConfigMap", "told")["data"]
+    return data
 
 
-def test_helm_is_told_of_the_release_and_the_cluster(application: Application, api: Api) -> None:
+def test_helm_receives_the_release_and_the_cluster(application: Application, api: Api) -> None:
     application.parameters(("values-files", ["values.json"]))
-    said = told(application)
-    assert said["release"] == application.name
-    assert said["namespace"] == api.namespace
-    assert said["version"] == "v1.35"
-    assert said["rollouts"] == "true"
+    values = sync_values(application)
+    assert values["release"] == application.name
+    assert values["namespace"] == api.namespace
+    assert values["version"] == "v1.35"
+    assert values["rollouts"] == "true"
 
 
 def test_values_come_from_files_a_text_and_single_parameters(application: Application) -> None:
@@ -66,8 +66,8 @@ def test_values_come_from_files_a_text_and_single_parameters(application: Applic
         ("values", "told:\n  c: text\n  d: text\n"),
         ("parameters", {"told.d": "x,y=$HOME `id` 'z'", "told.list": "{1,2}", "told.Case": "7"}),
     )
-    said = told(application)
-    assert {key: json.loads(said[key]) for key in ["a", "b", "c", "d", "list", "Case"]} == {
+    values = sync_values(application)
+    assert {key: json.loads(values[key]) for key in ["a", "b", "c", "d", "list", "Case"]} == {
         "a": "one",
         "b": "two",
         "c": "text",
@@ -77,7 +77,7 @@ def test_values_come_from_files_a_text_and_single_parameters(application: Applic
     }
 
 
-def test_a_release_name_is_no_option_of_helm(application: Application) -> None:
+def test_a_release_name_is_never_an_option_of_helm(application: Application) -> None:
     application.parameters(("release-name", "--post-renderer=/bin/true"))
     application.push("old")
     application.create()
@@ -105,25 +105,23 @@ def test_a_dependency_that_is_not_in_the_repository_is_fetched(application: Appl
 def elsewhere(
     argocd: ArgoCd, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> Iterator[Application]:
-    """Give an Application in a namespace of its own."""
+    """Yield an Application in its own namespace."""
     inside = f"{api.namespace}-apps"
     plane.api().create({"kind": "Namespace", "metadata": {"name": inside}})
-    one = Application(argocd, plane, api, tmp_path / "elsewhere", inside)
-    yield one
-    one.forget()
+    application = Application(argocd, plane, api, tmp_path / "elsewhere", inside)
+    yield application
+    application.forget()
     plane.api().delete("Namespace", inside)
 
 
 def test_an_application_outside_of_argo_cds_namespace(elsewhere: Application, api: Api) -> None:
     elsewhere.parameters(("values-files", ["values.json"]))
-    assert told(elsewhere)["release"] == elsewhere.name
+    assert sync_values(elsewhere)["release"] == elsewhere.name
     elsewhere.wait_until("Synced", "Healthy")
     wait_until_owned(api)
 
 
-def test_an_application_that_names_no_tool_is_discovered(
-    application: Application, api: Api
-) -> None:
+def test_an_application_without_a_tool_is_discovered(application: Application, api: Api) -> None:
     del application.spec["source"]["plugin"]
     application.push("", image="app:9")
     application.create()
@@ -137,11 +135,11 @@ def test_a_configuration_above_the_chart_is_found(application: Application, api:
     (application.repository.folder / "postrender.yaml").write_text('{"attacher": {"mode": "job"}}')
     application.repository.has_config = False
     application.install()
-    assert [one for one in application.hooks() if one["kind"] == "Job"] == []
+    assert [hook for hook in application.hooks() if hook["kind"] == "Job"] == []
     assert len(revisions(api)) == 1
 
 
-def test_a_chart_without_postrender_yaml_stays_with_helm(application: Application) -> None:
+def test_a_chart_without_postrender_yaml_is_rendered_by_helm(application: Application) -> None:
     del application.spec["source"]["plugin"]
     application.repository.has_config = False
     application.push("")
@@ -173,7 +171,7 @@ def test_parameters_are_announced(argocd: ArgoCd, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    announced = {one["name"]: one for one in json.loads(done.stdout)}
+    announced = {parameter["name"]: parameter for parameter in json.loads(done.stdout)}
     assert set(announced) == {"release-name", "values-files", "values", "parameters"}
     assert announced["values-files"]["collectionType"] == "array"
     assert announced["parameters"]["map"] | {"image": "app:1"} == announced["parameters"]["map"]
@@ -184,7 +182,7 @@ def test_parameters_are_announced(argocd: ArgoCd, tmp_path: Path) -> None:
 # ApplicationSet
 
 
-def test_an_application_set_makes_an_application_for_each_environment(
+def test_an_application_set_creates_an_application_for_each_environment(
     application: Application, plane: ControlPlane, namespace: str
 ) -> None:
     repository = application.repository
@@ -215,8 +213,10 @@ def test_an_application_set_makes_an_application_for_each_environment(
 
 
 def assert_released(api: Api, greeting: str) -> None:
-    """Wait until the chart is there, with a configuration, and attached."""
+    """Wait until the chart is applied with a greeting, and attached."""
     api.wait_for(lambda: api.find("Rollout", "app"), "synced", 180)
     wait_for_phase(api, "Healthy")
-    api.wait_for(lambda: contents(api) == [greeting, greeting], "its own values")
+    api.wait_for(
+        lambda: contents(api) == [greeting, greeting], "the Pods run with the right values"
+    )
     wait_until_owned(api)

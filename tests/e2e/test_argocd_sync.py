@@ -1,4 +1,4 @@
-"""Applications with sync options, waves and hooks of their own."""
+"""Applications with sync options, and with their own waves and hooks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from tests.e2e.api import Api, Json
 from tests.e2e.applications import Application, hooks_of
-from tests.e2e.looks import ATTACHER, contents, owners, revision_with, wait_for_phase
-from tests.e2e.losses import NothingIsLost, wait_until_owned
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
+from tests.e2e.queries import ATTACHER, contents, owners, revision_with, wait_for_phase
 
 WAVE = "argocd.argoproj.io/sync-wave"
 MIGRATION: Json = {
@@ -20,7 +20,7 @@ MIGRATION: Json = {
         }
     },
 }
-# The Rollout comes in a later wave than its ConfigMaps, and after the migration.
+# The Rollout is in a later wave than its ConfigMaps, and is applied after the migration.
 WAVES: Json = {
     "extra": [MIGRATION],
     "workloads": [
@@ -38,26 +38,26 @@ def test_a_canary_with_a_sync_option(application: Application, api: Api, option:
     with NothingIsLost(api):
         application.release("new")
         wait_for_phase(api, "Paused")
-        # The attacher ran, in the pause, and the owners that it set are still there.
+        # The attacher ran during the pause, and the owners that it set are still there.
         wait_until_owned(api)
         application.wait_until("Synced", "Suspended")
-        api.wait_for(lambda: contents(api) == ["new", "old"], "half and half")
+        api.wait_for(lambda: contents(api) == ["new", "old"], "old and new Pods run")
         # The next commit does not wait for the canary.
         application.release("newer")
         wait_until_owned(api)
         application.promote()
-        api.wait_for(lambda: contents(api) == ["newer", "newer"], "all are newer")
+        api.wait_for(lambda: contents(api) == ["newer", "newer"], "all Pods are newer")
 
 
-def test_replace_takes_the_owners_and_the_attacher_gives_them_back(
+def test_replace_removes_the_owners_and_the_attacher_sets_them_again(
     application: Application, api: Api
 ) -> None:
-    # Argo CD cannot create a Role so: "already exists".
+    # Argo CD cannot create a Role with this option: "already exists".
     application.install()
     application.sync_options("Replace=true")
     before = revision_with(api, greeting="old")
     with NothingIsLost(api):
-        # The ConfigMap is as it was, and replaced all the same.
+        # The ConfigMap is unchanged, but replaced.
         application.release("old", image="app:2")
         wait_for_phase(api, "Paused")
         wait_until_owned(api)
@@ -69,7 +69,7 @@ def test_replace_takes_the_owners_and_the_attacher_gives_them_back(
 
 
 def test_replace_without_the_attacher_leaves_no_owners(application: Application, api: Api) -> None:
-    # Argo CD cannot create a Role so: "already exists".
+    # Argo CD cannot create a Role with this option: "already exists".
     application.install()
     application.sync_options("Replace=true")
     application.sync_by_hand()
@@ -77,35 +77,33 @@ def test_replace_without_the_attacher_leaves_no_owners(application: Application,
     with NothingIsLost(api):
         application.sync({"kind": "ConfigMap", "name": revision})
         application.wait_for(
-            lambda: not owners(api.get("ConfigMap", revision)), "the owners were taken"
+            lambda: not owners(api.get("ConfigMap", revision)), "the owners are removed"
         )
         application.sync()
         application.wait_until_synced()
         wait_until_owned(api)
 
 
-def test_waves_and_a_hook_do_not_hold_up_the_next_commit(
-    application: Application, api: Api
-) -> None:
+def test_waves_and_a_hook_do_not_delay_the_next_commit(application: Application, api: Api) -> None:
     application.install(**WAVES)
     with NothingIsLost(api):
         application.release("new", **WAVES)
         wait_for_phase(api, "Paused")
         application.wait_until("Synced", "Suspended")
-        # An ordinary Job: nothing that Argo CD would wait for.
-        assert [one["hookType"] for one in hooks_of(application.first_sync())] == ["PreSync"]
+        # The attacher is an ordinary Job, for which Argo CD does not wait.
+        assert [hook["hookType"] for hook in hooks_of(application.first_sync())] == ["PreSync"]
         wait_until_owned(api)
         application.release("newer", **WAVES)
         wait_for_phase(api, "Paused")
         wait_until_owned(api)
-        api.wait_for(lambda: contents(api) == ["newer", "old"], "half and half")
+        api.wait_for(lambda: contents(api) == ["newer", "old"], "old and new Pods run")
         application.promote()
-        # The superseded Jobs are deleted by the next attacher.
+        # The next attacher deletes the superseded Jobs.
         api.wait_for(lambda: len(api.names("Job", ATTACHER)) == 1, "one Job is left")
         application.wait_until("Synced", "Healthy")
 
 
-def test_waves_and_a_hook_hold_it_up_if_the_attacher_is_forced_to_be_one(
+def test_waves_and_an_attacher_as_a_hook_delay_the_next_commit(
     application: Application, api: Api
 ) -> None:
     application.repository.config = {"attacher": {"mode": "hook"}}
@@ -116,21 +114,22 @@ def test_waves_and_a_hook_hold_it_up_if_the_attacher_is_forced_to_be_one(
         wait_until_owned(api)
         later = application.push("newer", **WAVES)
         application.wait_for(
-            lambda: application.get()["status"]["sync"]["revision"] == later, "Argo CD knows of it"
+            lambda: application.get()["status"]["sync"]["revision"] == later,
+            "Argo CD knows the commit",
         )
         operation = application.get()["status"]["operationState"]
         assert operation["phase"] == "Running"
         assert operation["syncResult"]["revision"] != later
         assert "waiting for" in operation["message"]
-        # What docs/argocd-runbook.md says to do.
+        # This is the instruction in docs/argocd-runbook.md.
         application.terminate()
         application.wait_until_synced(later, "Running")
 
 
-def test_a_rollout_in_an_earlier_wave_holds_up_the_later_ones(
+def test_a_rollout_in_an_earlier_wave_delays_the_later_waves(
     application: Application, api: Api
 ) -> None:
-    """That is Argo CD's own doing: it is the same without postrender."""
+    """Argo CD does the same without postrender."""
     early = {"name": "app", "kind": "Rollout", "volume": ["app-config"]}
     late = {"name": "late", "kind": "Deployment", "annotations": {WAVE: "1"}}
     values: Json = {"workloads": [early, late]}
@@ -139,7 +138,8 @@ def test_a_rollout_in_an_earlier_wave_holds_up_the_later_ones(
         application.push("new", **values)
         wait_for_phase(api, "Paused")
         application.wait_for(
-            lambda: "waiting for healthy state" in application.operation()["message"], "held"
+            lambda: "waiting for healthy state" in application.operation()["message"],
+            "the sync waits",
         )
         wait_until_owned(api)
         assert application.operation()["phase"] == "Running"

@@ -1,4 +1,4 @@
-"""What an attacker of the rule once found: each of these lost or left a revision behind."""
+"""Attacks on the rule that succeeded once: each lost a revision, or left one behind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from tests.e2e import attachers
-from tests.e2e.again import adopt, attach_again, define_widgets, greetings, pass_grace_time
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
+from tests.e2e.attach_processes import Runner, arguments_of, events_on, parse
 from tests.e2e.cluster import ControlPlane, kubeconfig
-from tests.e2e.looks import (
+from tests.e2e.commands import adopt, attach_again, define_widgets, greetings, pass_grace_time
+from tests.e2e.namespaces import hold_attachers
+from tests.e2e.proxy import Proxy, before
+from tests.e2e.queries import (
     age_marks,
     apply_attached,
     owners,
@@ -23,10 +26,7 @@ from tests.e2e.looks import (
     revisions,
     wait_for_attachers,
 )
-from tests.e2e.namespaces import hold_attachers
-from tests.e2e.proxy import Proxy, before
 from tests.e2e.releases import Release
-from tests.e2e.runs import Runner, arguments_of, events_on, parse
 from tests.e2e.test_sharing import WIDGET_PATH, widget
 
 _ADMISSION = "admissionregistration.k8s.io/v1"
@@ -35,64 +35,67 @@ KINDS[POLICY] = Resource(_ADMISSION, "validatingadmissionpolicies", namespaced=F
 KINDS[BINDING] = Resource(_ADMISSION, "validatingadmissionpolicybindings", namespaced=False)
 
 
-def deployment(name: str, *config_maps: str, **more: Any) -> Json:
-    return {"name": name, "kind": "Deployment", "envFrom": list(config_maps), **more}
+def deployment(name: str, *config_maps: str, **fields: Any) -> Json:
+    return {"name": name, "kind": "Deployment", "envFrom": list(config_maps), **fields}
 
 
-def chart(*workloads: Json, greeting: str = "one", **more: Any) -> Json:
+def chart(*workloads: Json, greeting: str = "one", **fields: Any) -> Json:
     config_maps = {"app-config": {"greeting": greeting}, "other-config": {"greeting": "other"}}
-    return {"configMaps": config_maps, "workloads": list(workloads), **more}
+    return {"configMaps": config_maps, "workloads": list(workloads), **fields}
 
 
-# Named outside of pod templates: owned by nothing, since it may outlive whatever names it too
+# A revision that is referenced outside of pod templates has no owners, because it may outlive its
+# other users.
 
 
 def with_widget(manifests: Release, plane: ControlPlane, *workloads: Json) -> Json:
     define_widgets(plane)
     manifests.config["references"] = [{"kind": "Widget", "path": WIDGET_PATH}]
-    others = [deployment("other", "other-config"), *workloads]
-    return chart(*others, extra=[widget("app-config")])
+    deployments = [deployment("other", "other-config"), *workloads]
+    return chart(*deployments, extra=[widget("app-config")])
 
 
-def test_a_workload_that_goes_leaves_what_a_custom_kind_names(
+def test_a_deleted_workload_leaves_the_revision_of_a_custom_kind(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     values = with_widget(manifests, plane, deployment("web", "app-config"))
     apply_attached(api, lambda: manifests.apply(values))
-    one = revision_with(api, greeting="one")
-    assert owners(one) == []
+    revision = revision_with(api, greeting="one")
+    assert owners(revision) == []
     api.delete("Deployment", "web", propagation="Foreground")
-    api.wait_for(lambda: not api.list("ReplicaSet", labels="app=web"), "all of it is gone")
-    assert_survives(api, one)
+    api.wait_for(
+        lambda: not api.list("ReplicaSet", labels="app=web"), "its ReplicaSets are deleted"
+    )
+    assert_survives(api, revision)
 
 
-def test_a_debugging_pod_takes_nothing_along(
+def test_deleting_a_debugging_pod_deletes_no_revision(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     attacher = apply_attached(api, lambda: manifests.apply(with_widget(manifests, plane)))
-    one = revision_with(api, greeting="one")
-    container = {"name": "sh", "image": "sh:1", "envFrom": [config_map_ref(one)]}
+    revision = revision_with(api, greeting="one")
+    container = {"name": "sh", "image": "sh:1", "envFrom": [config_map_ref(revision)]}
     api.create({"kind": "Pod", "metadata": {"name": "debug"}, "spec": {"containers": [container]}})
     assert attach_again(plane, attacher).code == 0
     api.delete("Pod", "debug")
-    api.wait_for(lambda: api.find("Pod", "debug") is None, "it is gone")
-    assert_survives(api, one)
+    api.wait_for(lambda: api.find("Pod", "debug") is None, "the Pod is deleted")
+    assert_survives(api, revision)
 
 
-def config_map_ref(one: Json) -> Json:
-    return {"configMapRef": {"name": one["metadata"]["name"]}}
+def config_map_ref(config_map: Json) -> Json:
+    return {"configMapRef": {"name": config_map["metadata"]["name"]}}
 
 
-def assert_survives(api: Api, one: Json) -> None:
-    """Fail if the garbage collector takes an object, after it has had to do with another."""
+def assert_survives(api: Api, config_map: Json) -> None:
+    """Fail if the garbage collector deletes an object before its next pass has ended."""
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "no-such-uid"}
     probe = {"kind": "ConfigMap", "metadata": {"name": "probe", "ownerReferences": [reference]}}
     api.create(probe)
-    api.wait_for(lambda: api.find("ConfigMap", "probe") is None, "the collector is at work")
-    assert api.find("ConfigMap", one["metadata"]["name"]), api.dump()
+    api.wait_for(lambda: api.find("ConfigMap", "probe") is None, "the garbage collector has run")
+    assert api.find("ConfigMap", config_map["metadata"]["name"]), api.dump()
 
 
-# A set gets the name of its first workload, and another one with that
+# The group is named after its first workload, and is renamed when another workload becomes first.
 
 
 def test_a_workload_before_the_first_leaves_nothing_behind(
@@ -112,32 +115,34 @@ def test_a_workload_before_the_first_leaves_nothing_behind(
 # Sweeping at the worst moment
 
 
-def test_a_revert_at_the_moment_of_the_delete_is_told(
+def test_a_revert_at_the_moment_of_the_delete_is_reported(
     manifests: Release, api: Api, plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """Kubectl leaves a ConfigMap that is as it should be alone, so nothing stops the delete."""
+    """The apply does not write the unchanged ConfigMap, so nothing stops the delete."""
     runner = Runner(plane, api.namespace, tmp_path / "runs")
     web = {**deployment("web", "app-config"), "kind": "PodTemplate"}
-    one, two = (manifests.render(manifests.template(chart(web, greeting=it))) for it in "12")
+    first, second = (
+        manifests.render(manifests.template(chart(web, greeting=greeting))) for greeting in "12"
+    )
     hold_attachers(api)
-    for text in (one, two):
+    for text in (first, second):
         manifests.kubectl("apply", "-f", "-", stdin=text)
         assert runner.run(arguments_of(parse(text))).code == 0
     assert age_marks(api)
 
     def revert() -> None:
-        manifests.kubectl("apply", "-f", "-", stdin=one)
+        manifests.kubectl("apply", "-f", "-", stdin=first)
 
     with Proxy(plane, before("DELETE", 1, revert)) as proxy:
-        run = runner.run(arguments_of(parse(two), on_failure="fail"), proxy.url)
+        run = runner.run(arguments_of(parse(second), on_failure="fail"), proxy.url)
     assert run.code == 1
-    assert any("was deleted, and PodTemplate/web names it now" in text for text in run.errors())
+    assert any("was deleted, but PodTemplate/web now references" in text for text in run.errors())
 
 
-def test_wrapped_base64_is_not_taken_for_an_edit(
+def test_wrapped_base64_is_not_treated_as_an_edit(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
-    """The API server stores it without the line breaks that the hash of the name covers."""
+    """The API server drops the line breaks, but the hash in the name covers them."""
 
     def values(number: int) -> Json:
         text = base64.encodebytes(bytes(range(200)) + bytes([number])).decode()
@@ -156,16 +161,16 @@ def test_wrapped_base64_is_not_taken_for_an_edit(
     assert len(revisions(api)) == 1
 
 
-# A write that is refused concerns one revision, not the run
+# A rejected write affects one revision, not the whole run.
 
 
 @pytest.fixture
 def refused(manifests: Release, api: Api, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Install one configuration, and have a policy refuse every change of its revision."""
+    """Install one configuration, and make a policy reject every change of its revision."""
     web = deployment("web", "app-config", revisionHistoryLimit=0)
     apply_attached(api, lambda: manifests.apply(chart(web)))
     old = str(revision_with(api, greeting="one")["metadata"]["name"])
-    where = f"request.namespace == '{api.namespace}' && request.name == '{old}'"
+    condition = f"request.namespace == '{api.namespace}' && request.name == '{old}'"
     rule = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
@@ -175,7 +180,7 @@ def refused(manifests: Release, api: Api, request: pytest.FixtureRequest) -> Ite
     check = {"expression": "false", "message": "no team", "reason": request.param}
     spec = {
         "matchConstraints": {"resourceRules": [rule]},
-        "matchConditions": [{"name": "one", "expression": where}],
+        "matchConditions": [{"name": "one", "expression": condition}],
         "validations": [check],
     }
     name = api.namespace
@@ -197,23 +202,23 @@ def is_refused(api: Api, name: str) -> bool:
 
 
 @pytest.mark.parametrize("refused", ["Invalid", "Forbidden"], indirect=True)
-def test_a_policy_that_refuses_one_change_stops_no_other(
+def test_a_policy_that_rejects_one_change_does_not_stop_the_others(
     manifests: Release, api: Api, plane: ControlPlane, refused: str
 ) -> None:
     web = deployment("web", "app-config", "other-config", revisionHistoryLimit=0)
     manifests.apply(chart(web, greeting="two"))
     ended = wait_for_attachers(api, count=2)
-    for one in (revision_with(api, greeting="two"), revision_with(api, greeting="other")):
-        assert "Deployment/web" in owners(one)
+    for revision in (revision_with(api, greeting="two"), revision_with(api, greeting="other")):
+        assert "Deployment/web" in owners(revision)
     logs = "".join(attachers.log(plane, pod) for pod in ended)
     assert "no team" in logs
-    assert "check the Role" not in logs
+    assert "Check the Role" not in logs
     assert any(
         refused in text and "no team" in text for text in events_on(api, "Deployment", "web")
     )
 
 
-# Kubeconfigs whose plugins do not do what they should
+# Kubeconfigs with faulty login plugins
 
 PLUGINS = {
     "fails": (["-c", "import sys; sys.exit('log in first')"], "log in first"),
@@ -224,7 +229,7 @@ PLUGINS = {
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 @pytest.mark.parametrize("what", PLUGINS)
-def test_a_login_that_fails_is_told(plane: ControlPlane, api: Api, what: str, version: str) -> None:
+def test_a_failed_login_is_reported(plane: ControlPlane, api: Api, what: str, version: str) -> None:
     arguments, expected = PLUGINS[what]
     done = adopt(plane, api, RENDERED, access=with_plugin(plane, api, version, arguments))
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""What Argo CD does with revisions by hand, from plain manifests in git: no postrender, no Helm."""
+"""The behaviour of Argo CD with revisions made by hand, from plain manifests in git."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from tests.e2e.api import Api, Json
 from tests.e2e.applications import Application
-from tests.e2e.looks import contents, wait_for_phase
-from tests.e2e.plain import PAUSED, config, job, workload
+from tests.e2e.handmade import PAUSED, config, job, workload
+from tests.e2e.queries import contents, wait_for_phase
 
 PRUNE = {"argocd.argoproj.io/sync-options": "Prune=false"}
 EXTRANEOUS = {"argocd.argoproj.io/compare-options": "IgnoreExtraneous"}
@@ -18,24 +18,24 @@ KEEP = {"helm.sh/resource-policy": "keep"}
 
 @pytest.fixture
 def plain(application: Application) -> Application:
-    """Give an Application of a folder with manifests, not created yet."""
+    """Return an Application of a folder with manifests, not created yet."""
     application.spec["source"] = {"repoURL": application.repository.url, "path": "chart/plain"}
     application.repository.has_config = False
     return application
 
 
 def push(application: Application, *objects: Json) -> str:
-    """Commit all that the folder is to hold, and have Argo CD look; return the commit."""
-    text = "".join(f"---\n{json.dumps(one)}\n" for one in objects)
+    """Commit the whole content of the folder, and make Argo CD refresh; return the commit."""
+    text = "".join(f"---\n{json.dumps(obj)}\n" for obj in objects)
     commit = application.repository.commit(files={"plain/all.yaml": text})
     application.refresh()
     return commit
 
 
 def annotated(number: int, annotations: dict[str, str]) -> Json:
-    found = config(number)
-    found["metadata"]["annotations"] = annotations
-    return found
+    config_map = config(number)
+    config_map["metadata"]["annotations"] = annotations
+    return config_map
 
 
 def rollout(number: int) -> Json:
@@ -55,15 +55,15 @@ def release_second(application: Application, api: Api, annotations: dict[str, st
 
 
 @pytest.mark.parametrize("annotations", [{}, EXTRANEOUS, KEEP], ids=["none", "extraneous", "keep"])
-def test_the_old_config_map_is_pruned_in_mid_canary(
+def test_the_old_config_map_is_pruned_during_the_canary(
     plain: Application, api: Api, annotations: dict[str, str]
 ) -> None:
     release_first(plain, annotations)
     release_second(plain, api, annotations)
-    api.wait_for(lambda: not api.find("ConfigMap", "config-1"), "the old one is pruned")
+    api.wait_for(lambda: not api.find("ConfigMap", "config-1"), "the old ConfigMap is pruned")
 
 
-def test_with_prune_false_alone_it_stays_and_the_application_is_out_of_sync(
+def test_prune_false_alone_keeps_the_config_map_and_the_application_out_of_sync(
     plain: Application, api: Api
 ) -> None:
     release_first(plain, PRUNE)
@@ -72,17 +72,19 @@ def test_with_prune_false_alone_it_stays_and_the_application_is_out_of_sync(
     assert api.find("ConfigMap", "config-1")
 
 
-def test_with_both_it_stays_and_the_application_is_synced(plain: Application, api: Api) -> None:
+def test_both_options_keep_the_config_map_and_the_application_synced(
+    plain: Application, api: Api
+) -> None:
     release_first(plain, PRUNE | EXTRANEOUS)
     release_second(plain, api, PRUNE | EXTRANEOUS)
     plain.wait_until("Synced", "Suspended")
     shown = plain.resource("ConfigMap", "config-1")
     assert shown
     assert shown["requiresPruning"] is True
-    api.wait_for(lambda: contents(api) == ["1", "2"], "half and half")
+    api.wait_for(lambda: contents(api) == ["1", "2"], "old and new Pods run")
 
 
-def test_one_that_has_an_owner_is_none_of_argo_cds(plain: Application, api: Api) -> None:
+def test_a_config_map_with_an_owner_is_not_managed_by_argo_cd(plain: Application, api: Api) -> None:
     release_first(plain, {})
     owner = api.get("Rollout", "app")
     reference = {
@@ -102,5 +104,5 @@ def test_a_job_is_applied_before_the_rollout_of_its_wave(plain: Application) -> 
     commit = push(plain, rollout(1), job(1), config(1))
     plain.create()
     plain.wait_until_synced(commit)
-    applied = [one["kind"] for one in plain.first_sync()["resources"]]
+    applied = [resource["kind"] for resource in plain.first_sync()["resources"]]
     assert applied == ["ConfigMap", "Job", "Rollout"]

@@ -1,4 +1,7 @@
-"""What both Helms do with revisioned ConfigMaps; no postrender. See docs/behaviour.md."""
+"""The behaviour of both Helms with revisioned ConfigMaps, without postrender.
+
+See docs/behaviour.md.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ import secrets
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.looks import contents, named_by, owners, wait_for_phase
-from tests.e2e.plain import (
+from tests.e2e.handmade import (
     KEEP,
     PAUSED,
     chart_of,
@@ -18,14 +20,15 @@ from tests.e2e.plain import (
     failing_job,
     job,
     list_of,
-    named,
     reference,
+    referenced_config_map,
     template,
     workload,
 )
+from tests.e2e.queries import contents, owners, referenced_config_maps, wait_for_phase
 from tests.e2e.releases import Done, Release
 
-# For what fails by it: nothing that succeeds has to be so quick.
+# For commands that fail by the timeout. Successful commands may take longer.
 SOON = ("--timeout", "2s")
 ATOMIC = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}
 FORCE = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
@@ -35,7 +38,7 @@ helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 
 
 def fails(done: Done) -> str:
-    """Return what a command said on stderr, which has to have failed."""
+    """Return the stderr of a command that must have failed."""
     assert done.returncode, done.stdout
     return done.stderr
 
@@ -54,8 +57,8 @@ def try_upgrade(helm: Release, *objects: Json, options: tuple[str, ...] = ()) ->
 
 def status(helm: Release) -> str:
     """Return the status of the last revision of the release."""
-    found = json.loads(helm.helm("history", helm.name, "--output", "json").stdout)
-    return str(found[-1]["status"])
+    history = json.loads(helm.helm("history", helm.name, "--output", "json").stdout)
+    return str(history[-1]["status"])
 
 
 # Upgrade
@@ -66,10 +69,12 @@ def test_an_upgrade_deletes_what_the_new_chart_lacks(helm: Release, api: Api) ->
     wait_for_phase(api, "Healthy")
     upgrade(helm, config(2), workload("Rollout", 2, strategy={"canary": {"steps": PAUSED}}))
     assert config_maps(api) == ["config-2"]
-    assert {"config-1"} in [named_by(one) for one in api.list("ReplicaSet")]
+    assert {"config-1"} in [
+        referenced_config_maps(replica_set) for replica_set in api.list("ReplicaSet")
+    ]
 
 
-def test_the_annotation_in_the_cluster_is_what_keeps(helm: Release, api: Api) -> None:
+def test_the_annotation_in_the_cluster_decides(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), config(2), config(3, keep=True))
     annotate(api, 2, KEEP)
     annotate(api, 3, dict.fromkeys(KEEP))
@@ -90,7 +95,7 @@ def test_an_upgrade_deletes_before_it_waits(helm: Release, api: Api) -> None:
     assert contents(api) == ["1"]
 
 
-def test_an_upgrade_that_is_refused_deletes_nothing(helm: Release, api: Api) -> None:
+def test_a_rejected_upgrade_deletes_nothing(helm: Release, api: Api) -> None:
     install(helm, config(1))
     fails(try_upgrade(helm, config(2), invalid()))
     assert config_maps(api) == ["config-1", "config-2"]
@@ -99,21 +104,21 @@ def test_an_upgrade_that_is_refused_deletes_nothing(helm: Release, api: Api) -> 
 
 
 def invalid() -> Json:
-    """Return a workload that the API server refuses: its selector is not its Pods'."""
+    """Return a workload that the API server rejects: its selector does not match its Pods."""
     return workload("Deployment", 1, selector={"matchLabels": {"app": "other"}})
 
 
-def test_keep_counts_on_an_item_and_not_on_the_list(helm: Release, api: Api) -> None:
+def test_keep_works_on_an_item_but_not_on_the_list(helm: Release, api: Api) -> None:
     install(helm, list_of(config(1, keep=True), config(2)), list_of(config(3), annotations=KEEP))
     upgrade(helm, config(4))
     assert config_maps(api) == ["config-1", "config-4"]
 
 
-def test_an_upgrade_back_takes_a_kept_one_up_again(helm: Release, api: Api) -> None:
+def test_an_upgrade_back_adopts_the_kept_config_map(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True))
     before = api.get("ConfigMap", "config-1")["metadata"]["uid"]
     owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
-    own(api, "config-1", owner)
+    set_owners(api, "config-1", owner)
     upgrade(helm, config(2, keep=True))
     upgrade(helm, config(1, keep=True))
     after = api.get("ConfigMap", "config-1")
@@ -123,21 +128,21 @@ def test_an_upgrade_back_takes_a_kept_one_up_again(helm: Release, api: Api) -> N
     assert config_maps(api) == ["config-1", "config-2"]
 
 
-def own(api: Api, name: str, owner: Json) -> Json:
+def set_owners(api: Api, name: str, owner: Json) -> Json:
     owner = {"apiVersion": "v1", "kind": "Secret", **owner}
     change = {"metadata": {"ownerReferences": [reference(owner)]}}
     return api.patch("ConfigMap", name, change)
 
 
-def test_what_others_made_is_not_taken_up(helm: Release, api: Api) -> None:
+def test_a_config_map_of_another_creator_is_not_adopted(helm: Release, api: Api) -> None:
     api.create(config(1))
-    said = fails(helm.install(chart_of(config(1)), check=False))
-    assert 'ConfigMap "config-1" in namespace' in said
-    assert "exists and cannot be imported into the current release: invalid ownership" in said
+    stderr = fails(helm.install(chart_of(config(1)), check=False))
+    assert 'ConfigMap "config-1" in namespace' in stderr
+    assert "exists and cannot be imported into the current release: invalid ownership" in stderr
     upgrade(helm, config(1), options=("--take-ownership",))
 
 
-def test_an_immutable_one_with_other_content_is_refused(helm: Release) -> None:
+def test_an_immutable_config_map_with_other_content_is_rejected(helm: Release) -> None:
     install(helm, config(1, immutable=True))
     other = config(1, immutable=True, data={"greeting": "other"})
     assert "field is immutable when `immutable` is set" in fails(try_upgrade(helm, other))
@@ -149,14 +154,16 @@ def test_an_immutable_one_with_other_content_is_refused(helm: Release) -> None:
 def test_an_upgrade_that_changes_nothing_writes_nothing(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True))
     owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
-    before = own(api, "config-1", owner)
+    before = set_owners(api, "config-1", owner)
     upgrade(helm, config(1, keep=True))
     assert api.get("ConfigMap", "config-1")["metadata"] == before["metadata"]
 
 
 def test_force_drops_owners(helm: Release, api: Api) -> None:
     install(helm, config(1))
-    before = own(api, "config-1", api.create({"kind": "Secret", "metadata": {"name": "owner"}}))
+    before = set_owners(
+        api, "config-1", api.create({"kind": "Secret", "metadata": {"name": "owner"}})
+    )
     upgrade(helm, config(1), options=FORCE[helm.tool])
     after = api.get("ConfigMap", "config-1")
     assert owners(before) == ["Secret/owner"]
@@ -164,48 +171,48 @@ def test_force_drops_owners(helm: Release, api: Api) -> None:
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-def test_a_release_is_not_told_of_what_its_history_has_forgotten(helm: Release, api: Api) -> None:
+def test_a_release_outside_of_the_history_cannot_be_rolled_back_to(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True))
     for number in (2, 3):
         upgrade(helm, config(number, keep=True), options=("--history-max", "2"))
-    said = fails(helm.rollback(1, check=False))
-    assert "release has no 1 version" in said
+    stderr = fails(helm.rollback(1, check=False))
+    assert "release has no 1 version" in stderr
     assert config_maps(api) == ["config-1", "config-2", "config-3"]
 
 
 # Rollback
 
 
-def test_a_rollback_makes_anew_what_was_deleted(helm: Release, api: Api) -> None:
+def test_a_rollback_re_creates_deleted_config_maps(helm: Release, api: Api) -> None:
     install(helm, config(1))
     upgrade(helm, config(2))
     helm.rollback(1)
     assert config_maps(api) == ["config-1"]
 
 
-def test_a_rollback_to_what_was_kept(helm: Release, api: Api) -> None:
+def test_a_rollback_to_a_kept_config_map(helm: Release, api: Api) -> None:
     keep_one_and_move_on(helm, api)
     done = helm.rollback(1, check=False)
     if helm.tool == "helm3":
         assert NOT_FOUND in fails(done)
-        assert named(api, "Rollout") == "config-2"
+        assert referenced_config_map(api, "Rollout") == "config-2"
         assert status(helm) == "failed"
     else:
         assert done.returncode == 0
         assert "resource exists on cluster but not in original release" in done.stderr
-        assert named(api, "Rollout") == "config-1"
+        assert referenced_config_map(api, "Rollout") == "config-1"
 
 
 def keep_one_and_move_on(helm: Release, api: Api, kind: str = "Rollout") -> None:
     install(helm, config(1, keep=True), workload(kind, 1))
     upgrade(helm, config(2, keep=True), workload(kind, 2))
     assert config_maps(api) == ["config-1", "config-2"]
-    assert named(api, kind) == "config-2"
+    assert referenced_config_map(api, kind) == "config-2"
 
 
 @helm_3
 @pytest.mark.parametrize("kind", ["Rollout", "Deployment"])
-def test_after_a_failed_rollback_helm_3_takes_a_rollout_for_rolled_back(
+def test_after_a_failed_rollback_helm_3_treats_a_rollout_as_rolled_back(
     helm: Release, api: Api, kind: str
 ) -> None:
     keep_one_and_move_on(helm, api, kind)
@@ -213,38 +220,38 @@ def test_after_a_failed_rollback_helm_3_takes_a_rollout_for_rolled_back(
     helm.rollback(1)
     assert status(helm) == "deployed"
     left = "config-2" if kind == "Rollout" else "config-1"
-    assert named(api, kind) == left
+    assert referenced_config_map(api, kind) == left
     upgrade(helm, config(1, keep=True), workload(kind, 1))
     assert status(helm) == "deployed"
-    assert named(api, kind) == left
+    assert referenced_config_map(api, kind) == left
     upgrade(helm, config(1, keep=True), workload(kind, 1), options=("--force",))
-    assert named(api, kind) == "config-1"
+    assert referenced_config_map(api, kind) == "config-1"
 
 
 @helm_3
-def test_after_a_failed_rollback_an_upgrade_to_the_live_values_and_back_mends_it(
+def test_after_a_failed_rollback_an_upgrade_to_the_live_values_and_back_works(
     helm: Release, api: Api
 ) -> None:
     keep_one_and_move_on(helm, api)
     fails(helm.rollback(1, check=False))
     upgrade(helm, config(2, keep=True), workload("Rollout", 2))
     upgrade(helm, config(1, keep=True), workload("Rollout", 1))
-    assert named(api, "Rollout") == "config-1"
+    assert referenced_config_map(api, "Rollout") == "config-1"
 
 
-def test_an_upgrade_to_the_old_content_is_no_rollback(helm: Release, api: Api) -> None:
+def test_an_upgrade_to_the_old_content_works_unlike_a_rollback(helm: Release, api: Api) -> None:
     keep_one_and_move_on(helm, api)
     upgrade(helm, config(1, keep=True), workload("Rollout", 1))
-    assert named(api, "Rollout") == "config-1"
+    assert referenced_config_map(api, "Rollout") == "config-1"
 
 
-def test_a_rollback_to_what_the_current_manifest_has_too(helm: Release, api: Api) -> None:
-    """And then forward again, to what that one lacks."""
+def test_a_rollback_to_a_config_map_of_the_current_manifest(helm: Release, api: Api) -> None:
+    """Roll forward again afterwards, to a ConfigMap that the current manifest lacks."""
     install(helm, config(1, keep=True), workload("Rollout", 1))
     both = [config(1, keep=True), config(2, keep=True), workload("Rollout", 2)]
     upgrade(helm, *both)
     helm.rollback(1)
-    assert named(api, "Rollout") == "config-1"
+    assert referenced_config_map(api, "Rollout") == "config-1"
     done = helm.rollback(2, check=False)
     if helm.tool == "helm3":
         assert 'no ConfigMap with the name "config-2" found' in fails(done)
@@ -252,13 +259,13 @@ def test_a_rollback_to_what_the_current_manifest_has_too(helm: Release, api: Api
         assert done.returncode == 0
 
 
-def test_forward_by_an_upgrade_after_a_rollback(helm: Release, api: Api) -> None:
+def test_an_upgrade_forward_after_a_rollback(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Rollout", 1))
     both = [config(1, keep=True), config(2, keep=True), workload("Rollout", 2)]
     upgrade(helm, *both)
     helm.rollback(1)
     upgrade(helm, *both)
-    assert named(api, "Rollout") == "config-2"
+    assert referenced_config_map(api, "Rollout") == "config-2"
 
 
 # Atomic
@@ -270,27 +277,27 @@ def failing(number: int) -> list[Json]:
 
 
 def check(hook: str) -> Json:
-    """Return a hook that the API server refuses, so that nobody has to wait for its failure."""
-    found = job(1, "check", hook)
-    found["spec"]["template"]["spec"]["restartPolicy"] = "Always"
-    return found
+    """Return a hook that the API server rejects, so that a test need not wait for its failure."""
+    hook_job = job(1, "check", hook)
+    hook_job["spec"]["template"]["spec"]["restartPolicy"] = "Always"
+    return hook_job
 
 
-def test_a_failed_atomic_upgrade_from_what_is_kept(helm: Release, api: Api) -> None:
+def test_a_failed_atomic_upgrade_from_a_kept_config_map(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Deployment", 1))
-    said = fails(try_upgrade(helm, *failing(2), options=(ATOMIC[helm.tool],)))
+    stderr = fails(try_upgrade(helm, *failing(2), options=(ATOMIC[helm.tool],)))
     if helm.tool == "helm3":
-        assert NOT_FOUND in said
-        assert named(api, "Deployment") == "config-2"
+        assert NOT_FOUND in stderr
+        assert referenced_config_map(api, "Deployment") == "config-2"
         assert status(helm) == "failed"
     else:
-        assert named(api, "Deployment") == "config-1"
+        assert referenced_config_map(api, "Deployment") == "config-1"
         assert status(helm) == "deployed"
     assert config_maps(api) == ["config-1", "config-2"]
 
 
 @helm_3
-def test_after_a_failed_atomic_upgrade_helm_3_takes_a_rollout_for_rolled_back(
+def test_after_a_failed_atomic_upgrade_helm_3_treats_a_rollout_as_rolled_back(
     helm: Release, api: Api
 ) -> None:
     install(helm, config(1, keep=True), workload("Rollout", 1))
@@ -298,23 +305,23 @@ def test_after_a_failed_atomic_upgrade_helm_3_takes_a_rollout_for_rolled_back(
     assert NOT_FOUND in fails(try_upgrade(helm, *new, options=("--atomic",)))
     helm.rollback(1)
     assert status(helm) == "deployed"
-    assert named(api, "Rollout") == "config-2"
+    assert referenced_config_map(api, "Rollout") == "config-2"
 
 
-def test_a_failed_atomic_upgrade_from_what_is_carried(helm: Release, api: Api) -> None:
+def test_a_failed_atomic_upgrade_from_a_retained_config_map(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Deployment", 1))
     retained = [config(1, keep=True), *failing(2)]
     fails(try_upgrade(helm, *retained, options=(ATOMIC[helm.tool],)))
-    assert named(api, "Deployment") == "config-1"
+    assert referenced_config_map(api, "Deployment") == "config-1"
     assert status(helm) == "deployed"
 
 
-def test_a_failed_atomic_upgrade_from_what_is_deleted(helm: Release, api: Api) -> None:
+def test_a_failed_atomic_upgrade_from_a_deleted_config_map(helm: Release, api: Api) -> None:
     install(helm, config(1), workload("Deployment", 1))
     uid = api.get("ConfigMap", "config-1")["metadata"]["uid"]
     new = [config(2), workload("Deployment", 2), check("post-upgrade")]
     fails(try_upgrade(helm, *new, options=(ATOMIC[helm.tool],)))
-    assert named(api, "Deployment") == "config-1"
+    assert referenced_config_map(api, "Deployment") == "config-1"
     assert config_maps(api) == ["config-1"]
     assert api.get("ConfigMap", "config-1")["metadata"]["uid"] != uid
 
@@ -334,13 +341,13 @@ def test_wait_and_a_paused_rollout(helm: Release, api: Api) -> None:
         upgrade(helm, *paused(2), hook, options=("--wait",))
         assert api.find("Job", "after")
     else:
-        said = fails(try_upgrade(helm, *paused(2), hook, options=("--wait", *SOON)))
-        assert f"resource Rollout/{helm.namespace}/app not ready. status: Unknown" in said
+        stderr = fails(try_upgrade(helm, *paused(2), hook, options=("--wait", *SOON)))
+        assert f"resource Rollout/{helm.namespace}/app not ready. status: Unknown" in stderr
         assert not api.find("Job", "after")
 
 
 @helm_4
-def test_wait_never_takes_a_rollout_for_ready(helm: Release, api: Api) -> None:
+def test_wait_never_treats_a_rollout_as_ready(helm: Release, api: Api) -> None:
     install(helm, config(1), workload("Rollout", 1))
     wait_for_phase(api, "Healthy")
     same = [config(1), workload("Rollout", 1)]
@@ -351,7 +358,7 @@ def test_wait_never_takes_a_rollout_for_ready(helm: Release, api: Api) -> None:
 
 @helm_4
 @pytest.mark.parametrize("wait", ["legacy", "hookOnly"])
-def test_other_ways_to_wait_pass_over_a_rollout(helm: Release, api: Api, wait: str) -> None:
+def test_other_wait_strategies_ignore_a_rollout(helm: Release, api: Api, wait: str) -> None:
     install(helm, *paused(1))
     wait_for_phase(api, "Healthy")
     hook = job(2, "after", "post-upgrade")
@@ -369,18 +376,18 @@ def test_rollback_on_failure_waits_for_a_rollout_too(helm: Release, api: Api, wa
     if wait == "--wait=legacy":
         upgrade(helm, *paused(2), options=options)
     else:
-        said = fails(try_upgrade(helm, *paused(2), options=(*options, *SOON)))
-        assert "an error occurred while rolling back the release" in said
-        assert "status: Unknown" in said
+        stderr = fails(try_upgrade(helm, *paused(2), options=(*options, *SOON)))
+        assert "an error occurred while rolling back the release" in stderr
+        assert "status: Unknown" in stderr
         assert status(helm) == "failed"
-        assert named(api, "Rollout") == "config-1"
+        assert referenced_config_map(api, "Rollout") == "config-1"
         assert config_maps(api) == ["config-1"]
 
 
-def test_a_job_that_fails_is_a_success(helm: Release, api: Api) -> None:
-    """Unless one waits for it; and the same upgrade once more does not run it again."""
+def test_a_failing_job_does_not_fail_the_release(helm: Release, api: Api) -> None:
+    """The release fails only with `--wait`. The same upgrade does not run the Job again."""
     install(helm, failing_job())
-    api.wait_for(lambda: "Failed" in str(api.get("Job", "fails")["status"]), "it has failed")
+    api.wait_for(lambda: "Failed" in str(api.get("Job", "fails")["status"]), "the Job has failed")
     uid = api.get("Job", "fails")["metadata"]["uid"]
     upgrade(helm, failing_job())
     assert status(helm) == "deployed"
@@ -395,20 +402,20 @@ def test_a_job_that_fails_is_a_success(helm: Release, api: Api) -> None:
 
 def test_the_template_of_a_job_cannot_change(helm: Release, api: Api) -> None:
     install(helm, config(1), job(1))
-    said = fails(try_upgrade(helm, config(2), job(2)))
-    assert "field is immutable" in said
+    stderr = fails(try_upgrade(helm, config(2), job(2)))
+    assert "field is immutable" in stderr
     upgrade(helm, config(2), job(2, "once-more"))
     assert api.names("Job") == ["once-more"]
 
 
 @helm_4
-def test_force_replace_alone_is_refused(helm: Release) -> None:
+def test_force_replace_alone_is_rejected(helm: Release) -> None:
     install(helm, config(1))
-    said = fails(try_upgrade(helm, config(2), options=("--force-replace",)))
-    assert "cannot use server-side apply and force replace together" in said
+    stderr = fails(try_upgrade(helm, config(2), options=("--force-replace",)))
+    assert "cannot use server-side apply and force replace together" in stderr
 
 
-def test_force_and_a_job_that_did_not_change(helm: Release) -> None:
+def test_force_with_an_unchanged_job_fails(helm: Release) -> None:
     install(helm, job(1))
     assert "field is immutable" in fails(try_upgrade(helm, job(1), options=FORCE[helm.tool]))
 
@@ -421,10 +428,10 @@ def test_a_hook_before_the_upgrade_does_not_find_the_new_config_map(
 ) -> None:
     install(helm, config(1), workload("Deployment", 1))
     early = job(2, "before", "pre-upgrade", activeDeadlineSeconds=1)
-    said = fails(try_upgrade(helm, config(2), workload("Deployment", 2), early))
-    assert "pre-upgrade hooks failed" in said
+    stderr = fails(try_upgrade(helm, config(2), workload("Deployment", 2), early))
+    assert "pre-upgrade hooks failed" in stderr
     assert config_maps(api) == ["config-1"]
-    assert named(api, "Deployment") == "config-1"
+    assert referenced_config_map(api, "Deployment") == "config-1"
 
 
 def test_a_hook_after_the_upgrade_runs_each_time_and_outlives_the_release(
@@ -439,7 +446,7 @@ def test_a_hook_after_the_upgrade_runs_each_time_and_outlives_the_release(
     assert config_maps(api) == []
 
 
-def test_a_hook_that_fails_fails_the_release(helm: Release, api: Api) -> None:
+def test_a_failing_hook_fails_the_release(helm: Release, api: Api) -> None:
     install(helm, config(1))
     fails(try_upgrade(helm, config(2), failing_job("after", "post-upgrade")))
     assert status(helm) == "failed"
@@ -459,18 +466,18 @@ def test_a_config_map_that_is_a_hook_is_not_part_of_the_release(helm: Release, a
 # Uninstall
 
 
-def test_an_uninstall_leaves_what_is_kept(helm: Release, api: Api) -> None:
+def test_an_uninstall_leaves_kept_config_maps(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), config(2))
     assert "[ConfigMap] config-1" in helm.uninstall().stdout
     assert config_maps(api) == ["config-1"]
 
 
-def test_what_is_kept_goes_with_its_owner_all_the_same(helm: Release, api: Api) -> None:
+def test_a_kept_config_map_is_still_deleted_with_its_owner(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Rollout", 1))
     change = {"metadata": {"ownerReferences": [reference(api.get("Rollout", "app"))]}}
     api.patch("ConfigMap", "config-1", change)
     helm.uninstall()
-    api.wait_for(lambda: config_maps(api) == [], "it goes with the Rollout")
+    api.wait_for(lambda: config_maps(api) == [], "the ConfigMap is deleted with the Rollout")
 
 
 def test_keep_in_a_list_and_an_uninstall(helm: Release, api: Api) -> None:
@@ -479,15 +486,15 @@ def test_keep_in_a_list_and_an_uninstall(helm: Release, api: Api) -> None:
     assert config_maps(api) == ["config-3"]
 
 
-def test_a_new_install_takes_up_what_its_namesake_left(helm: Release) -> None:
+def test_a_new_install_adopts_the_config_maps_of_its_namesake(helm: Release) -> None:
     install(helm, config(1, keep=True))
     helm.uninstall()
     install(helm, config(1, keep=True))
     helm.uninstall()
     other = Release(helm.tool, helm.plane, helm.namespace, helm.folder / "other", "other")
     other.postrender = False
-    said = fails(other.install(chart_of(config(1, keep=True)), check=False))
-    assert "cannot be imported into the current release" in said
+    stderr = fails(other.install(chart_of(config(1, keep=True)), check=False))
+    assert "cannot be imported into the current release" in stderr
 
 
 # Changes by others
@@ -501,12 +508,12 @@ EDITED: dict[str, Json] = {
 
 
 def edit(helm: Release, *names: str) -> None:
-    """Do what `kubectl edit` does, and thereby become the manager of those fields."""
+    """Edit the objects as `kubectl edit` does, which makes kubectl the manager of those fields."""
     for name in names:
         helm.kubectl("patch", name, "--type", "merge", "--patch", json.dumps(EDITED[name]))
 
 
-def test_what_somebody_edited_and_the_chart_did_not_change(helm: Release, api: Api) -> None:
+def test_a_foreign_edit_of_a_field_that_the_chart_did_not_change(helm: Release, api: Api) -> None:
     objects = [config(1), workload("Deployment", 1), workload("Rollout", 1)]
     install(helm, *objects)
     edit(helm, *EDITED)
@@ -522,26 +529,30 @@ def test_what_somebody_edited_and_the_chart_did_not_change(helm: Release, api: A
 
 
 def state(api: Api) -> list[str]:
-    """Return the live content, and what the Deployment and the Rollout name."""
-    found = [api.get("ConfigMap", "config-1")["data"]["greeting"]]
-    return [*found, named(api, "Deployment"), named(api, "Rollout")]
+    """Return the live content, and the references of the Deployment and the Rollout."""
+    content = [api.get("ConfigMap", "config-1")["data"]["greeting"]]
+    return [
+        *content,
+        referenced_config_map(api, "Deployment"),
+        referenced_config_map(api, "Rollout"),
+    ]
 
 
-def test_what_somebody_added(helm: Release, api: Api) -> None:
+def test_foreign_additions_are_kept(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True))
     owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
-    own(api, "config-1", owner)
+    set_owners(api, "config-1", owner)
     annotate(api, 1, {"foreign": "annotation"})
-    # The same value as Helm's is no conflict.
+    # Setting the same value as Helm is not a conflict.
     annotate(api, 1, KEEP)
     upgrade(helm, config(1, keep=True, data={"greeting": "other"}))
-    found = api.get("ConfigMap", "config-1")
-    assert found["data"] == {"greeting": "other"}
-    assert owners(found) == ["Secret/owner"]
-    assert found["metadata"]["annotations"]["foreign"] == "annotation"
+    live = api.get("ConfigMap", "config-1")
+    assert live["data"] == {"greeting": "other"}
+    assert owners(live) == ["Secret/owner"]
+    assert live["metadata"]["annotations"]["foreign"] == "annotation"
 
 
-def test_a_refused_edit_leaves_the_rest_of_the_upgrade_done(helm: Release, api: Api) -> None:
+def test_a_conflict_does_not_undo_the_rest_of_the_upgrade(helm: Release, api: Api) -> None:
     install(helm, config(1), workload("Deployment", 1))
     edit(helm, "deployment/app")
     new = [config(1, data={"greeting": "2"}), workload("Deployment", 2)]
@@ -549,13 +560,13 @@ def test_a_refused_edit_leaves_the_rest_of_the_upgrade_done(helm: Release, api: 
     assert api.get("ConfigMap", "config-1")["data"] == {"greeting": "2"}
     if helm.tool == "helm4":
         assert 'conflict with "kubectl-patch"' in fails(done)
-        assert named(api, "Deployment") == "config-404"
+        assert referenced_config_map(api, "Deployment") == "config-404"
     else:
-        assert named(api, "Deployment") == "config-2"
+        assert referenced_config_map(api, "Deployment") == "config-2"
 
 
 @helm_3
-def test_helm_4_goes_on_with_a_release_of_helm_3_as_that_did(helm: Release, api: Api) -> None:
+def test_helm_4_upgrades_a_release_of_helm_3_as_helm_3_would(helm: Release, api: Api) -> None:
     install(helm, config(1))
     edit(helm, "configmap/config-1")
     newer = Release("helm4", helm.plane, helm.namespace, helm.folder / "newer")

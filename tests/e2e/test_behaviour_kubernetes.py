@@ -1,4 +1,7 @@
-"""What Kubernetes does with revisioned ConfigMaps; no postrender. See docs/behaviour.md."""
+"""The behaviour of Kubernetes with revisioned ConfigMaps, without postrender.
+
+See docs/behaviour.md.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,25 @@ import pytest
 from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import MERGE, STRATEGIC, Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import contents, owners
+from tests.e2e.handmade import config, config_maps, job, reference, template, workload
 from tests.e2e.namespaces import make_namespace
-from tests.e2e.plain import config, config_maps, job, reference, template, workload
+from tests.e2e.queries import contents, owners
 from tests.e2e.releases import Release
 
 NO_SUCH_UID = "00000000-0000-0000-0000-000000000000"
 
 
-def own(api: Api, name: str, *references: Json) -> Json:
-    """Give a ConfigMap these owners, in place of all that it had."""
+def set_owners(api: Api, name: str, *references: Json) -> Json:
+    """Set the owners of a ConfigMap, replacing all others."""
     return api.patch("ConfigMap", name, {"metadata": {"ownerReferences": list(references)}})
 
 
-def wait_until_gone(api: Api, *names: str) -> None:
-    api.wait_for(lambda: not {*names} & {*config_maps(api)}, f"{names} are gone")
+def wait_until_deleted(api: Api, *names: str) -> None:
+    api.wait_for(lambda: not {*names} & {*config_maps(api)}, f"{names} are deleted")
 
 
 def refused(api: Api, name: str, change: Json, how: str = MERGE) -> str:
-    """Return what the API server says to a change of a ConfigMap that it refuses."""
+    """Return the API server's error for a change of a ConfigMap that it rejects."""
     with pytest.raises(ApiError) as error:
         api.patch("ConfigMap", name, change, how)
     return str(error.value)
@@ -37,14 +40,14 @@ def refused(api: Api, name: str, change: Json, how: str = MERGE) -> str:
 # Garbage collection
 
 
-def test_an_owned_config_map_goes_with_the_last_of_its_owners(api: Api) -> None:
-    one, two = api.create(config(1)), api.create(config(2))
+def test_an_owned_config_map_is_deleted_with_its_last_owner(api: Api) -> None:
+    first, second = api.create(config(1)), api.create(config(2))
     api.create(config(3))
-    own(api, "config-3", reference(one), reference(two))
+    set_owners(api, "config-3", reference(first), reference(second))
     api.delete("ConfigMap", "config-1")
     api.wait_for(lambda: owners(api.get("ConfigMap", "config-3")) == ["ConfigMap/config-2"])
     api.delete("ConfigMap", "config-2")
-    wait_until_gone(api, "config-3")
+    wait_until_deleted(api, "config-3")
 
 
 @pytest.mark.parametrize("wrong", ["uid", "name", "kind"])
@@ -52,78 +55,82 @@ def test_an_owner_that_does_not_exist_means_deletion(api: Api, wrong: str) -> No
     owner = api.create(config(1))
     changed = {"uid": NO_SUCH_UID, "name": "other", "kind": "Secret"}
     api.create(config(2))
-    own(api, "config-2", reference(owner, **{wrong: changed[wrong]}))
-    wait_until_gone(api, "config-2")
+    set_owners(api, "config-2", reference(owner, **{wrong: changed[wrong]}))
+    wait_until_deleted(api, "config-2")
 
 
 def test_an_owner_in_another_namespace_means_deletion(api: Api, plane: ControlPlane) -> None:
     elsewhere = make_namespace(plane.api(), "elsewhere")
     owner = api.create(config(1), elsewhere)
     api.create(config(2))
-    own(api, "config-2", reference(owner))
-    wait_until_gone(api, "config-2")
+    set_owners(api, "config-2", reference(owner))
+    wait_until_deleted(api, "config-2")
     api.delete("Namespace", elsewhere)
 
 
 @pytest.mark.parametrize("version", ["no.such.group/v1", "apps/v9"])
-def test_an_owner_of_an_unknown_group_or_version_keeps_it_for_ever(api: Api, version: str) -> None:
+def test_an_owner_of_an_unknown_group_or_version_keeps_a_config_map_for_ever(
+    api: Api, version: str
+) -> None:
     owner = api.create(config(1))
     api.create(config(2))
     kind = "Deployment"
-    own(api, "config-2", reference(owner, apiVersion=version, kind=kind, uid=NO_SUCH_UID))
-    see_the_collector_pass(api)
+    set_owners(api, "config-2", reference(owner, apiVersion=version, kind=kind, uid=NO_SUCH_UID))
+    wait_for_collector(api)
     assert config_maps(api) == ["config-1", "config-2"]
 
 
-def test_without_its_last_reference_it_is_never_collected(api: Api) -> None:
+def test_a_config_map_without_owner_references_is_never_collected(api: Api) -> None:
     owner = api.create(config(1))
     api.create(config(2))
-    own(api, "config-2", reference(owner))
-    own(api, "config-2")
+    set_owners(api, "config-2", reference(owner))
+    set_owners(api, "config-2")
     api.delete("ConfigMap", "config-1")
-    see_the_collector_pass(api)
+    wait_for_collector(api)
     assert config_maps(api) == ["config-2"]
 
 
-def test_an_owner_that_is_deleted_as_an_orphan_leaves_it(api: Api) -> None:
+def test_an_owner_deleted_with_orphan_propagation_leaves_its_config_map(api: Api) -> None:
     owner = api.create(config(1))
     api.create(config(2))
-    own(api, "config-2", reference(owner))
+    set_owners(api, "config-2", reference(owner))
     api.delete("ConfigMap", "config-1", "Orphan")
-    api.wait_for(lambda: owners(api.get("ConfigMap", "config-2")) == [], "it has no owner")
-    see_the_collector_pass(api)
+    api.wait_for(
+        lambda: owners(api.get("ConfigMap", "config-2")) == [], "the ConfigMap has no owner"
+    )
+    wait_for_collector(api)
     assert config_maps(api) == ["config-2"]
 
 
-def see_the_collector_pass(api: Api) -> None:
-    """Wait until the collector has dealt with something that came after all the rest."""
+def wait_for_collector(api: Api) -> None:
+    """Wait until the garbage collector has handled an object that was created last."""
     api.create(config(99))
     owner = api.get("ConfigMap", "config-99")
-    own(api, "config-99", reference(owner, uid=NO_SUCH_UID))
-    wait_until_gone(api, "config-99")
+    set_owners(api, "config-99", reference(owner, uid=NO_SUCH_UID))
+    wait_until_deleted(api, "config-99")
 
 
-def test_a_cluster_wide_owner_is_one_as_well(api: Api) -> None:
+def test_a_cluster_scoped_owner_works(api: Api) -> None:
     owner = api.create({"kind": "ClusterRole", "metadata": {"name": api.namespace}, "rules": []})
     api.create(config(1))
-    own(api, "config-1", reference(owner))
-    see_the_collector_pass(api)
+    set_owners(api, "config-1", reference(owner))
+    wait_for_collector(api)
     assert config_maps(api) == ["config-1"]
     api.delete("ClusterRole", api.namespace)
-    wait_until_gone(api, "config-1")
+    wait_until_deleted(api, "config-1")
 
 
 # Owner references
 
 
 def test_a_strategic_merge_adds_an_owner_and_a_json_merge_replaces_all(api: Api) -> None:
-    one, two = (reference(api.create(config(number))) for number in (1, 2))
+    first, second = (reference(api.create(config(number))) for number in (1, 2))
     api.create(config(3))
-    add(api, one)
-    add(api, two)
-    assert owners(add(api, two)) == ["ConfigMap/config-1", "ConfigMap/config-2"]
-    assert owners(add(api, {"uid": two["uid"], "$patch": "delete"})) == ["ConfigMap/config-1"]
-    assert owners(own(api, "config-3", two)) == ["ConfigMap/config-2"]
+    add(api, first)
+    add(api, second)
+    assert owners(add(api, second)) == ["ConfigMap/config-1", "ConfigMap/config-2"]
+    assert owners(add(api, {"uid": second["uid"], "$patch": "delete"})) == ["ConfigMap/config-1"]
+    assert owners(set_owners(api, "config-3", second)) == ["ConfigMap/config-2"]
 
 
 def add(api: Api, owner: Json) -> Json:
@@ -132,10 +139,10 @@ def add(api: Api, owner: Json) -> Json:
 
 
 def test_a_server_side_apply_adds_and_removes_its_own_owners_only(api: Api) -> None:
-    one, two = (reference(api.create(config(number))) for number in (1, 2))
+    first, second = (reference(api.create(config(number))) for number in (1, 2))
     api.create(config(3))
-    own(api, "config-3", one)
-    applied = server_side(api, "config-3", {"ownerReferences": [two]})
+    set_owners(api, "config-3", first)
+    applied = server_side(api, "config-3", {"ownerReferences": [second]})
     assert owners(applied) == ["ConfigMap/config-1", "ConfigMap/config-2"]
     assert owners(server_side(api, "config-3", {})) == ["ConfigMap/config-1"]
 
@@ -146,12 +153,12 @@ def server_side(api: Api, name: str, metadata: Json) -> Json:
     return api.request("PATCH", path, body, "application/apply-patch+yaml")
 
 
-def test_there_is_one_controller_at_most(api: Api) -> None:
-    one, two = (reference(api.create(config(n)), controller=True) for n in (1, 2))
+def test_an_object_has_at_most_one_controller(api: Api) -> None:
+    first, second = (reference(api.create(config(number)), controller=True) for number in (1, 2))
     api.create(config(3))
-    own(api, "config-3", one)
+    set_owners(api, "config-3", first)
     assert "Only one reference can have Controller set to true" in refused(
-        api, "config-3", {"metadata": {"ownerReferences": [one, two]}}
+        api, "config-3", {"metadata": {"ownerReferences": [first, second]}}
     )
 
 
@@ -168,19 +175,19 @@ def test_apply_keeps_owners_and_replace_drops_them(
 ) -> None:
     owner = api.create(config(1))
     kubectl(manifests, *command[:1] if command[0] == "apply" else ["create"], obj=config(2))
-    own(api, "config-2", reference(owner))
+    set_owners(api, "config-2", reference(owner))
     kubectl(manifests, *command, obj=config(2, data={"greeting": "other"}))
-    found = api.get("ConfigMap", "config-2")
-    assert found["data"] == {"greeting": "other"}
-    assert owners(found) == (["ConfigMap/config-1"] if kept else [])
+    live = api.get("ConfigMap", "config-2")
+    assert live["data"] == {"greeting": "other"}
+    assert owners(live) == (["ConfigMap/config-1"] if kept else [])
 
 
 def kubectl(manifests: Release, *command: str, obj: Json, check: bool = True) -> str:
-    """Run kubectl with one manifest; return what it says on stderr."""
+    """Run kubectl with one manifest; return its stderr."""
     return manifests.kubectl(*command, "-f", "-", stdin=json.dumps(obj), check=check).stderr
 
 
-def test_to_change_owners_is_to_be_allowed_to_delete(api: Api, plane: ControlPlane) -> None:
+def test_changing_owners_requires_the_permission_to_delete(api: Api, plane: ControlPlane) -> None:
     owner = api.create(workload("Deployment", 1))
     api.create(config(1))
     assert "cannot set an ownerRef on a resource you can't delete" in refused(
@@ -189,7 +196,7 @@ def test_to_change_owners_is_to_be_allowed_to_delete(api: Api, plane: ControlPla
         {"metadata": {"ownerReferences": [reference(owner)]}},
     )
     allowed = account(api, plane, "patch", "delete")
-    own(allowed, "config-1", reference(owner))
+    set_owners(allowed, "config-1", reference(owner))
     assert "cannot set blockOwnerDeletion" in refused(
         allowed,
         "config-1",
@@ -198,7 +205,7 @@ def test_to_change_owners_is_to_be_allowed_to_delete(api: Api, plane: ControlPla
 
 
 def account(api: Api, plane: ControlPlane, *verbs: str) -> Api:
-    """Return the client of a fresh ServiceAccount that may do this with ConfigMaps."""
+    """Return the client of a new ServiceAccount that may use these verbs on ConfigMaps."""
     name = "-".join(verbs)
     api.create({"kind": "ServiceAccount", "metadata": {"name": name}})
     rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": [*verbs]}
@@ -208,14 +215,14 @@ def account(api: Api, plane: ControlPlane, *verbs: str) -> Api:
     api.create(
         {"kind": "RoleBinding", "metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
     )
-    found = json.loads(account_kubeconfig(plane, api, name))
-    return Api(api.url, found["users"][0]["user"]["token"], api.ca, api.namespace)
+    config = json.loads(account_kubeconfig(plane, api, name))
+    return Api(api.url, config["users"][0]["user"]["token"], api.ca, api.namespace)
 
 
 # Content
 
 
-def test_an_immutable_config_map_takes_metadata_and_nothing_else(api: Api) -> None:
+def test_only_the_metadata_of_an_immutable_config_map_can_change(api: Api) -> None:
     api.create(config(1, immutable=True))
     assert "field is immutable" in refused(api, "config-1", {"data": {"greeting": "other"}})
     assert "field is immutable" in refused(api, "config-1", {"immutable": False})
@@ -226,7 +233,7 @@ def test_an_immutable_config_map_takes_metadata_and_nothing_else(api: Api) -> No
     api.create(config(1, data={"greeting": "other"}))
 
 
-def test_a_config_map_in_use_is_deleted_all_the_same(api: Api) -> None:
+def test_a_config_map_in_use_can_be_deleted(api: Api) -> None:
     api.create(config(1))
     api.create(workload("Deployment", 1))
     api.wait_for(lambda: contents(api) == ["1"], "the Pod runs")
@@ -235,16 +242,18 @@ def test_a_config_map_in_use_is_deleted_all_the_same(api: Api) -> None:
     assert contents(api) == ["1"]
     [pod] = api.names("Pod")
     api.delete("Pod", pod)
-    api.wait_for(lambda: waiting(api) == ["CreateContainerConfigError"], "its successor waits")
+    api.wait_for(lambda: waiting(api) == ["CreateContainerConfigError"], "the new Pod waits")
 
 
 def waiting(api: Api) -> list[str]:
-    """Return the reasons for which containers wait."""
-    states = [one["state"] for pod in api.list("Pod") for one in pod["status"]["containerStatuses"]]
+    """Return the reasons why containers wait."""
+    states = [
+        status["state"] for pod in api.list("Pod") for status in pod["status"]["containerStatuses"]
+    ]
     return [state["waiting"]["reason"] for state in states if "waiting" in state]
 
 
-def test_other_content_under_the_same_name_rolls_nothing_and_reaches_whichever_pod_starts(
+def test_other_content_under_the_same_name_rolls_nothing_and_reaches_new_pods(
     api: Api,
 ) -> None:
     api.create(config(1))
@@ -256,7 +265,7 @@ def test_other_content_under_the_same_name_rolls_nothing_and_reaches_whichever_p
     assert len(api.list("ReplicaSet")) == 1
 
 
-def test_a_delete_with_preconditions_spares_what_has_changed(api: Api) -> None:
+def test_a_delete_with_preconditions_keeps_a_changed_object(api: Api) -> None:
     before = api.create(config(1))["metadata"]
     api.patch("ConfigMap", "config-1", {"metadata": {"labels": {"used": "again"}}})
     conditions = {key: before[key] for key in ("uid", "resourceVersion")}
@@ -278,26 +287,26 @@ LIMITS: dict[str, tuple[Json, str]] = {
 }
 
 
-@pytest.mark.parametrize(("fields", "said"), LIMITS.values(), ids=list(LIMITS))
-def test_what_a_config_map_cannot_be(api: Api, fields: Json, said: str) -> None:
-    with pytest.raises(ApiError, match=said):
+@pytest.mark.parametrize(("fields", "error"), LIMITS.values(), ids=list(LIMITS))
+def test_an_invalid_config_map_is_rejected(api: Api, fields: Json, error: str) -> None:
+    with pytest.raises(ApiError, match=error):
         api.create({**config(1), **fields})
 
 
 # Workloads
 
 
-def test_a_deployment_keeps_its_history_and_goes_back_to_the_same_replica_set(api: Api) -> None:
+def test_a_deployment_keeps_its_history_and_reuses_the_same_replica_set(api: Api) -> None:
     api.create(workload("Deployment", 1, revisionHistoryLimit=1))
     first = change(api, "Deployment", 1)
     second = change(api, "Deployment", 2)
     assert change(api, "Deployment", 1) == first
     third = change(api, "Deployment", 3)
-    api.wait_for(lambda: {*made(api, "ReplicaSet")} == {first, third}, "the history is pruned")
-    assert second not in made(api, "ReplicaSet")
+    api.wait_for(lambda: {*uids_of(api, "ReplicaSet")} == {first, third}, "the history is pruned")
+    assert second not in uids_of(api, "ReplicaSet")
 
 
-def test_a_stateful_set_goes_back_to_the_same_controller_revision(api: Api) -> None:
+def test_a_stateful_set_reuses_the_same_controller_revision(api: Api) -> None:
     api.create(workload("StatefulSet", 1))
     first = change(api, "StatefulSet", 1)
     assert change(api, "StatefulSet", 2) != first
@@ -311,27 +320,27 @@ REVISIONS = {"Deployment": "ReplicaSet", "StatefulSet": "ControllerRevision"}
 
 
 def change(api: Api, kind: str, number: int) -> str:
-    """Have a workload name a ConfigMap; return the uid of what its controller then goes by."""
-    for one in range(1, number + 1):
-        if not api.find("ConfigMap", f"config-{one}"):
-            api.create(config(one))
+    """Change a workload's ConfigMap; return the uid of its current revision object."""
+    for existing in range(1, number + 1):
+        if not api.find("ConfigMap", f"config-{existing}"):
+            api.create(config(existing))
     api.patch(kind, "app", {"spec": {"template": template(number)}})
 
-    def found() -> str:
+    def current_uid() -> str:
         status = api.get(kind, "app")
         is_current = status["status"]["observedGeneration"] == status["metadata"]["generation"]
         if not is_current or contents(api) != [str(number)] or len(api.list("Pod")) > 1:
             return ""
         objects = api.list(REVISIONS[kind])
-        [uid] = [one["metadata"]["uid"] for one in objects if f"config-{number}" in str(one)]
+        [uid] = [obj["metadata"]["uid"] for obj in objects if f"config-{number}" in str(obj)]
         return str(uid)
 
-    return api.wait_for(found, f"it runs with {number}")
+    return api.wait_for(current_uid, f"the Pods run with {number}")
 
 
-def made(api: Api, kind: str) -> list[str]:
+def uids_of(api: Api, kind: str) -> list[str]:
     """Return the uids of the objects of a kind."""
-    return [one["metadata"]["uid"] for one in api.list(kind)]
+    return [obj["metadata"]["uid"] for obj in api.list(kind)]
 
 
 def test_the_template_of_a_job_and_of_a_pod_cannot_change(api: Api) -> None:

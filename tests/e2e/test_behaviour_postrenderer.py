@@ -1,4 +1,7 @@
-"""What both Helms show a post-renderer, and make of its output. See docs/behaviour.md."""
+"""The input that both Helms give to a post-renderer, and their use of its output.
+
+See docs/behaviour.md.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,22 @@ import json
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.plain import (
+from tests.e2e.handmade import (
     KEEP,
     chart_of,
     config,
     config_maps,
     job,
     list_of,
-    made_by,
     post_renderer,
+    post_renderer_folder,
     workload,
     write_chart,
 )
 from tests.e2e.programs import program
 from tests.e2e.releases import Done, Release
 
-# Of several files; a.yaml comes first by its name, and what is in it last by its kind.
+# Two files: a.yaml is first by name, and its Service is last by kind.
 TEXTS = {
     "a": """
 apiVersion: v1
@@ -66,7 +69,7 @@ def upgrade(helm: Release, script: str, *objects: Json, check: bool = True) -> D
 
 
 def upgrade_texts(helm: Release, script: str, **texts: str) -> str:
-    """Run `helm upgrade --install` of a chart of texts; return what the script was shown."""
+    """Run `helm upgrade --install` of a chart of texts; return the script's input."""
     chart = write_chart(helm, **texts)
     through = post_renderer(helm, "tee seen", script)
     helm.helm("upgrade", "--install", helm.name, chart, *through)
@@ -75,20 +78,20 @@ def upgrade_texts(helm: Release, script: str, **texts: str) -> str:
 
 def read(helm: Release, name: str) -> str:
     """Return a file that a post-renderer wrote."""
-    return (made_by(helm) / name).read_text()
+    return (post_renderer_folder(helm) / name).read_text()
 
 
-# What it is shown
+# The input
 
 
-def test_hooks_are_shown_by_helm_4_only(helm: Release) -> None:
+def test_only_helm_4_passes_hooks(helm: Release) -> None:
     upgrade(helm, "tee seen", config(1), job(1, "hook", "post-upgrade"))
     seen = read(helm, "seen")
     assert "name: config-1" in seen
     assert ("helm.sh/hook: post-upgrade" in seen) == (helm.tool == "helm4")
 
 
-def test_the_stream_that_is_shown(helm: Release) -> None:
+def test_the_stream_that_a_post_renderer_receives(helm: Release) -> None:
     seen = upgrade_texts(helm, "true", **TEXTS)
     names = ["service", "one", "two", "three"]
     by_place = sorted(names, key=lambda name: seen.index(f"name: {name}"))
@@ -105,7 +108,7 @@ def test_the_stream_that_is_shown(helm: Release) -> None:
     assert "name: three # beside" in seen
 
 
-def test_what_is_stored_of_its_output(helm: Release) -> None:
+def test_the_output_as_stored_in_the_release(helm: Release) -> None:
     upgrade_texts(helm, "echo '# at the end'", **TEXTS)
     stored = helm.manifest()
     assert "postrenderer.helm.sh" not in stored
@@ -131,8 +134,8 @@ def test_folded_text_grows_in_helm_4(helm: Release, api: Api) -> None:
     assert api.get("ConfigMap", "config-1")["data"] == as_written
 
 
-def test_a_block_that_begins_with_a_tab(helm: Release, api: Api) -> None:
-    """Valid, since it says how far it is indented; Helm 4 writes it anew without that."""
+def test_a_block_scalar_that_begins_with_a_tab(helm: Release, api: Api) -> None:
+    """The block is valid by its indentation indicator, but Helm 4 drops the indicator."""
     text = FOLDED.partition("\ndata:")[0] + "\ndata:\n  tab: |2\n    \tone\n"
     chart = write_chart(helm, text=text)
     through = post_renderer(helm, "cat")
@@ -145,29 +148,32 @@ def test_a_block_that_begins_with_a_tab(helm: Release, api: Api) -> None:
         helm.helm("install", helm.name, chart)
 
 
-def test_it_is_not_told_the_release_nor_its_namespace(helm: Release) -> None:
+def test_a_post_renderer_receives_neither_release_nor_namespace(helm: Release) -> None:
     upgrade(helm, 'env > env; echo "$@" > arguments; tee seen', config(1))
     environment = "\n".join(
         line for line in read(helm, "env").splitlines() if str(helm.folder) not in line
     )
-    for told in (environment, read(helm, "arguments"), read(helm, "seen")):
-        assert helm.namespace not in told
-    named = [line for line in environment.splitlines() if line.startswith("HELM_NAMESPACE=")]
-    assert named in ([], ["HELM_NAMESPACE=default"])
+    for text in (environment, read(helm, "arguments"), read(helm, "seen")):
+        assert helm.namespace not in text
+    lines = [line for line in environment.splitlines() if line.startswith("HELM_NAMESPACE=")]
+    assert lines in ([], ["HELM_NAMESPACE=default"])
     assert ("HELM_PLUGIN_NAME=by-hand" in environment) == (helm.tool == "helm4")
 
 
-def test_helm_within_it_reads_another_namespace(helm: Release) -> None:
-    """The one of the environment; with that of the release it reads what was there before."""
+def test_helm_within_a_post_renderer_reads_another_namespace(helm: Release) -> None:
+    """Helm uses the namespace of the environment.
+
+    With the namespace of the release, Helm reads the previous manifest.
+    """
     helm.install(chart_of(config(1)))
-    asked = f"{program(helm.tool)} get manifest {helm.name}"
-    script = f"{asked} > unnamed 2>&1; {asked} --namespace {helm.namespace} > named; cat"
+    command = f"{program(helm.tool)} get manifest {helm.name}"
+    script = f"{command} > unnamed 2>&1; {command} --namespace {helm.namespace} > named; cat"
     upgrade(helm, script, config(2))
     assert "Error: release: not found" in read(helm, "unnamed")
     assert "name: config-1" in read(helm, "named")
 
 
-def test_when_it_is_called(helm: Release) -> None:
+def test_the_commands_that_call_a_post_renderer(helm: Release) -> None:
     through = post_renderer(helm, "echo called >> calls; cat")
     called = []
 
@@ -185,7 +191,7 @@ def test_when_it_is_called(helm: Release) -> None:
     assert called == [1, 2, 2]
 
 
-def test_what_helm_4_takes_for_one(helm: Release) -> None:
+def test_helm_4_requires_a_plugin_as_post_renderer(helm: Release) -> None:
     done = helm.install(chart_of(config(1)), "--post-renderer", "/bin/cat", check=False)
     if helm.tool == "helm3":
         assert done.returncode == 0
@@ -193,16 +199,16 @@ def test_what_helm_4_takes_for_one(helm: Release) -> None:
         assert "plugin: {Name:/bin/cat Type:postrenderer/v1} not found" in done.stderr
 
 
-def test_a_plugin_of_helm_4_in_a_folder_that_helm_3_reads_too(helm: Release) -> None:
+def test_helm_3_cannot_load_a_plugin_of_helm_4(helm: Release) -> None:
     post_renderer(helm, "cat")
-    said = helm.install(chart_of(config(1))).stderr
-    assert ("failed to load plugins" in said) == (helm.tool == "helm3")
+    stderr = helm.install(chart_of(config(1))).stderr
+    assert ("failed to load plugins" in stderr) == (helm.tool == "helm3")
 
 
-# What becomes of its output
+# The output
 
 
-def test_a_hook_that_it_appends(helm: Release, api: Api) -> None:
+def test_a_hook_that_a_post_renderer_appends(helm: Release, api: Api) -> None:
     hook = json.dumps(job(1, "appended", "post-install,post-upgrade"))
     script = f"cat; echo; echo ---; echo '{hook}'"
     upgrade(helm, script, config(1))
@@ -231,13 +237,13 @@ def test_an_empty_output(helm: Release, api: Api, script: str) -> None:
         assert config_maps(api) == ["config-2"]
 
 
-def test_half_an_output_is_taken_for_all(helm: Release, api: Api) -> None:
+def test_a_truncated_output_is_treated_as_complete(helm: Release, api: Api) -> None:
     helm.install(chart_of(config(1), config(2)))
     upgrade(helm, f"echo '{json.dumps(config(1))}'", config(1), config(2))
     assert config_maps(api) == ["config-1"]
 
 
-def test_what_it_says_is_shown_by_helm_3_and_when_it_fails_only(helm: Release, api: Api) -> None:
+def test_only_helm_3_shows_stderr_and_only_after_a_failure(helm: Release, api: Api) -> None:
     done = upgrade(helm, "cat; echo talk >&2", config(1))
     assert "talk" not in done.stdout + done.stderr
     failed = upgrade(helm, "cat; echo talk >&2; exit 3", config(2), check=False)

@@ -1,6 +1,6 @@
-"""Coming from elsewhere: each recipe of docs/coming-from.md, with the commands that stand there.
+"""Migrations from other tools: each recipe of docs/coming-from.md, with the page's commands.
 
-What one comes from need not run: its live state is made as it would make it, and each test says so.
+The other tool does not run. The test creates the live state that the tool would leave, and says so.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.again import end_canary, greetings, restart_pods_with
 from tests.e2e.api import Api, ApiError, Json
+from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
+from tests.e2e.commands import end_canary, greetings, restart_pods_with
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
+from tests.e2e.pods import ROOT_CA
+from tests.e2e.queries import (
     apply_attached,
     contents,
     owners,
     revision_with,
     wait_for_phase,
 )
-from tests.e2e.losses import NothingIsLost, wait_until_owned
-from tests.e2e.pods import ROOT_CA
 from tests.e2e.recipes import Recipe
 from tests.e2e.releases import Done
 from tests.e2e.rollouts import promote, replica_sets
-from tests.e2e.runs import parse
 
 HELMS = ("helm3", "helm4")
-# The charts of the recipes for Helm, and what they call the ConfigMap before.
+# The recipes for Helm, and the ConfigMap's name in the chart before.
 ORIGINALS = {
     "base-app": "app-config-1275135780",
     "checksum": "app-config",
@@ -41,24 +41,24 @@ RELOADER_VARIABLE = "STAKATER_APP_CONFIG_CONFIGMAP"
 
 @pytest.fixture(params=HELMS)
 def tool(request: pytest.FixtureRequest) -> str:
-    """Give the name of each Helm."""
+    """Return the name of each Helm."""
     return str(request.param)
 
 
 def make(title: str, tool: str, plane: ControlPlane, api: Api, folder: Path) -> Recipe:
-    """Return a recipe whose release is installed by Helm alone, as before there was postrender."""
+    """Return a recipe whose release is installed by Helm alone, as before postrender."""
     recipe = Recipe(title, tool, plane, api.namespace, folder / "recipe")
     recipe.names["app-config"] = ORIGINALS[title]
     recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
     recipe.helm("install", "app", "./chart")
     wait_for_phase(api, "Healthy")
-    stand_in_for(title, api)
+    imitate_program(title, api)
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
     return recipe
 
 
-def stand_in_for(title: str, api: Api) -> None:
-    """Do to the live objects what the program does that one comes from."""
+def imitate_program(title: str, api: Api) -> None:
+    """Change the live objects as the previous program would."""
     if title == "base-app":
         attach_as_the_original(api, ORIGINALS[title])
     if title == "reloader":
@@ -79,11 +79,11 @@ def owner(api: Api, *, controls: bool) -> Json:
 
 
 def reload_as_reloader(api: Api) -> None:
-    """Write what Reloader 1.4.21 writes when a ConfigMap changed, and end the canary that this is.
+    """Write the change of Reloader 1.4.21 for a changed ConfigMap, and end the resulting canary.
 
-    It updates the whole Rollout as field manager Reloader (callbacks/rolling_upgrade.go,
-    UpdateRollout), with a variable in the first container that mounts it (handler/upgrade.go,
-    updateContainerEnvVars).
+    Reloader updates the whole Rollout as field manager Reloader (callbacks/rolling_upgrade.go,
+    UpdateRollout). The first container that mounts the ConfigMap gets a variable
+    (handler/upgrade.go, updateContainerEnvVars).
     """
     [before] = api.names("ReplicaSet")
     rollout = api.get("Rollout", "app")
@@ -100,13 +100,13 @@ def reload_as_reloader(api: Api) -> None:
 def attach_as_the_original(api: Api, name: str) -> None:
     """Write the owner that configmap-attacher 1.0.1 writes (kubernetes/client.go, PatchConfigmap).
 
-    It replaces all others: the ReplicaSet of `status.currentPodHash`, as a controller.
+    This replaces all other owners by the ReplicaSet of `status.currentPodHash`, as a controller.
     """
     api.patch("ConfigMap", name, {"metadata": {"ownerReferences": [owner(api, controls=True)]}})
 
 
 def config_maps(api: Api) -> list[str]:
-    """Return the names of the ConfigMaps that somebody made."""
+    """Return the names of the ConfigMaps that Kubernetes did not create."""
     return [name for name in api.names("ConfigMap") if name != ROOT_CA]
 
 
@@ -116,25 +116,25 @@ def change(recipe: Recipe, old: str = "hello", new: str = "bye") -> None:
 
 
 def use_after(recipe: Recipe) -> None:
-    """Have the chart that the recipe makes, with another configuration and no history to keep."""
+    """Use the recipe's new chart, with another configuration and without a history."""
     recipe.use_after()
     recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
     change(recipe)
 
 
 @pytest.mark.parametrize("title", ORIGINALS)
-def test_a_chart_comes_over_in_the_middle_of_a_config_change(
+def test_a_chart_migrates_in_the_middle_of_a_config_change(
     title: str, tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Old pods keep the old content through the first canary, and nothing is left of it after.
+    """Old pods keep the old content through the first canary, and nothing remains afterwards.
 
-    base-app: the Job's Pod ends at once (the stand-in runs only postrender); the test writes the
-    owner that its program writes.
+    base-app: the Job's Pod ends at once, because only postrender's Pods are run. The test writes
+    the owner that the original program would write.
     """
     recipe = make(title, tool, plane, api, tmp_path)
     with NothingIsLost(api):
         kept = recipe.run("keep what is live")
-        assert f"ConfigMap/{ORIGINALS[title]}: adopted, named by Pod/" in kept.stdout
+        assert f"ConfigMap/{ORIGINALS[title]}: adopted, used by Pod/" in kept.stdout
         use_after(recipe)
         attacher = apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
@@ -146,15 +146,15 @@ def test_a_chart_comes_over_in_the_middle_of_a_config_change(
     assert config_maps(api) == [revision_with(api, greeting="bye")["metadata"]["name"]]
     assert_nothing_of_the_attacher_is_left(api)
     recipe.helm("uninstall", "app")
-    api.wait_for(lambda: not config_maps(api), "the revisions go with the workload")
+    api.wait_for(lambda: not config_maps(api), "the revisions are deleted with the workload")
 
 
 def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
-    """Fail unless the command of the page shows both ConfigMaps, owned by who names them."""
-    old, new = (one["metadata"]["name"] for one in replica_sets(api))
+    """Fail unless the page's command shows both ConfigMaps with their owners."""
+    old, new = (replica_set["metadata"]["name"] for replica_set in replica_sets(api))
     revision = revision_with(api, greeting="bye")["metadata"]["name"]
-    found = api.get("ConfigMap", original)
-    assert owners(found) == [f"ReplicaSet/{old}", "Rollout/app"]
+    config_map = api.get("ConfigMap", original)
+    assert owners(config_map) == [f"ReplicaSet/{old}", "Rollout/app"]
     lines = {line.split()[0]: line.split()[1] for line in recipe.run("look").stdout.splitlines()}
     assert set(lines) == {"NAME", original, revision}
     assert set(lines[original].split(",")) == {"app", old}
@@ -162,10 +162,10 @@ def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
 
 
 def assert_nothing_of_the_attacher_is_left(api: Api) -> None:
-    """Fail if the chart's own attacher, outside of the namespace, is still there."""
+    """Fail if the chart's own attacher, outside of the namespace, still exists."""
     for kind in ("Job", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
-        found = api.list(kind, namespace="kube-system")
-        assert not [it for it in found if api.namespace[-20:] in it["metadata"]["name"]]
+        objects = api.list(kind, namespace="kube-system")
+        assert not [obj for obj in objects if api.namespace[-20:] in obj["metadata"]["name"]]
 
 
 @pytest.mark.parametrize("title", ORIGINALS)
@@ -204,7 +204,7 @@ def test_a_rollback_to_before_the_first_revisions(
         done = recipe.helm("rollback", "app", "1", check=False)
         if tool == "helm3":
             assert 'no ConfigMap with the name "app-config-v3" found' in done.stderr
-            # Helm now takes the old manifests for the live ones, and would change nothing.
+            # Helm now considers the old manifests live, and would change nothing.
             recipe.run("release")
             recipe.run("go back")
         else:
@@ -222,10 +222,10 @@ KEEPS = {
 }
 
 
-def test_reloaders_variable_stays_until_it_is_taken_out(
+def test_reloaders_variable_stays_until_it_is_removed(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Helm leaves alone what it did not write; taking it out is a canary of its own."""
+    """Helm leaves foreign fields unchanged; removing the variable starts another canary."""
     recipe = make("reloader", tool, plane, api, tmp_path)
     with NothingIsLost(api):
         recipe.run("keep what is live")
@@ -250,7 +250,7 @@ def test_reloaders_variable_stays_until_it_is_taken_out(
 
 @pytest.fixture
 def kustomize(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Give a kustomization that has been applied twice, with two configurations."""
+    """Return a kustomization that has been applied twice, with two configurations."""
     recipe = Recipe("kustomize", "helm3", plane, api.namespace, tmp_path / "recipe")
     recipe.edit("kustomization.yaml", "hello", "hi")
     apply_plainly(recipe)
@@ -265,7 +265,7 @@ def kustomize(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
 
 
 def apply_plainly(recipe: Recipe) -> None:
-    """Apply what kustomize makes of the recipe's folder."""
+    """Apply the output of kustomize for the recipe's folder."""
     made = recipe.kubectl("kustomize", str(recipe.folder / "chart")).stdout
     recipe.kubectl("apply", "-f", "-", stdin=made)
 
@@ -279,7 +279,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
         recipe.use_after()
         apply_attached(api, lambda: recipe.run("release with kustomize"))
         wait_for_phase(api, "Paused")
-        # The same names, each with all that name it as its owners.
+        # The names are unchanged, and every object that references a ConfigMap is its owner.
         assert config_maps(api) == before
         wait_until_owned(api)
         promote(api)
@@ -316,14 +316,18 @@ def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None
 
 
 def config_map_with(api: Api, greeting: str) -> Json:
-    """Return the one ConfigMap with a greeting."""
-    [found] = [one for one in api.list("ConfigMap") if one.get("data") == {"greeting": greeting}]
-    return found
+    """Return the only ConfigMap with a greeting."""
+    [matching] = [
+        config_map
+        for config_map in api.list("ConfigMap")
+        if config_map.get("data") == {"greeting": greeting}
+    ]
+    return matching
 
 
 @pytest.fixture
 def kapp(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Give manifests that kapp has deployed twice, with two configurations."""
+    """Return manifests that kapp has deployed twice, with two configurations."""
     recipe = Recipe("kapp", "helm3", plane, api.namespace, tmp_path / "recipe")
     recipe.edit("app.yaml", "greeting: hello", "greeting: hi")
     recipe.run_text(KAPP_AS_BEFORE)
@@ -344,26 +348,26 @@ KAPP_AS_BEFORE = (
 
 
 def keep_with_kapp(recipe: Recipe) -> Done:
-    """Take the first step of the recipe for kapp."""
+    """Run the first step of the recipe for kapp."""
     kept = recipe.run("keep what the cluster has")
     recipe.run("tell kapp to keep it")
     return kept
 
 
 def kapp_made(api: Api) -> list[str]:
-    """Return the versions that kapp has made and not deleted."""
+    """Return the versions that kapp has created and not deleted."""
     return [name for name in config_maps(api) if "-ver-" in name]
 
 
 def test_kapps_versions_are_kept_and_then_collected(
     kapp: Recipe, plane: ControlPlane, api: Api
 ) -> None:
-    """By a stand-in for kapp (tests/e2e/kapp.py); a real one does the same where it is given."""
+    """The stand-in for kapp (tests/e2e/kapp.py) is run, or the real kapp if it is given."""
     recipe = kapp
     with NothingIsLost(api):
         kept = keep_with_kapp(recipe)
         assert "ConfigMap/app-config-ver-1: adopted" in kept.stdout
-        assert "ConfigMap/app-config-ver-2: adopted, named by Pod/" in kept.stdout
+        assert "ConfigMap/app-config-ver-2: adopted, used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
         apply_attached(api, lambda: recipe.run("release with kapp"))
@@ -373,7 +377,7 @@ def test_kapps_versions_are_kept_and_then_collected(
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")
-        # Once more: now kapp finds a revision that its new manifests lack.
+        # In the second release kapp finds a revision that its new manifests lack.
         recipe.edit("app.yaml", "greeting: bye", "greeting: ciao")
         recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
         attacher = apply_attached(api, lambda: recipe.run("release with kapp"))
@@ -403,12 +407,14 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         promote(api)
         wait_for_phase(api, "Healthy")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
-    # The last version and the one before differ in our marks.
+    # The last two versions differ in our annotations.
     assert kapp_made(api) == ["app-config-ver-1", "app-config-ver-2", "app-config-ver-3"]
 
 
-# Pulumi: what its provider for Kubernetes sends. Each resource has a field manager of its own.
-PULUMI, PULUMI_PATCH, PULUMI_CHART = (f"pulumi-kubernetes-{it}" for it in ("1a2b", "3c4d", "5e6f"))
+# The requests of Pulumi's provider for Kubernetes. Each resource has its own field manager.
+PULUMI, PULUMI_PATCH, PULUMI_CHART = (
+    f"pulumi-kubernetes-{suffix}" for suffix in ("1a2b", "3c4d", "5e6f")
+)
 RANDOM_NAME = "app-config-3f9a61c2"
 
 
@@ -431,7 +437,7 @@ def take_patch_back(api: Api) -> None:
 
 @pytest.fixture
 def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
-    """Give what a program with the component has made: a ConfigMap that its ReplicaSet owns."""
+    """Return the live state after a Pulumi program: a ConfigMap owned by its ReplicaSet."""
     recipe = Recipe("pulumi", "helm3", plane, api.namespace, tmp_path / "recipe")
     for obj in parse((recipe.folder / "chart" / "app.yaml").read_text()):
         apply_with_pulumi(api, obj, PULUMI)
@@ -444,9 +450,10 @@ def pulumi(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
 
 
 def run_program(recipe: Recipe, api: Api, *, force: bool = False) -> None:
-    """Apply what the chart of Pulumi.yaml is, through the post-renderer that it says.
+    """Apply the chart in Pulumi.yaml through its post-renderer.
 
-    What an earlier program had is left alone: its resources say `retainOnDelete`, or keep.
+    Objects of an earlier program are left unchanged, because their resources have `retainOnDelete`
+    or keep.
     """
     folder = recipe.folder / "chart"
     [program] = parse((folder / "Pulumi.yaml").read_text())
@@ -458,19 +465,19 @@ def run_program(recipe: Recipe, api: Api, *, force: bool = False) -> None:
         apply_with_pulumi(api, obj, PULUMI_CHART, force=force)
 
 
-def test_a_pulumi_component_gives_its_config_maps_over(
+def test_a_pulumi_component_hands_over_its_config_maps(
     pulumi: Recipe, plane: ControlPlane, api: Api
 ) -> None:
-    """Pulumi's requests are sent by the test."""
+    """The test sends Pulumi's requests."""
     recipe, values = pulumi, "chart/values.yaml"
     recipe.config["attacher"]["mode"] = "job"
     recipe.write_config()
     with NothingIsLost(api):
         kept = recipe.run("keep what the cluster has")
-        assert f"ConfigMap/{RANDOM_NAME}: adopted, named by Pod/" in kept.stdout
+        assert f"ConfigMap/{RANDOM_NAME}: adopted, used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit(values, "greeting: hello", "greeting: bye")
-        # The Rollout's fields are another manager's.
+        # The Rollout's fields belong to another field manager.
         with pytest.raises(ApiError, match="conflict"):
             run_program(recipe, api)
         apply_attached(api, lambda: run_program(recipe, api, force=True))
@@ -482,7 +489,7 @@ def test_a_pulumi_component_gives_its_config_maps_over(
         wait_for_phase(api, "Healthy")
         recipe.edit(values, "greeting: bye", "greeting: ciao")
         recipe.edit(values, "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
-        # The old manager has its share in every field that was not forced yet.
+        # The old field manager still shares every field that was not forced yet.
         with pytest.raises(ApiError, match=r"conflict with .pulumi-kubernetes-1a2b"):
             run_program(recipe, api)
         attacher = apply_attached(api, lambda: run_program(recipe, api, force=True))
@@ -492,14 +499,14 @@ def test_a_pulumi_component_gives_its_config_maps_over(
 
 
 @pytest.mark.usefixtures("pulumi")
-def test_a_pulumi_patch_that_made_it_immutable_cannot_be_taken_back(api: Api) -> None:
+def test_a_pulumi_patch_that_sets_immutable_cannot_be_reverted(api: Api) -> None:
     assert api.get("ConfigMap", RANDOM_NAME)["immutable"]
     with pytest.raises(ApiError, match="field is immutable when `immutable` is set"):
         take_patch_back(api)
 
 
-def test_pulumi_does_not_create_a_revision_that_is_there(pulumi: Recipe, api: Api) -> None:
-    """Without upsertExistingObjects it creates by POST, from pulumi-kubernetes 4.29.0 on."""
+def test_pulumi_cannot_create_a_revision_that_exists(pulumi: Recipe, api: Api) -> None:
+    """Without upsertExistingObjects it creates objects by POST (pulumi-kubernetes 4.29.0)."""
     pulumi.use_after()
     run_program(pulumi, api, force=True)
     wait_for_phase(api, "Paused")

@@ -1,4 +1,4 @@
-"""What dyff 1.12.0 prints of the pairs that docs/preview.md compares it on."""
+"""The output of dyff 1.12.0 for the pairs with which docs/preview.md compares dyff."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIDES = {"dyff.txt": (), "dyff-rendered.txt": ("old", "new")}
 
 
 def dyff(case: Case, name: str, folder: Path, binary: str = "") -> str:
-    """Return what dyff prints of a case: of the files as they are, or rendered before."""
+    """Return dyff's output for a case, from the original or from the rendered files."""
     rendered(case, folder, *SIDES[name])
     command = [binary or program("dyff"), "between", "--omit-header", "--color=off"]
     sides = ["--fixed-width=80", case.old, case.new]
@@ -24,6 +24,6 @@ def dyff(case: Case, name: str, folder: Path, binary: str = "") -> str:
 
 @pytest.mark.parametrize("name", SIDES)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_dyff_prints_what_is_compared(pair: str, name: str, tmp_path: Path) -> None:
+def test_dyff_prints_the_documented_output(pair: str, name: str, tmp_path: Path) -> None:
     case = case_named(pair)
     assert dyff(case, name, tmp_path) == case.expected(name)

@@ -1,4 +1,4 @@
-"""Runs that cannot succeed: told in the log and on the workload, and nothing is lost by them."""
+"""Runs that cannot succeed: the log and an Event report the failure, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import pytest
 
 from tests.e2e import attachers
 from tests.e2e.api import Api, Json
+from tests.e2e.attach_processes import Run, Runner, arguments_of, create_all, events_on, parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
+from tests.e2e.namespaces import hurry_attachers
+from tests.e2e.queries import (
     assert_nothing_is_missing,
     owners,
     revision_with,
     revisions,
     wait_for_attachers,
 )
-from tests.e2e.namespaces import hurry_attachers
 from tests.e2e.releases import Release
-from tests.e2e.runs import Run, Runner, arguments_of, create_all, events_on, parse
 
 Render = Callable[..., list[Json]]
 
@@ -31,7 +31,7 @@ DEPLOYMENT = {"name": "app", "kind": "Deployment", "volume": ["app-config"]}
 
 @pytest.fixture
 def render(manifests: Release) -> Render:
-    """Return what renders the chart with values, to objects."""
+    """Return a function that renders the chart with values, as objects."""
 
     def rendered(values: dict[str, Any] | None = None) -> list[Json]:
         return parse(manifests.render(manifests.template({"replicas": 0} | (values or {}))))
@@ -44,42 +44,42 @@ def runner(plane: ControlPlane, namespace: str, tmp_path: Path) -> Runner:
     return Runner(plane, namespace, tmp_path / "runs")
 
 
-def fails(runner: Runner, objects: list[Json], *said: str, code: int = 0) -> Run:
-    """Run attach with a short deadline; check that all of it is an error in the log."""
+def fails(runner: Runner, objects: list[Json], *expected: str, code: int = 0) -> Run:
+    """Run attach with a short timeout; check that the log has an error with each text."""
     run = runner.run(arguments_of(objects, timeout="3s"))
     assert run.code == code, run.log
-    missing = [text for text in said if not any(text in error for error in run.errors())]
-    assert not missing, f"not said: {missing}\n{run.log}"
+    missing = [text for text in expected if not any(text in error for error in run.errors())]
+    assert not missing, f"not logged: {missing}\n{run.log}"
     return run
 
 
-def assert_told_on(api: Api, run: Run, kind: str = "Rollout", name: str = "app") -> None:
-    """Check that what a run failed of is an Event about its workload, word for word."""
+def assert_reported_on(api: Api, run: Run, kind: str = "Rollout", name: str = "app") -> None:
+    """Check that the errors of a run are Events about its workload, word for word."""
     assert run.errors(), run.log
     assert events_on(api, kind, name) == run.errors()
 
 
 def limit(api: Api, **hard: int) -> None:
-    """Let a namespace hold no more objects than these (`_` stands for `.`, `__` for `/`)."""
-    named = {key.replace("__", "/").replace("_", "."): str(value) for key, value in hard.items()}
+    """Limit the number of objects in a namespace (`_` represents `.`, `__` represents `/`)."""
+    quotas = {key.replace("__", "/").replace("_", "."): str(value) for key, value in hard.items()}
     quota = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "few"}}
     path = f"/api/v1/namespaces/{api.namespace}/resourcequotas"
-    api.request("POST", path, quota | {"spec": {"hard": named}})
+    api.request("POST", path, quota | {"spec": {"hard": quotas}})
     api.wait_for(
-        lambda: api.request("GET", f"{path}/few")["status"]["used"].keys() == named.keys(),
+        lambda: api.request("GET", f"{path}/few")["status"]["used"].keys() == quotas.keys(),
         "the quota is in force",
     )
 
 
-def degraded(api: Api, said: str) -> None:
-    """Wait until the Rollout's controller says what is wrong."""
-    api.wait_for(lambda: said in json.dumps(api.get("Rollout", "app")["status"]), said)
+def degraded(api: Api, error: str) -> None:
+    """Wait until the Rollout's controller reports an error."""
+    api.wait_for(lambda: error in json.dumps(api.get("Rollout", "app")["status"]), error)
 
 
 # The cluster refuses
 
 
-def test_an_invalid_rollout_is_told_as_its_controller_tells_it(
+def test_an_invalid_rollout_is_reported_with_its_controllers_message(
     api: Api, runner: Runner, render: Render
 ) -> None:
     create_all(api, render())
@@ -88,41 +88,41 @@ def test_an_invalid_rollout_is_told_as_its_controller_tells_it(
     create_all(api, broken)
     degraded(api, "InvalidSpec")
     run = fails(runner, broken, "InvalidSpec", "SetWeight needs to be between 0 and 100")
-    assert_told_on(api, run)
-    # What was pinned stays so.
+    assert_reported_on(api, run)
+    # The owner that was set is kept.
     assert owners(revision_with(api, greeting="bye")) == ["Rollout/app"]
     assert_nothing_is_missing(api)
 
 
-def test_an_invalid_rollout_that_is_mended_in_time_is_attached(
+def test_an_invalid_rollout_that_is_fixed_in_time_is_attached(
     api: Api, runner: Runner, render: Render
 ) -> None:
-    broken, mended = render({"steps": [{"setWeight": 150}]}), render()
+    broken, fixed = render({"steps": [{"setWeight": 150}]}), render()
     create_all(api, broken)
     degraded(api, "InvalidSpec")
     run = runner.start(arguments_of(broken, timeout="60s")).until("waiting for")
-    create_all(api, mended)
+    create_all(api, fixed)
     assert run.code == 0, run.log
     assert not run.errors()
     [replica_set] = api.names("ReplicaSet")
-    found = owners(revision_with(api, greeting="hello"))
-    assert found == [f"ReplicaSet/{replica_set}", "Rollout/app"]
+    owner_titles = owners(revision_with(api, greeting="hello"))
+    assert owner_titles == [f"ReplicaSet/{replica_set}", "Rollout/app"]
 
 
-def test_a_quota_of_replica_sets_is_told(api: Api, runner: Runner, render: Render) -> None:
+def test_a_quota_of_replica_sets_is_reported(api: Api, runner: Runner, render: Render) -> None:
     create_all(api, render())
     runner.run(arguments_of(render()))
     limit(api, count__replicasets_apps=1)
     create_all(api, render(BYE))
     degraded(api, "ReplicaSetCreateError")
     run = fails(runner, render(BYE), "ReplicaSetCreateError", "exceeded quota")
-    assert_told_on(api, run)
+    assert_reported_on(api, run)
     assert owners(revision_with(api, greeting="bye")) == ["Rollout/app"]
     assert len(owners(revision_with(api, greeting="hello"))) == 2
     assert_nothing_is_missing(api)
 
 
-def test_a_quota_of_pods_is_no_matter(api: Api, runner: Runner, render: Render) -> None:
+def test_a_quota_of_pods_does_not_matter(api: Api, runner: Runner, render: Render) -> None:
     limit(api, pods=0)
     objects = render({"replicas": 2})
     create_all(api, objects)
@@ -132,14 +132,14 @@ def test_a_quota_of_pods_is_no_matter(api: Api, runner: Runner, render: Render) 
     assert len(owners(revision_with(api, greeting="hello"))) == 2
 
 
-def test_a_paused_deployment_is_told_of_at_once(api: Api, runner: Runner, render: Render) -> None:
+def test_a_paused_deployment_is_reported_at_once(api: Api, runner: Runner, render: Render) -> None:
     paused = render({"workloads": [DEPLOYMENT | {"spec": {"paused": True}}]})
     create_all(api, paused)
     run = runner.run(arguments_of(paused, timeout="60s", on_failure="fail"))
     assert run.code == 0, run.log
     assert run.seconds < 30
     assert run.errors("warning") == [
-        "Deployment/app is paused: it makes no ReplicaSet until it is resumed"
+        "Deployment/app is paused. No ReplicaSet is created until the Deployment is resumed."
     ]
     assert events_on(api, "Deployment", "app", "AttachPaused") == run.errors("warning")
     assert owners(revision_with(api, greeting="hello")) == ["Deployment/app"]
@@ -148,34 +148,38 @@ def test_a_paused_deployment_is_told_of_at_once(api: Api, runner: Runner, render
 # Something is not there
 
 
-def test_a_workload_that_never_comes_is_told(api: Api, runner: Runner, render: Render) -> None:
+def test_a_workload_that_never_appears_is_reported(
+    api: Api, runner: Runner, render: Render
+) -> None:
     objects = render()
     create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
     run = fails(runner, objects, "Rollout/app does not exist")
-    assert_told_on(api, run)
+    assert_reported_on(api, run)
     assert owners(revision_with(api, greeting="hello")) == []
 
 
-def test_a_template_that_never_comes_is_told(api: Api, runner: Runner, render: Render) -> None:
+def test_a_template_that_never_appears_is_reported(
+    api: Api, runner: Runner, render: Render
+) -> None:
     create_all(api, render())
     changed = render(BYE)
     create_all(api, [obj for obj in changed if obj["kind"] == "ConfigMap"])
     run = fails(runner, changed, "Rollout/app")
-    assert_told_on(api, run)
-    # Either may be needed next: by what still runs, by what is still to come.
+    assert_reported_on(api, run)
+    # Both may be needed: `hello` by running Pods, `bye` by future ones.
     for greeting in ("hello", "bye"):
         assert "Rollout/app" in owners(revision_with(api, greeting=greeting))
 
 
-def test_a_config_map_that_is_missing_is_told(api: Api, runner: Runner, render: Render) -> None:
+def test_a_missing_config_map_is_reported(api: Api, runner: Runner, render: Render) -> None:
     two = {"app-config": {"greeting": "hello"}, "other": {"greeting": "you"}}
     workload = {"name": "app", "kind": "Rollout", "volume": ["app-config", "other"]}
     objects = render({"configMaps": two, "workloads": [workload]})
     create_all(api, objects)
     gone = revision_with(api, greeting="you")["metadata"]["name"]
     api.delete("ConfigMap", gone)
-    run = fails(runner, objects, f"ConfigMap/{gone} does not exist: apply again")
-    assert_told_on(api, run)
+    run = fails(runner, objects, f"ConfigMap/{gone} does not exist. Apply the manifests again")
+    assert_reported_on(api, run)
     assert len(owners(revision_with(api, greeting="hello"))) == 2
 
 
@@ -195,7 +199,7 @@ def test_kubectl_describe_shows_the_failure(
 
 
 @pytest.mark.parametrize(("required", "phase"), [(False, "Succeeded"), (True, "Failed")])
-def test_the_rendered_job_fails_only_where_that_is_asked_for(
+def test_the_rendered_job_fails_only_if_the_attacher_is_required(
     manifests: Release, api: Api, plane: ControlPlane, required: bool, phase: str
 ) -> None:
     hurry_attachers(api)
@@ -209,27 +213,29 @@ def test_the_rendered_job_fails_only_where_that_is_asked_for(
         api.wait_for(lambda: api.get("Job", job)["status"]["succeeded"], "the Job is complete")
 
 
-def test_a_terminated_run_says_so(api: Api, runner: Runner, render: Render) -> None:
+def test_a_terminated_run_reports_its_end(api: Api, runner: Runner, render: Render) -> None:
     objects = render()
     create_all(api, [obj for obj in objects if obj["kind"] != "Rollout"])
     run = runner.start(arguments_of(objects)).until("waiting for")
     run.process.terminate()
     assert run.code not in (0, -15)
-    assert any("ended before its time" in error for error in run.errors()), run.log
+    assert any("the run was terminated early" in error for error in run.errors()), run.log
 
 
 # A permission is missing
 
 
 def forbid(api: Api, kind: str, verb: str, name: str = "app-rollout-attach") -> None:
-    """Take one verb on one kind away from the attacher's Role."""
+    """Remove one verb on one kind from the attacher's Role."""
     rules = api.get("Role", name)["rules"]
     for rule in rules:
         if kind in rule["resources"]:
-            others = [one for one in rule["resources"] if one != kind]
-            rules.append(rule | {"resources": others} if others else rule | {"verbs": []})
+            other_resources = [resource for resource in rule["resources"] if resource != kind]
+            rules.append(
+                rule | {"resources": other_resources} if other_resources else rule | {"verbs": []}
+            )
             rule["resources"] = [kind]
-            rule["verbs"] = [one for one in rule["verbs"] if one != verb]
+            rule["verbs"] = [verb_in_rule for verb_in_rule in rule["verbs"] if verb_in_rule != verb]
             break
     kept = [rule for rule in rules if rule["verbs"]]
     api.patch("Role", name, {"rules": kept})
@@ -237,15 +243,15 @@ def forbid(api: Api, kind: str, verb: str, name: str = "app-rollout-attach") -> 
 
 
 def _until_in_force(api: Api, kind: str, verb: str, account: str) -> None:
-    """Wait until the API server's authorizer knows a change of the Role, too."""
+    """Wait until the API server's authorizer has applied a change of the Role."""
     group = "argoproj.io" if kind == "rollouts" else ""
-    asked = {"namespace": api.namespace, "verb": verb, "resource": kind, "group": group}
+    attributes = {"namespace": api.namespace, "verb": verb, "resource": kind, "group": group}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "spec": {
             "user": f"system:serviceaccount:{api.namespace}:{account}",
-            "resourceAttributes": asked,
+            "resourceAttributes": attributes,
         },
     }
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -261,11 +267,11 @@ def test_a_missing_permission_fails_the_run(
     objects = render()
     create_all(api, objects)
     forbid(api, kind, verb)
-    if kind == "events":  # needed only where there is something to tell
+    if kind == "events":  # needed only to report something
         api.delete("ConfigMap", revision_with(api, greeting="hello")["metadata"]["name"])
         fails(runner, objects, "cannot create events", "403", code=1)
     else:
-        fails(runner, objects, f"cannot {verb} {kind}", "403", "check the Role", code=1)
+        fails(runner, objects, f"cannot {verb} {kind}", "403", "Check the Role", code=1)
         assert len(revisions(api)) == 1
 
 
@@ -275,10 +281,10 @@ def test_without_a_role_the_run_fails(
 ) -> None:
     objects = render()
     create_all(api, [obj for obj in objects if obj["kind"] not in absent])
-    fails(runner, objects, "403", "check the Role", code=1)
+    fails(runner, objects, "403", "Check the Role", code=1)
 
 
-def test_a_role_that_comes_late_is_waited_for(api: Api, runner: Runner, render: Render) -> None:
+def test_a_run_waits_for_a_late_role(api: Api, runner: Runner, render: Render) -> None:
     objects = render()
     create_all(api, [obj for obj in objects if obj["kind"] != "RoleBinding"])
     run = runner.start(arguments_of(objects))

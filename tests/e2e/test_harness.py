@@ -1,4 +1,4 @@
-"""The harness itself: what the scenarios rely on is so."""
+"""Tests of the harness, on which the scenarios rely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tests.e2e import attachers
 from tests.e2e.api import Api, Json
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import content
-from tests.e2e.looks import ATTACHER, wait_for_attachers
 from tests.e2e.namespaces import (
     hold_attachers,
     make_namespace,
@@ -21,6 +20,7 @@ from tests.e2e.namespaces import (
     replace_attachers,
 )
 from tests.e2e.programs import program
+from tests.e2e.queries import ATTACHER, wait_for_attachers
 from tests.e2e.releases import Release
 
 KINDS = [
@@ -37,7 +37,7 @@ KINDS = [
     "RolloutOfDeployment",
 ]
 
-# Stands for postrender: asks as whom it is known; may read ConfigMaps, and not Secrets.
+# Replaces postrender: asks the API server for its user, and may read ConfigMaps but not Secrets.
 ASKING = """
 import subprocess, sys
 kubectl = [sys.argv[1], "kubectl"]
@@ -45,7 +45,7 @@ subprocess.run([*kubectl, "auth", "whoami"], check=True)
 subprocess.run([*kubectl, "get", "configmaps", "-o", "name"], check=True)
 sys.exit(subprocess.run([*kubectl, "get", "secrets"]).returncode == 0)
 """
-# Stands for one that takes its time.
+# Replaces postrender by a program that takes a long time.
 SLEEPING = """
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
@@ -73,23 +73,25 @@ def config_map(name: str, **data: str) -> Json:
 
 def is_ready(pod: Json) -> bool:
     conditions = pod.get("status", {}).get("conditions", [])
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )
 
 
 def waits_for(pod: Json) -> str:
-    """Return what the stand-in says that a Pod lacks."""
+    """Return the missing objects that a Pod's status reports."""
     state = pod["status"]["containerStatuses"][0]["state"]
     assert state["waiting"]["reason"] == "CreateContainerConfigError"
     return str(state["waiting"]["message"])
 
 
-def test_a_rollout_is_healthy_and_its_pods_say_what_they_run_with(
+def test_a_rollout_is_healthy_and_its_pods_record_their_content(
     manifests: Release, api: Api
 ) -> None:
     manifests.config["attacher"]["enabled"] = False
     manifests.apply()
     api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
-    mounted = [content(one) for one in api.list("Pod")]
+    mounted = [content(pod_object) for pod_object in api.list("Pod")]
     [revision] = [name for name in api.names("ConfigMap") if name.startswith("app-config-")]
     assert mounted == [{revision: {"greeting": "hello"}}] * 2
 
@@ -100,7 +102,9 @@ def test_a_canary_pauses_with_old_and_new_content(manifests: Release, api: Api) 
     api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Healthy", "healthy")
     manifests.apply({"configMaps": {"app-config": {"greeting": "bye"}}})
     api.wait_for(lambda: api.get("Rollout", "app")["status"]["phase"] == "Paused", "paused")
-    greetings = [data["greeting"] for it in api.list("Pod") for data in content(it).values()]
+    greetings = [
+        data["greeting"] for pod_object in api.list("Pod") for data in content(pod_object).values()
+    ]
     assert sorted(greetings) == ["bye", "hello"]
 
 
@@ -126,7 +130,7 @@ def test_a_pod_of_a_job_ends_unless_it_is_held(api: Api) -> None:
     api.wait_for(lambda: api.get("Pod", "held")["status"]["phase"] == "Succeeded")
 
 
-def test_a_deleted_pod_goes_at_once(api: Api) -> None:
+def test_a_deleted_pod_disappears_at_once(api: Api) -> None:
     api.create(config_map("some"))
     api.create(pod("one", "some"))
     api.wait_for(lambda: is_ready(api.get("Pod", "one")))
@@ -134,7 +138,7 @@ def test_a_deleted_pod_goes_at_once(api: Api) -> None:
     api.wait_for(lambda: api.find("Pod", "one") is None, timeout=3)
 
 
-def test_what_lost_its_owner_is_collected(api: Api) -> None:
+def test_an_object_that_lost_its_owner_is_collected(api: Api) -> None:
     owner = api.create(config_map("owner"))
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner"}
     owned = config_map("owned")
@@ -161,16 +165,16 @@ def test_an_attacher_runs_as_its_own_account(
     assert command[4:7] == ["attach", "--group", "app-rollout-attach"]
 
 
-def test_a_failed_attacher_is_run_again_by_its_job(manifests: Release, api: Api) -> None:
+def test_a_failed_attacher_is_retried_by_its_job(manifests: Release, api: Api) -> None:
     replace_attachers(api, [sys.executable, "-c", "raise SystemExit(7)"])
     manifests.apply()
-    # The Job controller waits 10 s before it does.
+    # The Job controller waits 10 s before it retries.
     failed = wait_for_attachers(api, "Failed", count=2)
     state = failed[0]["status"]["containerStatuses"][0]["state"]
     assert state["terminated"]["exitCode"] == 7
 
 
-def test_attachers_are_held_and_sent_elsewhere(
+def test_attachers_can_be_held_and_redirected(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     hold_attachers(api)
@@ -193,7 +197,7 @@ def test_a_deleted_attacher_is_terminated(
     api.wait_for(lambda: "asleep" in attachers.log(plane, running), "the process has started")
     [job] = api.names("Job")
     api.delete("Job", job)
-    api.wait_for(lambda: not api.list("Pod", labels=ATTACHER), "the pod is gone")
+    api.wait_for(lambda: not api.list("Pod", labels=ATTACHER), "the Pod is deleted")
     assert "terminated" in attachers.log(plane, running)
 
 
@@ -215,12 +219,15 @@ def test_every_kind_of_the_chart_is_accepted(manifests: Release, api: Api) -> No
         for kind in KINDS
     ]
     manifests.apply({"workloads": workloads})
-    # All but CronJob, PodTemplate and AnalysisTemplate make a Pod, the Deployment behind none.
-    api.wait_for(lambda: len([it for it in api.list("Pod") if content(it)]) == 7, "pods run")
+    # CronJob, PodTemplate and AnalysisTemplate create no Pod, nor does a workloadRef's Deployment.
+    api.wait_for(
+        lambda: len([pod_object for pod_object in api.list("Pod") if content(pod_object)]) == 7,
+        "pods run",
+    )
     api.wait_for(lambda: api.get("Rollout", "rolloutofdeployment")["status"]["phase"] == "Healthy")
 
 
-def test_all_goes_on_after_a_restart_of_the_api_server(own_cluster: Cluster) -> None:
+def test_everything_continues_after_a_restart_of_the_api_server(own_cluster: Cluster) -> None:
     api = own_cluster.plane.api()
     api = api.within(make_namespace(api, "restart"))
     api.create(config_map("some", greeting="hello"))

@@ -1,4 +1,4 @@
-"""What people do with Helm 3 and Helm 4 through postrender; going back is in test_rollback.py."""
+"""Use of Helm 3 and Helm 4 through postrender; rollbacks are in test_rollback.py."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.apps import AT_ONCE
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
-from tests.e2e.looks import (
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
+from tests.e2e.manual_attach import AT_ONCE
+from tests.e2e.plugins import link_plugin, new_machine, write_script
+from tests.e2e.programs import ROOT, program
+from tests.e2e.queries import (
     apply_attached,
     attachers,
     owners,
@@ -21,18 +24,15 @@ from tests.e2e.looks import (
     wait_for_attachers,
     wait_for_phase,
 )
-from tests.e2e.losses import NothingIsLost, wait_until_owned
-from tests.e2e.plugins import link_plugin, new_machine, write_script
-from tests.e2e.programs import ROOT, program
 from tests.e2e.releases import Release
 
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
-# Helm 4 says `legacy` for what Helm 3 does by `--wait`.
+# In Helm 4, `legacy` is the behaviour of Helm 3's `--wait`.
 WAIT = {"helm3": "--wait", "helm4": "--wait=legacy"}
-# Helm 4 replaces nothing where the server applies.
+# Helm 4 replaces nothing with server-side apply.
 FORCE = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
-# Long enough for all that ends by itself.
+# Long enough for everything that ends by itself.
 PATIENT = ("--timeout", "120s")
 
 
@@ -41,36 +41,36 @@ def greeting(text: str, **values: object) -> Json:
 
 
 def status(release: Release) -> str:
-    """Return what Helm says of the last revision of a release."""
-    found = json.loads(release.helm("status", release.name, "--output", "json").stdout)
-    return str(found["info"]["status"])
+    """Return the status of a release's last revision."""
+    release_status = json.loads(release.helm("status", release.name, "--output", "json").stdout)
+    return str(release_status["info"]["status"])
 
 
 @pytest.mark.parametrize("tool", ["helm3", "helm4"])
 def test_the_page_leads_from_an_empty_folder_to_a_release(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Runs what docs/helm.md tells, all but the installation."""
+    """Run the commands of docs/helm.md, except the installation."""
     page = (ROOT / "docs" / "helm.md").read_text().split("\n## ")[1]
-    told = "".join(re.findall(r"^    (.*\n)", page, re.M)).replace("prod", api.namespace)
-    script = re.sub(r"^(pipx|helm plugin) install .*\n", "", told, flags=re.M)
+    commands = "".join(re.findall(r"^    (.*\n)", page, re.M)).replace("prod", api.namespace)
+    script = re.sub(r"^(pipx|helm plugin) install .*\n", "", commands, flags=re.M)
     assert script.count("helm upgrade") == 2
     machine = new_machine(tmp_path / "machine").with_postrender()
     link_plugin(machine.folder / "data")
     write_script(machine.folder / "bin" / "helm", f'exec {program(tool)} "$@"')
     write_script(machine.folder / "bin" / "kubectl", f'exec {program("kubernetes")} kubectl "$@"')
-    done = machine.given(KUBECONFIG=str(plane.kubeconfig)).run(["sh", "-e", "-c", script])
+    done = machine.with_variables(KUBECONFIG=str(plane.kubeconfig)).run(["sh", "-e", "-c", script])
     assert done.returncode == 0, done.stderr
     assert len(re.findall(r"^web-config-\w{10} ", done.stdout, re.M)) == 1
     [name] = {name for name in api.names("ConfigMap") if name.startswith("web-config-")}
     assert api.get("ConfigMap", name)["data"] == {"greeting": "bye"}
 
 
-# A chart with everything that Kubernetes or Helm runs once: a hook, a plain Job, a test.
+# A chart with all objects that Kubernetes or Helm runs once: a hook, a plain Job and a test.
 
 
 def once(name: str, kind: str, hook: str) -> Json:
-    """Return a hook that mounts the ConfigMap `once`, which the Rollout names too."""
+    """Return a hook that mounts the ConfigMap `once`, which the Rollout also references."""
     spec = {
         "restartPolicy": "Never",
         "containers": [{"name": "app", "image": "app:1"}],
@@ -98,14 +98,14 @@ def with_hooks(text: str) -> Json:
 
 
 def read_by(api: Api, name: str) -> list[str]:
-    """Return what the Pods of a name that have succeeded read as greeting."""
+    """Return the greetings that the succeeded Pods of a name have read."""
     pods = api.list("Pod", labels=f"app={name}")
     assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}, api.dump()
     return [data["greeting"] for pod in pods for data in content(pod).values()]
 
 
 def test_a_chart_with_hooks_a_job_and_a_test_is_upgraded_twice(release: Release, api: Api) -> None:
-    """Each names an original; that of the hooks stays on Helm 3 because it is told to."""
+    """Each uses an original; on Helm 3 `--keep-original` keeps the one that the hooks need."""
     release.arguments = ["--keep-original"] if release.tool == "helm3" else []
     with NothingIsLost(api):
         apply_attached(api, lambda: release.install(with_hooks("one"), *PATIENT))
@@ -113,7 +113,7 @@ def test_a_chart_with_hooks_a_job_and_a_test_is_upgraded_twice(release: Release,
             wait_for_phase(api, "Healthy")
             apply_attached(api, lambda: release.upgrade(with_hooks(text), *PATIENT))  # noqa: B023
             assert status(release) == "deployed"
-            # It runs before the upgrade writes anything, here as without postrender.
+            # The hook runs before the upgrade writes anything, as without postrender.
             assert read_by(api, "migrate") == [before]
             release.helm("test", release.name, *PATIENT)
             assert read_by(api, "ask") == [text]
@@ -124,7 +124,7 @@ def test_a_chart_with_hooks_a_job_and_a_test_is_upgraded_twice(release: Release,
 
 
 @helm_3
-def test_a_hook_that_helm_3_hides_waits_for_an_original_that_is_not_kept(
+def test_a_hook_that_helm_3_does_not_pass_waits_for_a_deleted_original(
     release: Release, api: Api
 ) -> None:
     release.install(with_hooks("one"))
@@ -138,9 +138,7 @@ def test_a_hook_that_helm_3_hides_waits_for_an_original_that_is_not_kept(
 # Waiting.
 
 
-def test_a_release_that_waits_for_jobs_has_attached_when_it_is_done(
-    release: Release, api: Api
-) -> None:
+def test_a_release_that_waits_for_jobs_is_attached_at_its_end(release: Release, api: Api) -> None:
     options = (WAIT[release.tool], "--wait-for-jobs", *PATIENT)
     release.install({}, *options)
     release.upgrade(greeting("bye"), *options)
@@ -164,8 +162,11 @@ def test_helm_4_runs_the_attacher_while_a_canary_is_paused(
 
 
 @helm_4
-def test_helm_4_waits_in_vain_for_a_canary_that_is_paused(release: Release, api: Api) -> None:
-    """What `--wait` alone means since Helm 4; nothing is lost, the next release attaches."""
+def test_helm_4_waits_in_vain_for_a_paused_canary(release: Release, api: Api) -> None:
+    """Since Helm 4 this is the default of `--wait`.
+
+    Nothing is lost, and the next release attaches.
+    """
     release.install()
     wait_for_phase(api, "Healthy")
     wait_for_attachers(api)
@@ -188,7 +189,7 @@ def test_helm_4_waits_for_a_deployment(release: Release, api: Api) -> None:
     assert "Deployment/app" in owners(revision_with(api, greeting="bye"))
 
 
-def test_an_atomic_upgrade_that_goes_well(release: Release, api: Api) -> None:
+def test_a_successful_atomic_upgrade(release: Release, api: Api) -> None:
     option = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}[release.tool]
     options = (option, WAIT[release.tool], *PATIENT)
     release.install({}, *options)
@@ -199,7 +200,7 @@ def test_an_atomic_upgrade_that_goes_well(release: Release, api: Api) -> None:
     wait_until_owned(api)
 
 
-# Looking without touching.
+# Read-only commands.
 
 
 @pytest.mark.parametrize("where", ["client", "server"])
@@ -210,20 +211,22 @@ def test_a_dry_run_shows_the_revisions_and_writes_nothing(
     [name] = revision_names(done.stdout)
     assert api.names("ConfigMap") == ["kube-root-ca.crt"]
     release.install()
-    assert [one["metadata"]["name"] for one in revisions(api)] == [name]
+    assert [revision["metadata"]["name"] for revision in revisions(api)] == [name]
     done = release.upgrade(greeting("bye"), f"--dry-run={where}")
     assert revision_names(done.stdout) not in ([], [name])
-    assert [one["metadata"]["name"] for one in revisions(api)] == [name]
+    assert [revision["metadata"]["name"] for revision in revisions(api)] == [name]
 
 
 def revision_names(output: str) -> list[str]:
-    """Return the names of the revisions in a manifest, each once."""
+    """Return the names of the revisions in a manifest, without duplicates."""
     return sorted(set(re.findall(r"^  name: (app-config-\w{10})$", output, re.M)))
 
 
 @helm_4
-def test_both_helms_and_the_pipe_make_the_same_names(release: Release, manifests: Release) -> None:
-    """Those of ConfigMaps and the render ids: else a change of the tool would roll everything."""
+def test_both_helms_and_the_pipe_produce_the_same_names(
+    release: Release, manifests: Release
+) -> None:
+    """Names and render IDs are equal; otherwise a change of the tool would roll everything."""
     helm_4 = identities(release.template_through())
     assert len(helm_4) == 2
     assert helm_4 == identities(manifests.template_through())
@@ -235,10 +238,10 @@ def identities(output: str) -> list[str]:
     return [*revision_names(output), *ids]
 
 
-def test_a_release_goes_from_one_helm_to_the_other(
+def test_a_release_moves_from_one_helm_to_the_other(
     release: Release, api: Api, tmp_path: Path
 ) -> None:
-    """Nothing rolls. To Helm 3 the hook that Helm 4 ran is an object that belongs to nobody."""
+    """Nothing rolls. Helm 3 considers the hook that Helm 4 ran an object of no release."""
     other = "helm4" if release.tool == "helm3" else "helm3"
     later = Release(other, release.plane, release.namespace, tmp_path / other)
     with NothingIsLost(api):
@@ -261,10 +264,10 @@ def test_a_release_goes_from_one_helm_to_the_other(
 def test_a_reinstall_within_the_hour_is_attached_by_the_next_release(
     release: Release, api: Api
 ) -> None:
-    """The Job has the annotations of a hook: Helm 3 runs it as an object, and leaves it behind."""
+    """Helm 3 runs the Job, which has a hook's annotations, as an object, and leaves it behind."""
     apply_attached(api, release.install)
     release.uninstall()
-    api.wait_for(lambda: not revisions(api), "the uninstall has taken the revision")
+    api.wait_for(lambda: not revisions(api), "the revision is deleted")
     with NothingIsLost(api):
         release.install()
         wait_for_phase(api, "Healthy")
@@ -275,8 +278,8 @@ def test_a_reinstall_within_the_hour_is_attached_by_the_next_release(
 
 
 @helm_4
-def test_objects_keep_the_files_that_they_are_from(release: Release, tmp_path: Path) -> None:
-    """What Helm 4 writes and shows by file, of the chart and of what postrender adds."""
+def test_objects_keep_their_source_files(release: Release, tmp_path: Path) -> None:
+    """The files of the chart, and of the objects that postrender adds, are shown and written."""
     release.template_through({}, "--output-dir", str(tmp_path / "out"))
     files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.yaml")}
     assert files == {
@@ -289,11 +292,11 @@ def test_objects_keep_the_files_that_they_are_from(release: Release, tmp_path: P
     assert set(re.findall(r"^kind: (\w+)$", shown, re.M)) == {"ConfigMap"}
 
 
-# Force, and what another release has left.
+# Force, and objects that another release has left.
 
 
 def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
-    """Replacing objects takes their owners away; the attacher of that upgrade puts them back."""
+    """Replacing objects removes their owners; the attacher of the upgrade sets them again."""
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
@@ -301,8 +304,8 @@ def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
         wait_until_owned(api)
 
 
-def test_an_unchanged_release_is_forced(release: Release, api: Api) -> None:
-    """To Helm 3 the attacher is a plain Job, which it would replace, for the hour that it stays."""
+def test_an_unchanged_release_can_be_forced(release: Release, api: Api) -> None:
+    """For Helm 3 the attacher is a plain Job, which Helm would replace while the Job exists."""
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
@@ -311,12 +314,12 @@ def test_an_unchanged_release_is_forced(release: Release, api: Api) -> None:
             assert "field is immutable" in done.stderr
             [job] = api.names("Job")
             api.delete("Job", job)
-            api.wait_for(lambda: not attachers(api), "the Job and its Pod are gone")
+            api.wait_for(lambda: not attachers(api), "the Job and its Pod are deleted")
         apply_attached(api, lambda: release.upgrade({}, *FORCE[release.tool]))
         wait_until_owned(api)
 
 
-def test_a_plain_job_that_stays_the_same_cannot_be_forced(release: Release, api: Api) -> None:
+def test_an_unchanged_plain_job_cannot_be_forced(release: Release, api: Api) -> None:
     release.arguments = ["--keep-original"]
     release.install(with_hooks("one"))
     wait_for_phase(api, "Healthy")
@@ -326,10 +329,10 @@ def test_a_plain_job_that_stays_the_same_cannot_be_forced(release: Release, api:
 
 @helm_4
 @pytest.mark.parametrize("is_server_side", ["true", "false"])
-def test_helm_4_applies_by_the_server_or_by_itself(
+def test_helm_4_applies_on_the_server_or_on_the_client(
     release: Release, api: Api, is_server_side: str
 ) -> None:
-    """The owners that the attacher has added are no conflict, and stay."""
+    """The owners that the attacher has added do not conflict, and are kept."""
     option = f"--server-side={is_server_side}"
     apply_attached(api, lambda: release.install({}, option))
     wait_for_phase(api, "Healthy")
@@ -340,7 +343,7 @@ def test_helm_4_applies_by_the_server_or_by_itself(
     wait_until_owned(api)
 
 
-def test_a_release_takes_over_what_another_has_left(release: Release, api: Api) -> None:
+def test_a_release_takes_over_the_revisions_of_another(release: Release, api: Api) -> None:
     """The revisions of a release that was uninstalled before its attacher ran have no owner."""
     release.config["attacher"]["mode"] = "job"
     apply_attached(api, release.install)

@@ -1,4 +1,4 @@
-"""Over many releases: what a live object names lives, what nothing names goes, in the end all."""
+"""Many releases: referenced revisions are kept, unreferenced ones are deleted, finally all."""
 
 from __future__ import annotations
 
@@ -7,33 +7,31 @@ from functools import partial
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.apps import AT_ONCE, App, assert_attached, wait_until_still
+from tests.e2e.attach_processes import Run, events_on
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
+from tests.e2e.manual_attach import AT_ONCE, App, assert_attached, wait_until_settled
+from tests.e2e.proxy import Proxy, before
+from tests.e2e.queries import (
     age_marks,
     apply_attached,
     assert_nothing_is_missing,
     contents,
-    named_by,
     owner_uids,
+    referenced_config_maps,
     revision_with,
     revisions,
     wait_for_phase,
 )
-from tests.e2e.losses import NothingIsLost, wait_until_owned
-from tests.e2e.proxy import Proxy, before
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import replica_sets
-from tests.e2e.runs import Run, events_on
 
-# Rollouts that go through the same at the same time, each with a ConfigMap of its own.
+# Rollouts that undergo the same changes at the same time, each with its own ConfigMap.
 TEN = [f"app-{number}" for number in range(10)]
 
 
-def test_a_config_map_outlives_the_replica_set_of_the_only_attach(
-    manifests: Release, api: Api
-) -> None:
-    """Six images, one configuration: the ReplicaSet that was attached to is pruned."""
+def test_a_config_map_outlives_the_only_attached_replica_set(manifests: Release, api: Api) -> None:
+    """Six images with one configuration: the attached ReplicaSet is pruned."""
     app = App(manifests, api, revisionHistoryLimit=1, steps=AT_ONCE)
     with NothingIsLost(api):
         app.release("hello")
@@ -44,10 +42,8 @@ def test_a_config_map_outlives_the_replica_set_of_the_only_attach(
         revision_with(api, greeting="hello")
 
 
-def test_a_config_map_that_came_back_outlives_its_first_replica_set(
-    manifests: Release, api: Api
-) -> None:
-    """Configuration one, two, one again with a new image, whose attach is missed."""
+def test_a_reused_config_map_outlives_its_first_replica_set(manifests: Release, api: Api) -> None:
+    """Configurations one, two, and one again with a new image and without an attach."""
     app = App(manifests, api, revisionHistoryLimit=1, steps=AT_ONCE)
     with NothingIsLost(api):
         app.release("one")
@@ -67,7 +63,7 @@ def wait_until_pruned(api: Api, replica_set: Json) -> None:
 
 
 @pytest.mark.parametrize("release", ["helm3"], indirect=True)
-def test_twelve_configurations_leave_those_that_are_named_and_an_uninstall_none(
+def test_twelve_configurations_leave_the_referenced_ones_and_an_uninstall_none(
     release: Release, api: Api
 ) -> None:
     release.config["attacher"]["mode"] = "job"
@@ -81,26 +77,27 @@ def test_twelve_configurations_leave_those_that_are_named_and_an_uninstall_none(
         assert_attached(app.start(release.manifest()))
         assert len(age_marks(api)) == 9
         assert_attached(app.start(release.manifest()))
-    named = {name for one in replica_sets(api) for name in named_by(one)}
-    assert len(named) == 3
-    assert {one["metadata"]["name"] for one in revisions(api)} == named
+    referenced = {
+        name for replica_set in replica_sets(api) for name in referenced_config_maps(replica_set)
+    }
+    assert len(referenced) == 3
+    assert {revision["metadata"]["name"] for revision in revisions(api)} == referenced
     wait_until_owned(api)
     release.uninstall()
     wait_until_empty(api)
 
 
-# A ConfigMap that is wanted again in the moment in which the ReplicaSet that it belongs to is
-# pruned, since the history is full.
+# The history is full, and a ConfigMap is needed again at the moment when its ReplicaSet is pruned.
 
 
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "missed"])
-def test_the_oldest_configuration_comes_back_when_the_history_is_full(
+def test_the_oldest_configuration_is_reused_when_the_history_is_full(
     manifests: Release, api: Api, is_attached: bool
 ) -> None:
     app = App(manifests, api, TEN, revisionHistoryLimit=1, replicas=2)
     with NothingIsLost(api):
         app.release("oldest")
-        oldest = [one for name in TEN for one in replica_sets(api, name)]
+        oldest = [replica_set for name in TEN for replica_set in replica_sets(api, name)]
         app.release("stable", is_attached=is_attached)
         app.apply("canary")
         if is_attached:
@@ -117,11 +114,11 @@ def test_the_oldest_configuration_comes_back_when_the_history_is_full(
 
 
 def test_selective_syncs_and_a_pruned_history_lose_nothing(manifests: Release, api: Api) -> None:
-    """Argo CD runs no hooks in a selective sync, so that what it applies is not attached."""
+    """Argo CD runs no hooks in a selective sync, so the applied objects are not attached."""
     app = App(manifests, api, TEN, revisionHistoryLimit=1, replicas=1, steps=AT_ONCE)
     with NothingIsLost(api):
         app.release("one")
-        first = [one for name in TEN for one in replica_sets(api, name)]
+        first = [replica_set for name in TEN for replica_set in replica_sets(api, name)]
         for image, greeting in enumerate(["two", "two", "one", "two"]):
             app.release(greeting, is_attached=False, image=f"app:{image}")
         for replica_set in first:
@@ -139,28 +136,28 @@ def wait_until_all(api: Api, phase: str) -> None:
 
 
 def expect_contents(api: Api, name: str, greetings: list[str]) -> None:
-    """Wait until a Rollout's Pods run with these, one each."""
+    """Wait until a Rollout's Pods run with these greetings, one Pod each."""
     api.wait_for(lambda: contents(api, f"app={name}") == greetings, f"{name} runs {greetings}")
 
 
-# A workload that is made anew under its name takes all that it owned with it.
+# A workload that is re-created under its name: everything that the old object owned is deleted.
 
 
 @pytest.mark.parametrize("on_failure", ["report", "fail"])
-def test_a_workload_made_anew_before_its_attach_is_told_of(
+def test_a_workload_re_created_before_its_attach_is_reported(
     manifests: Release, api: Api, on_failure: str
 ) -> None:
     app = App(manifests, api, replicas=1)
     app.release("hello")
     app.apply("hello")
-    make_anew(api)
+    recreate_rollout(api)
     run = app.start(timeout="2s", on_failure=on_failure)
     assert run.code == (1 if on_failure == "fail" else 0)
-    assert_told(api, run)
-    assert_mended(app, api)
+    assert_loss_reported(api, run)
+    assert_recovers(app, api)
 
 
-def test_a_workload_made_anew_while_its_attach_waits_is_told_of(
+def test_a_workload_re_created_while_its_attach_waits_is_reported(
     manifests: Release, api: Api
 ) -> None:
     app = App(manifests, api, replicas=1)
@@ -173,12 +170,12 @@ def test_a_workload_made_anew_while_its_attach_waits_is_told_of(
     delete_rollout(api)
     app.apply_text(text, "Rollout")
     assert run.code == 1
-    assert_told(api, run)
-    assert_mended(app, api)
+    assert_loss_reported(api, run)
+    assert_recovers(app, api)
 
 
-# The run lists each kind when it waits, when it reconciles, and ConfigMaps and workloads when it
-# looks again: the moment before such a list, or before the first patch.
+# The run lists each kind when it waits and when it reconciles. The final check lists ConfigMaps and
+# workloads again. Each moment is just before a list, or before the first patch.
 MOMENTS = {
     "between reading workloads and reading Pods": ("pods", 1),
     "before the first write": ("PATCH", 1),
@@ -190,44 +187,47 @@ MOMENTS = {
 @pytest.mark.parametrize(
     "moment", MOMENTS.values(), ids=[text.replace(" ", "-") for text in MOMENTS]
 )
-def test_a_workload_made_anew_while_its_attach_runs_is_never_a_success(
+def test_a_workload_re_created_while_its_attach_runs_is_a_failure(
     manifests: Release, api: Api, plane: ControlPlane, moment: tuple[str, int]
 ) -> None:
     app = App(manifests, api, replicas=1)
     app.release("hello")
     app.apply("hello", image="app:2")
-    wait_until_still(api)
-    with Proxy(plane, before(*moment, lambda: make_anew(api))) as proxy:
+    wait_until_settled(api)
+    with Proxy(plane, before(*moment, lambda: recreate_rollout(api))) as proxy:
         run = app.start(url=proxy.url, timeout="2s", on_failure="fail")
         assert run.code == 1
-    assert_told(api, run)
-    assert_mended(app, api)
+    assert_loss_reported(api, run)
+    assert_recovers(app, api)
 
 
-def make_anew(api: Api) -> None:
-    """Delete the Rollout and what it owned, and create it as it was."""
-    found = api.get("Rollout", "app")
-    metadata = {key: found["metadata"][key] for key in ("name", "annotations")}
+def recreate_rollout(api: Api) -> None:
+    """Delete the Rollout and everything that it owned, and create the Rollout again."""
+    rollout = api.get("Rollout", "app")
+    metadata = {key: rollout["metadata"][key] for key in ("name", "annotations")}
     delete_rollout(api)
-    api.create({"kind": "Rollout", "metadata": metadata, "spec": found["spec"]})
+    api.create({"kind": "Rollout", "metadata": metadata, "spec": rollout["spec"]})
 
 
 def delete_rollout(api: Api) -> None:
-    """Delete the Rollout, and wait until all that it owned is gone."""
+    """Delete the Rollout, and wait until everything that it owned is deleted."""
     api.delete("Rollout", "app")
-    api.wait_for(lambda: not revisions(api), "what it owned is gone")
+    api.wait_for(lambda: not revisions(api), "the owned revisions are deleted")
 
 
-def assert_told(api: Api, run: Run) -> None:
-    """Fail unless a run told, in its log and as an Event, that a ConfigMap is gone."""
-    found = [text for text in run.errors() if "ConfigMap/app-config-" in text]
-    assert len(found) == 1, run.log
-    assert "gone: apply again" in found[0] or "does not exist: apply again" in found[0]
-    assert found[0] in events_on(api, "Rollout", "app")
+def assert_loss_reported(api: Api, run: Run) -> None:
+    """Fail unless a run reported a deleted ConfigMap, in its log and as an Event."""
+    reports = [text for text in run.errors() if "ConfigMap/app-config-" in text]
+    assert len(reports) == 1, run.log
+    assert (
+        "was deleted during this run. Apply the manifests again" in reports[0]
+        or "does not exist. Apply the manifests again" in reports[0]
+    )
+    assert reports[0] in events_on(api, "Rollout", "app")
 
 
-def assert_mended(app: App, api: Api) -> None:
-    """Fail unless the same apply and attach once more make all well."""
+def assert_recovers(app: App, api: Api) -> None:
+    """Fail unless another apply and attach repair everything."""
     app.apply_text(app.applied)
     app.attach()
     app.promote()
@@ -235,7 +235,7 @@ def assert_mended(app: App, api: Api) -> None:
     wait_until_owned(api)
 
 
-# The end of a release, and going back.
+# The end of a release, and rollbacks.
 
 
 @pytest.mark.parametrize("mode", ["hook", "job"])
@@ -250,7 +250,7 @@ def test_nothing_remains_after_an_uninstall(release: Release, api: Api, mode: st
 
 
 def let_the_hour_of_finished_jobs_pass(api: Api) -> None:
-    """Helm leaves hooks alone when it uninstalls; Kubernetes deletes these by their TTL."""
+    """Helm does not delete hooks in an uninstall; Kubernetes deletes these Jobs by their TTL."""
     for job in api.list("Job"):
         assert job["spec"]["ttlSecondsAfterFinished"] == 3600
         api.patch("Job", job["metadata"]["name"], {"spec": {"ttlSecondsAfterFinished": 0}})
@@ -261,12 +261,12 @@ def greeting(text: str) -> dict[str, object]:
 
 
 def wait_until_empty(api: Api) -> None:
-    """Wait until nothing is in the namespace but what Kubernetes puts into each, and Events."""
+    """Wait until the namespace contains only Events and the objects that Kubernetes creates."""
     kinds = "Rollout ReplicaSet Pod Job ConfigMap Secret Role RoleBinding ServiceAccount"
 
     def remaining() -> set[str]:
-        found = {f"{kind}/{name}" for kind in kinds.split() for name in api.names(kind)}
-        return found - {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
+        titles = {f"{kind}/{name}" for kind in kinds.split() for name in api.names(kind)}
+        return titles - {"ConfigMap/kube-root-ca.crt", "ServiceAccount/default"}
 
     api.wait_for(lambda: not remaining(), "nothing remains")
 
@@ -285,8 +285,8 @@ def test_a_release_is_rolled_back_to_another_configuration(release: Release, api
 
 
 @pytest.mark.parametrize("release", ["helm3"], indirect=True)
-def test_a_rollback_that_helm_3_refuses_loses_nothing(release: Release, api: Api) -> None:
-    """Without the history in the manifest it finds no ConfigMap of the configuration before."""
+def test_a_rollback_that_helm_3_rejects_loses_nothing(release: Release, api: Api) -> None:
+    """Without the history in the manifest, Helm does not find the previous ConfigMap."""
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")

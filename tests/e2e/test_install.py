@@ -1,14 +1,14 @@
-"""First installs: every revision is owned by its workload and that workload's revision object."""
+"""First installs: every revision is owned by its workload and the workload's revision object."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.e2e.api import Api
-from tests.e2e.looks import owners, revision_with, wait_for_attachers
+from tests.e2e.queries import owners, revision_with, wait_for_attachers
 from tests.e2e.releases import Release
 
-# One ConfigMap for each way in which a Pod names one.
+# One ConfigMap for each way in which a Pod references a ConfigMap.
 WAYS = ("env", "env-from", "projected", "volume")
 PROJECTED = {"sources": [{"configMap": {"name": "projected"}}]}
 VALUES = {
@@ -37,5 +37,5 @@ def test_a_first_install_is_attached(release: Release, api: Api, mode: str) -> N
     wait_for_attachers(api)
     [replica_set] = api.names("ReplicaSet")
     for way in WAYS:
-        found = owners(revision_with(api, way=way))
-        assert found == [f"ReplicaSet/{replica_set}", "Rollout/app"]
+        owner_titles = owners(revision_with(api, way=way))
+        assert owner_titles == [f"ReplicaSet/{replica_set}", "Rollout/app"]

@@ -1,4 +1,4 @@
-"""Every kind of workload: its revisions are owned by the rule, kept, swept and gone with it."""
+"""Every kind of workload: its revisions have the right owners, and are kept and deleted with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.again import (
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.commands import (
     assert_owned_by_the_rule,
     attach_again,
     greetings,
@@ -17,10 +19,8 @@ from tests.e2e.again import (
     replace_pod,
     try_to_sweep,
 )
-from tests.e2e.api import Api, Json
-from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.queries import (
+    GROUP_LABEL,
     apply_attached,
     assert_nothing_is_missing,
     contents,
@@ -30,8 +30,8 @@ from tests.e2e.looks import (
 )
 from tests.e2e.releases import Release, Values
 
-# What owns a revision whose revision object lives. A workloadRef's Deployment keeps ReplicaSets of
-# its own beside the Rollout's.
+# The owners of a revision whose revision object exists. The Deployment of a workloadRef has its own
+# ReplicaSets, in addition to those of the Rollout.
 WITH_REVISION_OBJECTS = {
     "Rollout": ["ReplicaSet", "Rollout"],
     "Deployment": ["Deployment", "ReplicaSet"],
@@ -43,9 +43,9 @@ WITH_REVISION_OBJECTS = {
 }
 
 
-def chart(greeting: str, kind: str = "Rollout", **more: Any) -> Values:
-    """Return values with one workload; `kind` may be a scaleDown mode, of a workloadRef."""
-    workload = {"name": "app", "kind": kind, "envFrom": ["app-config"], **more}
+def chart(greeting: str, kind: str = "Rollout", **fields: Any) -> Values:
+    """Return values with one workload; `kind` may be the scaleDown mode of a workloadRef."""
+    workload = {"name": "app", "kind": kind, "envFrom": ["app-config"], **fields}
     if kind[0].islower():
         workload |= {"kind": "RolloutOfDeployment", "scaleDown": kind, "deploymentReplicas": 2}
     return {
@@ -56,26 +56,26 @@ def chart(greeting: str, kind: str = "Rollout", **more: Any) -> Values:
 
 
 def wait_for_content(api: Api, *greetings: str) -> None:
-    """Wait until the Pods that run were started with these, and only these."""
+    """Wait until all running Pods were started with these greetings."""
     api.wait_for(lambda: set(contents(api)) == set(greetings), f"{greetings} runs", timeout=60)
 
 
 def delete_workloads(api: Api, *kinds: str) -> None:
-    """Delete the workloads called `app` of some kinds."""
+    """Delete the workloads with the name `app` of some kinds."""
     for kind in kinds:
         api.delete(kind, "app")
 
 
 def wait_until_nothing_remains(api: Api) -> None:
-    """Wait until no ConfigMap with our label is there any more."""
-    api.wait_for(lambda: not api.list("ConfigMap", labels=MANAGED), "no revision", timeout=60)
+    """Wait until no ConfigMap with our label exists."""
+    api.wait_for(lambda: not api.list("ConfigMap", labels=GROUP_LABEL), "no revision", timeout=60)
 
 
 # Workloads with revision objects
 
 
 @pytest.mark.parametrize("kind", WITH_REVISION_OBJECTS)
-def test_a_revision_lives_as_long_as_its_revision_objects(
+def test_a_revision_is_kept_until_its_revision_objects_are_deleted(
     manifests: Release, api: Api, plane: ControlPlane, kind: str
 ) -> None:
     expected = WITH_REVISION_OBJECTS[kind]
@@ -88,20 +88,24 @@ def test_a_revision_lives_as_long_as_its_revision_objects(
     values = chart("three", kind, revisionHistoryLimit=1)
     pod = apply_attached(api, lambda: manifests.apply(values))
     wait_for_new_content(api, kind, "three")
-    made = "ControllerRevision" if "ControllerRevision" in expected else "ReplicaSet"
-    left = 2 * expected.count(made)
-    api.wait_for(lambda: len(api.list(made)) == left, f"{left} {made}s are left", timeout=60)
+    revision_kind = "ControllerRevision" if "ControllerRevision" in expected else "ReplicaSet"
+    left = 2 * expected.count(revision_kind)
+    api.wait_for(
+        lambda: len(api.list(revision_kind)) == left,
+        f"{left} {revision_kind}s are left",
+        timeout=60,
+    )
     pass_grace_time(plane, api, pod)
     assert greetings(api) == ["three", "two"]
     assert owner_kinds(revision_with(api, greeting="two")) == expected
     assert owner_kinds(revision_with(api, greeting="three")) == expected
     assert_owned_by_the_rule(api)
-    delete_workloads(api, *(item for item in expected if item not in (made,)))
+    delete_workloads(api, *(item for item in expected if item not in (revision_kind,)))
     wait_until_nothing_remains(api)
 
 
 def wait_for_new_content(api: Api, kind: str, greeting: str) -> None:
-    """Wait until the workload is through with its change."""
+    """Wait until the workload has finished its change."""
     if kind == "Rollout" or kind[0].islower():
         wait_for_phase(api, "Healthy")
     else:
@@ -142,7 +146,7 @@ def test_a_stuck_daemon_set_is_undone_to_the_old_content(
 
 
 @pytest.mark.parametrize("kind", ["PodTemplate", "AnalysisTemplate"])
-def test_a_template_that_was_replaced_lets_go_of_its_revision(
+def test_the_revision_of_a_replaced_template_is_deleted(
     manifests: Release, api: Api, plane: ControlPlane, kind: str
 ) -> None:
     apply_attached(api, lambda: manifests.apply(chart("one", kind)))
@@ -169,7 +173,7 @@ def test_a_running_job_of_a_cron_job_keeps_its_revision(
     try_to_sweep(plane, api, pod)
     assert greetings(api) == ["one", "two"]
     api.delete("Job", "run")
-    api.wait_for(lambda: not contents(api), "the job's pod is gone")
+    api.wait_for(lambda: not contents(api), "the Job's Pod is deleted")
     pass_grace_time(plane, api, pod)
     assert greetings(api) == ["two"]
     delete_workloads(api, "CronJob")
@@ -177,7 +181,7 @@ def test_a_running_job_of_a_cron_job_keeps_its_revision(
 
 
 def bare_replica_set(greeting: str) -> Values:
-    """Return values with a ReplicaSet that nothing controls."""
+    """Return values with a ReplicaSet without a controller."""
     source = {"envFrom": [{"configMapRef": {"name": "app-config"}}], "name": "app", "image": "app"}
     labels = {"app": "app"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [source]}}
@@ -212,11 +216,11 @@ def test_pods_of_a_replaced_template_keep_their_revision(
     wait_until_nothing_remains(api)
 
 
-# What cannot change
+# Objects that cannot change
 
 
 def with_job_and_pod(greeting: str) -> Values:
-    """Return values with a Rollout, a Job and a bare Pod that all name one ConfigMap."""
+    """Return values with a Rollout, a Job and a bare Pod that all reference one ConfigMap."""
     container = {"name": "app", "image": "app:1"}
     container["envFrom"] = [{"configMapRef": {"name": "app-config"}}]  # type: ignore[assignment]
     bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare"}}
@@ -240,19 +244,19 @@ def test_a_job_and_a_bare_pod_keep_the_original(
     original = api.get("ConfigMap", "app-config")
     assert original["data"] == {"greeting": "two"}
     assert owners(original) == []
-    assert MANAGED not in original["metadata"].get("labels", {})
+    assert GROUP_LABEL not in original["metadata"].get("labels", {})
     assert_nothing_is_missing(api)
 
 
-def test_an_adopted_original_that_a_job_needs_outlives_it(
+def test_an_adopted_original_outlives_the_job_that_needs_it(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = apply_attached(api, lambda: manifests.apply(with_job_and_pod("one")))
-    label = {MANAGED: pod["metadata"]["labels"][MANAGED]}
+    label = {GROUP_LABEL: pod["metadata"]["labels"][GROUP_LABEL]}
     api.patch("ConfigMap", "app-config", {"metadata": {"labels": label}})
     attach_again(plane, pod)
     assert owners(api.get("ConfigMap", "app-config")) == []
-    # Both have ended and gone: the next upgrade may bring them back.
+    # The Job and the Pod have ended and are deleted, but the next upgrade may create them again.
     api.delete("Job", "once")
     api.delete("Pod", "bare")
     api.wait_for(lambda: not api.find("Pod", "bare") and not api.find("Job", "once"), "gone")
@@ -260,14 +264,14 @@ def test_an_adopted_original_that_a_job_needs_outlives_it(
     assert api.find("ConfigMap", "app-config")
 
 
-# What a Rollout makes by its steps
+# Objects that the steps of a Rollout create
 
 
-def with_step(greeting: str, step: Json, *others: Json) -> Values:
-    """Return values with a Rollout that does a step in the middle of its canary."""
+def with_step(greeting: str, step: Json, *workloads: Json) -> Values:
+    """Return values with a Rollout that runs a step in the middle of its canary."""
     values = chart(greeting, steps=[{"setWeight": 50}, step, {"pause": {}}])
     config = {"app-config": {"greeting": greeting}, "check-config": {"greeting": f"{greeting}?"}}
-    return {**values, "configMaps": config, "workloads": [*values["workloads"], *others]}
+    return {**values, "configMaps": config, "workloads": [*values["workloads"], *workloads]}
 
 
 def test_a_running_analysis_keeps_its_revision(
@@ -286,7 +290,7 @@ def test_a_running_analysis_keeps_its_revision(
     api.wait_for(lambda: contents(api, "app=check") == ["two?"], "the analysis runs", timeout=60)
     [run] = api.names("AnalysisRun")
     [job] = [job for job in api.list("Job") if "attach" not in job["metadata"]["name"]]
-    # The template moves on to another ConfigMap while the analysis runs.
+    # The template changes to another ConfigMap while the analysis runs.
     values = with_step("two", step, check)
     values = {**values, "configMaps": {**values["configMaps"], "check-config": {"greeting": "3?"}}}
     pod = apply_attached(api, lambda: manifests.apply(values))
@@ -319,7 +323,7 @@ def test_an_experiment_of_a_rollout_keeps_its_revision(
     wait_until_nothing_remains(api)
 
 
-def test_an_experiment_keeps_its_revision_to_its_end(
+def test_an_experiment_keeps_its_revision_until_its_end(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     apply_attached(api, lambda: manifests.apply(chart("one", "Experiment")))

@@ -1,4 +1,4 @@
-"""kustomize: postrender behind it in a pipe, and as a function that it calls while it builds."""
+"""postrender with kustomize: behind it in a pipe, and as a function that kustomize runs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.api import Api, Json
-from tests.e2e.builds import FUNCTION, Shell
+from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.kustomize_shell import FUNCTION, Shell
+from tests.e2e.programs import ROOT
+from tests.e2e.queries import (
+    GROUP_LABEL,
     apply_attached,
     assert_nothing_is_missing,
-    named_by,
     owners,
+    referenced_config_maps,
     revisions,
     wait_for_phase,
 )
-from tests.e2e.programs import ROOT
 from tests.e2e.rollouts import promote
-from tests.e2e.runs import parse
 
 EXAMPLE = ROOT / "examples" / "kustomize"
 BASE_NAME = "postrender/base-name"
@@ -39,7 +39,7 @@ data: {{greeting: {value}}}
 
 
 def workload(kind: str, name: str, config_maps: Iterable[str], version: str = "apps/v1") -> str:
-    sources = ", ".join(f"{{configMapRef: {{name: {each}}}}}" for each in config_maps)
+    sources = ", ".join(f"{{configMapRef: {{name: {name_of_map}}}}}" for name_of_map in config_maps)
     selector = "" if kind == "Job" else f"selector: {{matchLabels: {{app: {name}}}}}"
     return f"""\
 apiVersion: {version}
@@ -74,10 +74,10 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def by_kind(text: str) -> dict[str, list[Json]]:
-    found: dict[str, list[Json]] = {}
+    grouped: dict[str, list[Json]] = {}
     for obj in parse(text):
-        found.setdefault(obj["kind"], []).append(obj)
-    return found
+        grouped.setdefault(obj["kind"], []).append(obj)
+    return grouped
 
 
 def names(objects: Iterable[Json]) -> set[str]:
@@ -85,20 +85,20 @@ def names(objects: Iterable[Json]) -> set[str]:
 
 
 def bases(objects: Iterable[Json]) -> set[str]:
-    """Return the base names of those that are revisions."""
+    """Return the base names of the revisions among the objects."""
     annotations = [obj["metadata"].get("annotations", {}) for obj in objects]
-    return {each[BASE_NAME] for each in annotations if BASE_NAME in each}
+    return {annotation[BASE_NAME] for annotation in annotations if BASE_NAME in annotation}
 
 
 def arguments(job: Json) -> str:
     return " ".join(job["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
-def kustomization(shell: Shell, more: str = "", files: Mapping[str, str] = {}) -> None:
-    """Write a Kustomization with all of it and the function."""
+def kustomization(shell: Shell, fields: str = "", files: Mapping[str, str] = {}) -> None:
+    """Write a Kustomization with all objects and the function."""
     shell.write(
         {
-            "kustomization.yaml": f"resources: [all.yaml]\ntransformers: [function.yaml]\n{more}",
+            "kustomization.yaml": f"resources: [all.yaml]\ntransformers: [function.yaml]\n{fields}",
             "all.yaml": ALL,
             "function.yaml": FUNCTION,
             **files,
@@ -106,11 +106,11 @@ def kustomization(shell: Shell, more: str = "", files: Mapping[str, str] = {}) -
     )
 
 
-# --- as a function of kustomize's ----------------------------------------------------------------
+# Postrender as a function of kustomize
 
 
 @pytest.mark.parametrize(
-    "more",
+    "fields",
     [
         "",
         "namespace: shop\n",
@@ -121,23 +121,21 @@ def kustomization(shell: Shell, more: str = "", files: Mapping[str, str] = {}) -
     ],
     ids=["alone", "namespace", "prefix", "all"],
 )
-def test_a_transformer_follows_with_every_name_that_kustomize_changes(
-    shell: Shell, more: str
-) -> None:
-    kustomization(shell, MADE + more)
-    found = by_kind(shell.build().stdout)
-    prefix, suffix = "prod-" * ("Prefix" in more), "-blue" * ("Suffix" in more)
-    config_maps = found["ConfigMap"]
+def test_a_transformer_follows_every_name_that_kustomize_changes(shell: Shell, fields: str) -> None:
+    kustomization(shell, MADE + fields)
+    objects = by_kind(shell.build().stdout)
+    prefix, suffix = "prod-" * ("Prefix" in fields), "-blue" * ("Suffix" in fields)
+    config_maps = objects["ConfigMap"]
     assert bases(config_maps) == {f"{prefix}plain{suffix}", f"{prefix}made{suffix}"}
-    assert all(one["immutable"] is True for one in config_maps)
-    for obj in (*found["Deployment"], *found["Rollout"]):
-        assert named_by(obj) == names(config_maps)
-    [job] = found["Job"]
+    assert all(config_map["immutable"] is True for config_map in config_maps)
+    for obj in (*objects["Deployment"], *objects["Rollout"]):
+        assert referenced_config_maps(obj) == names(config_maps)
+    [job] = objects["Job"]
     for kind in ("Deployment", "Rollout"):
-        [obj] = found[kind]
+        [obj] = objects[kind]
         assert f"{kind}/{obj['metadata']['name']}@" in arguments(job)
     assert set(re.findall(r"configmap/([^,\s]+)", arguments(job))) == names(config_maps)
-    assert job["metadata"].get("namespace") == ("shop" if "shop" in more else None)
+    assert job["metadata"].get("namespace") == ("shop" if "shop" in fields else None)
 
 
 def test_a_generated_configmap_has_the_name_that_kustomize_would_give_it(shell: Shell) -> None:
@@ -147,25 +145,31 @@ def test_a_generated_configmap_has_the_name_that_kustomize_would_give_it(shell: 
     assert ours in names(by_kind(plain)["ConfigMap"])
 
 
-def test_a_generated_configmap_that_nothing_names_keeps_kustomizes_hash(shell: Shell) -> None:
+def test_an_unreferenced_generated_configmap_keeps_kustomizes_hash(shell: Shell) -> None:
     kustomization(shell, MADE.replace("[{", "[{name: other, literals: [B=1]}, {"))
-    found = by_kind(shell.build().stdout)["ConfigMap"]
-    [other] = [one for one in found if one["metadata"]["name"].startswith("other")]
+    config_maps = by_kind(shell.build().stdout)["ConfigMap"]
+    [other] = [
+        config_map
+        for config_map in config_maps
+        if config_map["metadata"]["name"].startswith("other")
+    ]
     assert re.fullmatch(r"other-[a-z0-9]{10}", other["metadata"]["name"])
     assert bases([other]) == set()
 
 
-def test_a_job_goes_on_naming_originals_that_kustomize_prefixes(shell: Shell) -> None:
+def test_a_job_still_references_originals_that_kustomize_prefixes(shell: Shell) -> None:
     everything = f"{ALL}\n---\n{workload('Job', 'migrate', BOTH, 'batch/v1')}"
     kustomization(shell, MADE + "namePrefix: prod-\n", {"all.yaml": everything})
-    found = by_kind(shell.build().stdout)
-    [job] = [one for one in found["Job"] if one["metadata"]["name"] == "prod-migrate"]
-    assert named_by(job) == {"prod-plain", "prod-made"}
-    assert names(found["ConfigMap"]) >= named_by(job) | named_by(found["Deployment"][0])
-    assert len(found["ConfigMap"]) == 4
+    objects = by_kind(shell.build().stdout)
+    [job] = [obj for obj in objects["Job"] if obj["metadata"]["name"] == "prod-migrate"]
+    assert referenced_config_maps(job) == {"prod-plain", "prod-made"}
+    assert names(objects["ConfigMap"]) >= referenced_config_maps(job) | referenced_config_maps(
+        objects["Deployment"][0]
+    )
+    assert len(objects["ConfigMap"]) == 4
 
 
-def test_two_bases_with_one_name_are_told_apart_by_their_prefix(shell: Shell) -> None:
+def test_two_bases_with_one_name_are_distinguished_by_their_prefix(shell: Shell) -> None:
     base = f"{workload('Deployment', 'app', ['config'])}\n---\n{config_map('config')}"
     shell.write(
         {
@@ -179,21 +183,21 @@ def test_two_bases_with_one_name_are_told_apart_by_their_prefix(shell: Shell) ->
             "b/bye.yaml": config_map("config", "bye"),
         }
     )
-    found = by_kind(shell.build().stdout)
-    for obj in found["Deployment"]:
-        [name] = named_by(obj)
+    objects = by_kind(shell.build().stdout)
+    for obj in objects["Deployment"]:
+        [name] = referenced_config_maps(obj)
         assert name.startswith(obj["metadata"]["name"].replace("app", "config-"))
-        assert name in names(found["ConfigMap"])
+        assert name in names(objects["ConfigMap"])
 
 
-def test_nothing_of_what_kustomize_notes_for_a_function_is_left(shell: Shell) -> None:
+def test_no_annotation_of_kustomize_for_functions_is_left(shell: Shell) -> None:
     kustomization(shell, MADE + "namePrefix: prod-\n")
     text = shell.build().stdout
     assert "config.kubernetes.io" not in text
     assert "config.k8s.io" not in text
 
 
-def test_a_second_build_of_what_was_built_changes_nothing(shell: Shell) -> None:
+def test_a_second_build_of_the_output_changes_nothing(shell: Shell) -> None:
     kustomization(shell, MADE + "namePrefix: prod-\n")
     first = shell.build().stdout
     again = {"kustomization.yaml": "resources: [all.yaml]\ntransformers: [function.yaml]\n"}
@@ -225,19 +229,19 @@ def test_strict_in_the_function_config_stops_the_build(shell: Shell) -> None:
     kustomization(shell, MADE, {"all.yaml": held, "function.yaml": strict})
     done = shell.build(check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "2 of the findings fail with --strict" in done.stderr
+    assert "2 findings fail with --strict" in done.stderr
 
 
 def test_a_mistake_in_the_function_config_is_found(shell: Shell) -> None:
     kustomization(shell, "", {"function.yaml": FUNCTION.replace("attacher:", "atacher:")})
     done = shell.build(check=False)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "functionConfig.spec.atacher: unknown key 'atacher': did you mean 'attacher'?" in (
+    assert "functionConfig.spec.atacher: unknown key 'atacher'. Did you mean 'attacher'?" in (
         done.stderr
     )
 
 
-def test_the_function_config_may_be_called_as_the_configuration_is(shell: Shell) -> None:
+def test_the_function_config_may_have_the_file_name_of_the_configuration(shell: Shell) -> None:
     kustomization(shell, MADE)
     before = shell.build().stdout
     rename = "mv function.yaml postrender.yaml && sed -i s/function/postrender/ kustomization.yaml"
@@ -245,10 +249,10 @@ def test_the_function_config_may_be_called_as_the_configuration_is(shell: Shell)
     assert shell.build().stdout == before
 
 
-# What does not work. Each of these is in docs/kustomize.md; they fail when it does.
+# Known limitations, as in docs/kustomize.md. These tests fail when a limitation disappears.
 
 
-def test_without_the_flag_for_programs_kustomize_leaves_the_function_out(shell: Shell) -> None:
+def test_without_the_exec_flag_kustomize_skips_the_function(shell: Shell) -> None:
     kustomization(shell, MADE)
     done = shell.run("kustomize build --enable-alpha-plugins .")
     assert done.stderr == ""
@@ -257,7 +261,7 @@ def test_without_the_flag_for_programs_kustomize_leaves_the_function_out(shell: 
     assert "external plugins disabled" in refused.stderr
 
 
-def test_kubectl_can_run_no_program_as_a_function(shell: Shell) -> None:
+def test_kubectl_cannot_run_a_program_as_a_function(shell: Shell) -> None:
     kustomization(shell, MADE)
     done = shell.run("kubectl kustomize --enable-alpha-plugins .")
     assert bases(by_kind(done.stdout)["ConfigMap"]) == set()
@@ -267,51 +271,51 @@ def test_kubectl_can_run_no_program_as_a_function(shell: Shell) -> None:
 def test_labels_reach_the_attacher_only_from_a_kustomization_above(shell: Shell) -> None:
     labels = "labels: [{pairs: {team: web}}]\n"
     kustomization(shell, labels)
-    found = by_kind(shell.build().stdout)
-    assert "team" not in found["Job"][0]["metadata"]["labels"]
-    assert "team" in found["ConfigMap"][0]["metadata"]["labels"]
+    objects = by_kind(shell.build().stdout)
+    assert "team" not in objects["Job"][0]["metadata"]["labels"]
+    assert "team" in objects["ConfigMap"][0]["metadata"]["labels"]
     shell.run("mkdir app && mv kustomization.yaml all.yaml function.yaml app")
     shell.write({"kustomization.yaml": f"resources: [app]\n{labels}"})
-    found = by_kind(shell.build().stdout)
-    assert all("team" in obj["metadata"]["labels"] for each in found.values() for obj in each)
+    objects = by_kind(shell.build().stdout)
+    assert all("team" in obj["metadata"]["labels"] for group in objects.values() for obj in group)
 
 
-def test_a_prefix_above_the_function_is_not_known_to_the_attacher(shell: Shell) -> None:
+def test_the_attacher_does_not_know_a_prefix_above_the_function(shell: Shell) -> None:
     kustomization(shell, MADE)
     shell.run("mkdir app && mv kustomization.yaml all.yaml function.yaml app")
     shell.write({"over/kustomization.yaml": "resources: [../app]\nnamePrefix: prod-\n"})
-    found = by_kind(shell.build("over").stdout)
-    assert named_by(found["Deployment"][0]) == names(found["ConfigMap"])
-    assert all(name.startswith("prod-") for name in names(found["ConfigMap"]))
-    assert "Deployment/app@" in arguments(found["Job"][0])
+    objects = by_kind(shell.build("over").stdout)
+    assert referenced_config_maps(objects["Deployment"][0]) == names(objects["ConfigMap"])
+    assert all(name.startswith("prod-") for name in names(objects["ConfigMap"]))
+    assert "Deployment/app@" in arguments(objects["Job"][0])
 
 
-# --- in a pipe -----------------------------------------------------------------------------------
+# Postrender in a pipe
 
 
-def test_behind_kustomize_its_own_hashes_stay_and_only_others_are_revised(shell: Shell) -> None:
+def test_behind_kustomize_only_configmaps_without_its_hash_are_revised(shell: Shell) -> None:
     kustomization(shell, MADE)
     shell.run("sed -i /transformers/d kustomization.yaml")
-    found = by_kind(shell.run("kustomize build . | postrender --attacher-image a/b:1").stdout)
-    assert bases(found["ConfigMap"]) == {"plain"}
-    [made] = [name for name in names(found["ConfigMap"]) if name.startswith("made")]
-    assert made in named_by(found["Deployment"][0])
-    # kustomize does not know where a Rollout names a ConfigMap.
-    assert "made" in named_by(found["Rollout"][0])
+    objects = by_kind(shell.run("kustomize build . | postrender --attacher-image a/b:1").stdout)
+    assert bases(objects["ConfigMap"]) == {"plain"}
+    [made] = [name for name in names(objects["ConfigMap"]) if name.startswith("made")]
+    assert made in referenced_config_maps(objects["Deployment"][0])
+    # kustomize does not know the references of a Rollout.
+    assert "made" in referenced_config_maps(objects["Rollout"][0])
 
 
-# --- to the cluster ------------------------------------------------------------------------------
+# Applying to the cluster
 
 
 def commands() -> list[str]:
-    """Return the commands of the example's README, each from its comment to the next."""
+    """Return the commands of the example's README, separated by their comments."""
     block = "\n".join(re.findall(r"^    (.*)$", (EXAMPLE / "README.md").read_text("utf-8"), re.M))
     return [part for part in re.split(r"^# .*\n", block, flags=re.M) if part.strip()]
 
 
 @pytest.fixture
 def example(plane: ControlPlane, tmp_path: Path) -> Shell:
-    """Give a shell in a copy of the example."""
+    """Return a shell in a copy of the example."""
     shell = Shell(tmp_path / "shell", plane)
     shutil.copytree(EXAMPLE, shell.folder, dirs_exist_ok=True)
     return shell
@@ -326,9 +330,9 @@ def test_the_example_runs_as_written(example: Shell, api: Api, command: str) -> 
     (example.folder / "base" / "settings.env").write_text("GREETING=good morning\n")
     apply_attached(api, lambda: example.run(script))
     wait_for_phase(api, "Paused", "prod-greeter")
-    settings = [one for one in revisions(api) if "GREETING" in one["data"]]
-    assert {one["data"]["GREETING"] for one in settings} == {"hello", "good morning"}
-    assert all("Rollout/prod-greeter" in owners(one) for one in settings)
+    settings = [revision for revision in revisions(api) if "GREETING" in revision["data"]]
+    assert {setting["data"]["GREETING"] for setting in settings} == {"hello", "good morning"}
+    assert all("Rollout/prod-greeter" in owners(setting) for setting in settings)
     assert_nothing_is_missing(api)
     promote(api, "prod-greeter")
     wait_for_phase(api, "Healthy", "prod-greeter")
@@ -341,7 +345,7 @@ def test_a_build_that_fails_applies_nothing(example: Shell, api: Api) -> None:
     (example.folder / "base" / "greeter.yaml").write_text("kind: [")
     done = example.run(script, check=False)
     assert done.returncode != 0
-    assert "nothing but comments in the input" in done.stderr
+    assert "the input is empty" in done.stderr
     assert "no objects passed to apply" in done.stderr
     assert not api.list("Rollout")
 
@@ -352,16 +356,17 @@ BUILD = "set -o pipefail; kustomize build --enable-alpha-plugins --enable-exec"
 
 
 def release(shell: Shell, api: Api, apply: str, greeting: str) -> str:
-    """Apply all, with this greeting and a label; return the name of the revision that has it."""
-    # In a Kustomization above the function's, so that the attacher's objects get it too.
+    """Apply everything with a greeting and a label; return the name of its revision."""
+    # The label is in a Kustomization above the function's, so that the attacher's objects get it
+    # too.
     above = "resources: [app]\nlabels: [{pairs: {team: web}}]\n"
     below = "resources: [all.yaml]\ntransformers: [function.yaml]\n"
     files = {"kustomization.yaml": below, "all.yaml": prunable(greeting), "function.yaml": FUNCTION}
     inside = {f"app/{name}": text for name, text in files.items()}
     shell.write({"kustomization.yaml": above, **inside})
     shell.run(f"{BUILD} . | {apply} --namespace {api.namespace} -f -")
-    found = [one for one in revisions(api) if one["data"]["greeting"] == greeting]
-    return str(found[0]["metadata"]["name"])
+    matching = [revision for revision in revisions(api) if revision["data"]["greeting"] == greeting]
+    return str(matching[0]["metadata"]["name"])
 
 
 def prunable(greeting: str) -> str:
@@ -372,9 +377,9 @@ def prunable(greeting: str) -> str:
 
 
 def in_mid_canary(shell: Shell, api: Api, apply: str) -> set[str]:
-    """Apply a change of the configuration; return the revisions that are there in the canary.
+    """Apply a change of the configuration; return the greetings of the revisions during the canary.
 
-    The old one belongs to its Rollout by then.
+    By then the old revision is owned by its Rollout.
     """
     old = ""
 
@@ -387,7 +392,7 @@ def in_mid_canary(shell: Shell, api: Api, apply: str) -> set[str]:
     assert "Rollout/app" in owners(api.get("ConfigMap", old))
     apply_attached(api, lambda: release(shell, api, apply, "new"))
     wait_for_phase(api, "Paused")
-    return {one["data"]["greeting"] for one in revisions(api)}
+    return {revision["data"]["greeting"] for revision in revisions(api)}
 
 
 @pytest.fixture
@@ -409,9 +414,7 @@ def test_kubectl_prune_deletes_revisions_that_old_pods_still_use(applied: Shell,
     assert in_mid_canary(applied, api, PRUNE) == {"new"}
 
 
-def test_kubectl_prune_of_other_kinds_leaves_revisions_to_the_attacher(
-    applied: Shell, api: Api
-) -> None:
+def test_kubectl_prune_of_other_kinds_keeps_revisions(applied: Shell, api: Api) -> None:
     kinds = ("apps/v1/Deployment", "batch/v1/Job", "core/v1/Service")
     listed = " ".join(f"--prune-allowlist={kind}" for kind in kinds)
     assert in_mid_canary(applied, api, f"{PRUNE} {listed}") == {"old", "new"}
@@ -424,5 +427,7 @@ def test_an_apply_set_deletes_revisions_that_old_pods_still_use(applied: Shell, 
 
 def test_revisions_are_found_by_their_label(applied: Shell, api: Api) -> None:
     apply_attached(api, lambda: release(applied, api, "kubectl apply", "old"))
-    text = applied.run(f"kubectl --namespace {api.namespace} get configmaps -l {MANAGED} -o name")
+    text = applied.run(
+        f"kubectl --namespace {api.namespace} get configmaps -l {GROUP_LABEL} -o name"
+    )
     assert text.stdout.startswith("configmap/plain-")

@@ -1,4 +1,4 @@
-"""Tools that are not run here, by what they send: Flux; and the examples for them."""
+"""Tools that are not run but imitated by their requests (Flux), and the examples for them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 
 import pytest
 
-from tests.e2e.again import adopt, end_canary, restart_pods_with
 from tests.e2e.api import Api, Json
+from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import apply_attached, contents, named_by, wait_for_phase
-from tests.e2e.losses import NothingIsLost, wait_until_owned
+from tests.e2e.commands import adopt, end_canary, restart_pods_with
+from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.programs import ROOT
+from tests.e2e.queries import apply_attached, contents, referenced_config_maps, wait_for_phase
 from tests.e2e.releases import Release, Values
 from tests.e2e.rollouts import promote
-from tests.e2e.runs import parse
 
 EXAMPLES = ROOT / "examples"
 PAGE = ROOT / "docs" / "other-tools.md"
@@ -25,11 +25,11 @@ CIAO: Values = {"configMaps": {"app-config": {"greeting": "ciao"}}, "revisionHis
 
 
 class Flux:
-    """What kustomize-controller 1.9.4 does with a folder of manifests.
+    """The effects of Flux's kustomize-controller 1.9.4 on a folder of manifests.
 
-    It builds it with kustomize, applies each object on the server's side and by force, and then
-    deletes what it applied before and does not now, unless the live object says that pruning is
-    `disabled` (fluxcd/pkg ssa 0.77, manager_delete.go).
+    The controller builds the folder with kustomize, and applies each object with forced server-side
+    apply. Then it deletes previously applied objects that are missing now. Live objects whose prune
+    annotation is `disabled` are kept (fluxcd/pkg ssa 0.77, manager_delete.go).
     """
 
     def __init__(self, manifests: Release, api: Api) -> None:
@@ -37,7 +37,7 @@ class Flux:
         self._inventory: set[tuple[str, str]] = set()
 
     def build(self, text: str) -> list[Json]:
-        """Return the objects that kustomize makes of manifests."""
+        """Return the objects that kustomize builds from manifests."""
         folder = self._manifests.folder / "artifact"
         folder.mkdir(exist_ok=True)
         (folder / "app.yaml").write_text(text)
@@ -50,10 +50,10 @@ class Flux:
         objects = self.build(text)
         for obj in objects:
             self._apply(obj)
-        wanted = {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
-        for kind, name in self._inventory - wanted:
+        applied = {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
+        for kind, name in self._inventory - applied:
             self._prune(kind, name)
-        self._inventory = wanted
+        self._inventory = applied
 
     def _apply(self, obj: Json) -> None:
         path = self._api.path(obj["kind"], obj["metadata"]["name"])
@@ -68,10 +68,10 @@ class Flux:
             self._api.delete(kind, name)
 
 
-def test_flux_applies_what_ci_has_rendered(
+def test_flux_applies_manifests_that_ci_has_rendered(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
-    """The first release with revisions, and one that follows; Flux's requests are the test's."""
+    """The first release with revisions, and the next one; the test sends Flux's requests."""
     flux = Flux(manifests, api)
     manifests.config["attacher"]["mode"] = "job"
 
@@ -95,22 +95,22 @@ def test_flux_applies_what_ci_has_rendered(
         restart_pods_with(api, "bye")
         api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
         wait_until_owned(api)
-        # The next interval: the same again.
+        # The next reconciliation applies the same manifests again.
         before = api.list("ConfigMap")
         flux.reconcile(rendered(CIAO))
         assert api.list("ConfigMap") == before
         end_canary(plane, api, attacher)
-    greetings = [one["data"].get("greeting") for one in api.list("ConfigMap")]
+    greetings = [config_map["data"].get("greeting") for config_map in api.list("ConfigMap")]
     assert sorted(filter(None, greetings)) == ["ciao"]
 
 
-def test_kustomize_leaves_revisions_and_what_names_them_as_they_are(
+def test_kustomize_leaves_revisions_and_their_references_unchanged(
     manifests: Release, api: Api
 ) -> None:
     text = manifests.render((EXAMPLES / "rendered" / "v2.yaml").read_text())
     before, after = parse(text), Flux(manifests, api).build(text)
     assert _config_maps(after) == _config_maps(before)
-    assert _named(after) == _named(before)
+    assert _referenced_config_maps(after) == _referenced_config_maps(before)
 
 
 def _config_maps(objects: list[Json]) -> dict[str, Json]:
@@ -121,8 +121,8 @@ def _config_maps(objects: list[Json]) -> dict[str, Json]:
     }
 
 
-def _named(objects: list[Json]) -> set[str]:
-    return set().union(*(named_by(obj) for obj in objects))
+def _referenced_config_maps(objects: list[Json]) -> set[str]:
+    return set().union(*(referenced_config_maps(obj) for obj in objects))
 
 
 @pytest.mark.parametrize("example", ["flux/demo.yaml", "helmfile/helmfile.yaml"])
@@ -131,7 +131,7 @@ def test_the_page_shows_the_example(example: str) -> None:
     assert dict(shown)[example] == (EXAMPLES / example).read_text()
 
 
-def test_the_helmfile_names_a_chart_and_values_that_are_there() -> None:
+def test_the_helmfile_references_an_existing_chart_and_values() -> None:
     folder = EXAMPLES / "helmfile"
     [helmfile] = parse((folder / "helmfile.yaml").read_text())
     [release] = helmfile["releases"]
@@ -139,10 +139,10 @@ def test_the_helmfile_names_a_chart_and_values_that_are_there() -> None:
     assert all((folder / file).exists() for file in release["values"])
 
 
-def test_flux_finds_what_it_applies() -> None:
+def test_flux_finds_the_source_of_its_manifests() -> None:
     source, kustomization = parse((EXAMPLES / "flux" / "demo.yaml").read_text())
     reference = kustomization["spec"]["sourceRef"]
     assert (reference["kind"], reference["name"]) == (source["kind"], source["metadata"]["name"])
     assert kustomization["spec"]["prune"]
-    # Nothing that would change a content after its name was made.
+    # Content must not change after its name was computed.
     assert "postBuild" not in kustomization["spec"]

@@ -1,4 +1,4 @@
-"""The Helm 4 plugin: installed by Helm itself, where postrender is not, and when it fails."""
+"""The Helm 4 plugin: its installation by Helm, without postrender on PATH, and its failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.e2e.plugins import Machine, link_plugin, new_machine, packed, write_s
 from tests.e2e.programs import program
 from tests.e2e.releases import CHART
 
-# Nothing listens there; and pip is not to try it again for half a minute.
+# Nothing listens at this address, and without retries pip fails at once.
 UNREACHABLE = {
     "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
     "PIP_CONFIG_FILE": os.devnull,
@@ -30,7 +30,7 @@ UNREACHABLE = {
     "PIP_NO_CACHE_DIR": "1",
     "PIP_RETRIES": "0",
 }
-# A Python as some systems have it: recent enough, and without what makes virtual environments.
+# The Python of some systems: recent enough, but without the module venv.
 BARE = ('[ "$1" = -c ] && exit', "echo no module named venv >&2", "exit 1")
 THROUGH = ("--post-renderer", "postrender")
 FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
@@ -40,51 +40,51 @@ HELMS_OWN = 'plugin "postrender" exited with error'
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """Give a machine on which nothing is installed, not even Python."""
+    """Return a machine without any installed program, even without Python."""
     return new_machine(tmp_path / "machine")
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Give the archive that `make plugin` makes."""
+    """Return the archive that `make plugin` creates."""
     return packed(tmp_path)[0]
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Give a copy of what the plugin needs of this repository."""
+    """Return a copy of the files that the plugin needs from this repository."""
     return packed(tmp_path)[1]
 
 
 @pytest.fixture
 def installed(machine: Machine) -> Machine:
-    """Give a machine with postrender on PATH and with the plugin."""
+    """Return a machine with postrender on PATH and with the plugin."""
     link_plugin(machine.folder / "data")
     return machine.with_postrender()
 
 
-def test_the_plugin_is_installed_where_nothing_is_and_mended_when_python_has_gone(
+def test_the_plugin_is_installed_and_repaired_after_python_was_removed(
     machine: Machine, archive: Path
 ) -> None:
-    """The one true install: it downloads what postrender needs."""
+    """The only real installation, which downloads postrender's dependencies."""
     machine.with_python()
     done = machine.helm("plugin", "install", "--verify=false", str(archive))
     assert "Installed plugin: postrender" in done.stdout, done.stderr
-    own = machine.plugins / "postrender" / ".plugin" / "venv"
-    # Compiled at once: a start without byte code takes three times as long.
-    assert list(own.rglob("site-packages/postrender/__pycache__/plain.*.pyc"))
+    venv = machine.plugins / "postrender" / ".plugin" / "venv"
+    # The plugin compiles postrender at once: without byte code a start takes three times as long.
+    assert list(venv.rglob("site-packages/postrender/yaml/__pycache__/plain.*.pyc"))
     assert "postrender/base-name" in template(machine)
 
-    python = own / "bin" / "python"
+    python = venv / "bin" / "python"
     python.unlink()
     python.symlink_to("/nowhere/python3")
     broken = machine.helm("template", "app", str(CHART), *THROUGH)
-    fix = re.search(r"does not start: .* is gone: run (\S+)$", broken.stderr, re.M)
+    fix = re.search(r"does not start: .* is gone\. Run (\S+)$", broken.stderr, re.M)
     assert fix, broken.stderr
     assert fix[0] in machine.log.read_text()
 
-    mended = machine.with_postrender().run([fix[1]])
-    assert mended.returncode == 0, mended.stderr
+    fixed = machine.with_postrender().run([fix[1]])
+    assert fixed.returncode == 0, fixed.stderr
     assert "postrender/base-name" in template(machine)
 
     assert machine.helm("plugin", "uninstall", "postrender").returncode == 0
@@ -109,7 +109,7 @@ def test_a_checkout_is_installed_and_uses_the_postrender_of_path(
     assert checkout.exists()
 
 
-def test_an_archive_holds_what_is_needed_and_no_more(archive: Path) -> None:
+def test_an_archive_contains_only_the_necessary_files(archive: Path) -> None:
     with tarfile.open(archive) as packed_files:
         files = [name for name in packed_files.getnames() if packed_files.getmember(name).isfile()]
     parts = [Path(name).parts[1:] for name in files]
@@ -122,15 +122,18 @@ def test_an_archive_holds_what_is_needed_and_no_more(archive: Path) -> None:
     assert not [part for part in parts if "__pycache__" in part]
 
 
-def test_without_python_the_install_says_what_to_do(machine: Machine, archive: Path) -> None:
+def test_without_python_the_install_shows_a_fix(machine: Machine, archive: Path) -> None:
     done = machine.helm("plugin", "install", "--verify=false", str(archive))
     assert done.returncode == 1
-    assert "error: postrender needs Python 3.10 or later, and PATH has none: " in done.stderr
+    assert (
+        "error: postrender needs Python 3.10 or later, and PATH has none. Install Python, "
+        in done.stderr
+    )
     assert f"then run {machine.plugins}/postrender/plugin/install\n" in done.stderr
 
 
-def test_a_python_that_is_too_old_is_passed_over(machine: Machine, checkout: Path) -> None:
-    """As on a system whose `python3` is 3.9, with a later one beside it."""
+def test_a_python_that_is_too_old_is_skipped(machine: Machine, checkout: Path) -> None:
+    """Some systems have `python3` 3.9, and a later Python next to it."""
     write_script(machine.folder / "bin" / "python3", "exit 1")
     write_script(machine.folder / "bin" / "python3.12", *BARE)
     done = machine.helm("plugin", "install", str(checkout))
@@ -138,17 +141,17 @@ def test_a_python_that_is_too_old_is_passed_over(machine: Machine, checkout: Pat
     assert "postrender was not installed, for the reason above" in done.stderr
 
 
-def test_without_an_index_the_install_says_what_to_do(machine: Machine, archive: Path) -> None:
-    machine = machine.with_python().given(**UNREACHABLE)
+def test_without_an_index_the_install_shows_a_fix(machine: Machine, archive: Path) -> None:
+    machine = machine.with_python().with_variables(**UNREACHABLE)
     done = machine.helm("plugin", "install", "--verify=false", str(archive))
     assert done.returncode == 1
     assert "No matching distribution found" in done.stderr
-    assert "need PyPI or a mirror (PIP_INDEX_URL): mend that, or put postrender " in done.stderr
+    assert "Give pip access to PyPI or a mirror (PIP_INDEX_URL), or put postrender " in done.stderr
     assert f"then run {machine.plugins}/postrender/plugin/install\n" in done.stderr
     assert not (machine.plugins / "postrender" / ".plugin").exists()
 
 
-def test_an_install_that_fails_keeps_the_one_before(machine: Machine, checkout: Path) -> None:
+def test_a_failed_install_keeps_the_previous_one(machine: Machine, checkout: Path) -> None:
     write_script(machine.folder / "bin" / "python3", *BARE)
     before = checkout / ".plugin" / "venv" / "bin" / "postrender"
     write_script(before, "echo before")
@@ -178,7 +181,7 @@ def test_the_plugin_is_installed_from_a_git_url_and_updated(
 
 @contextmanager
 def git_server(checkout: Path) -> Iterator[str]:
-    """Serve a folder as a git repository, by the plain files of it; yield its URL."""
+    """Serve a folder as a git repository, from its plain files; yield the URL."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
@@ -206,7 +209,7 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=folder, check=True, timeout=60)
 
 
-# Failures. Helm itself says only that the plugin exited with an error.
+# Failures. Helm itself shows only that the plugin exited with an error.
 
 
 def test_a_failure_is_shown_in_a_pipe_and_logged(installed: Machine) -> None:
@@ -224,21 +227,21 @@ def test_a_failure_is_shown_in_a_pipe_and_logged(installed: Machine) -> None:
 
 
 def test_a_failure_is_shown_on_a_terminal(installed: Machine) -> None:
-    ours, its = pty.openpty()
+    terminal, plugin_end = pty.openpty()
     command = [program("helm4"), "template", "app", str(CHART), *FAILING]
     process = subprocess.Popen(
-        command, env=dict(installed.variables), stdout=subprocess.DEVNULL, stderr=its
+        command, env=dict(installed.variables), stdout=subprocess.DEVNULL, stderr=plugin_end
     )
     assert process.wait(timeout=60) == 1
-    os.close(its)
-    shown = os.read(ours, 100_000).decode()
-    os.close(ours)
+    os.close(plugin_end)
+    shown = os.read(terminal, 100_000).decode()
+    os.close(terminal)
     assert shown.count(FAULT) == 1
     assert shown.index(FAULT) < shown.index(HELMS_OWN)
 
 
-def test_a_failure_with_stderr_in_a_file_spoils_nothing(installed: Machine) -> None:
-    """Whoever else writes to a file that Helm has open is overwritten by Helm, or overwrites."""
+def test_a_failure_with_stderr_in_a_file_overwrites_nothing(installed: Machine) -> None:
+    """If two programs write to the same open file, they overwrite each other's output."""
     file = installed.folder / "stderr"
     command = [program("helm4"), "template", "app", str(CHART), *FAILING]
     with file.open("w") as stderr:
@@ -249,25 +252,25 @@ def test_a_failure_with_stderr_in_a_file_spoils_nothing(installed: Machine) -> N
     assert FAULT in installed.log.read_text()
 
 
-def test_a_failure_by_hand_is_shown_once(installed: Machine) -> None:
+def test_a_failure_of_a_manual_run_is_shown_once(installed: Machine) -> None:
     run = installed.plugins / "postrender" / "plugin" / "run"
     done = installed.run(["/bin/sh", "-c", f"{run} --config=nowhere.yaml; exit $?"])
     assert done.returncode == 1
     assert done.stderr.count(FAULT) == 1
 
 
-def test_findings_of_a_release_that_went_well_are_in_the_log(installed: Machine) -> None:
+def test_findings_of_a_successful_release_are_in_the_log(installed: Machine) -> None:
     done = installed.helm("template", "app", str(CHART), *THROUGH)
     assert (done.returncode, done.stderr) == (0, "")
     assert "[attacher-image]" in installed.log.read_text()
 
 
 def test_a_run_without_findings_writes_no_log(installed: Machine) -> None:
-    template(installed.given(POSTRENDER_ATTACHER_IMAGE="postrender:e2e"))
+    template(installed.with_variables(POSTRENDER_ATTACHER_IMAGE="postrender:e2e"))
     assert not installed.log.exists()
 
 
-def test_the_log_does_not_grow_without_end(installed: Machine) -> None:
+def test_the_log_does_not_grow_without_limit(installed: Machine) -> None:
     installed.log.parent.mkdir()
     installed.log.write_text("x" * 1_000_001)
     template(installed)
@@ -275,15 +278,13 @@ def test_the_log_does_not_grow_without_end(installed: Machine) -> None:
     assert installed.log.with_suffix(".log.old").stat().st_size == 1_000_001
 
 
-def test_a_log_that_cannot_be_written_is_no_failure(installed: Machine) -> None:
+def test_a_log_that_cannot_be_written_does_not_fail_the_run(installed: Machine) -> None:
     installed.log.mkdir(parents=True)
     template(installed)
 
 
 @pytest.mark.parametrize("home", ["HELM_CACHE_HOME", "XDG_CACHE_HOME", "HOME"])
-def test_the_log_is_where_helm_says_its_cache_is(
-    installed: Machine, home: str, tmp_path: Path
-) -> None:
+def test_the_log_is_in_helms_cache_folder(installed: Machine, home: str, tmp_path: Path) -> None:
     variables = {
         name: text for name, text in installed.variables.items() if name != "HELM_CACHE_HOME"
     }
@@ -294,9 +295,11 @@ def test_the_log_is_where_helm_says_its_cache_is(
     assert "[attacher-image]" in Path(folder, "postrender.log").read_text()
 
 
-def test_what_the_user_sets_reaches_postrender(installed: Machine) -> None:
-    own = installed.folder / "own.log"
-    machine = installed.given(POSTRENDER_LOG_FILE=str(own), POSTRENDER_ATTACHER="false")
+def test_the_users_variables_reach_postrender(installed: Machine) -> None:
+    log_file = installed.folder / "own.log"
+    machine = installed.with_variables(
+        POSTRENDER_LOG_FILE=str(log_file), POSTRENDER_ATTACHER="false"
+    )
     output = template(machine)
     assert "postrender/base-name" in output
     assert "kind: Job" not in output
@@ -304,11 +307,11 @@ def test_what_the_user_sets_reaches_postrender(installed: Machine) -> None:
         "template", "app", str(CHART), *THROUGH, "--post-renderer-args=--strict=1"
     )
     assert "--strict" in failing.stderr
-    template(machine.given(POSTRENDER_ATTACHER="true"))
-    assert "[attacher-image]" in own.read_text()
+    template(machine.with_variables(POSTRENDER_ATTACHER="true"))
+    assert "[attacher-image]" in log_file.read_text()
 
 
-# Where each object is from.
+# The source file of each object.
 
 HOOK = {
     "apiVersion": "batch/v1",
@@ -322,7 +325,7 @@ HOOK = {
 }
 
 
-def test_every_source_line_is_true(installed: Machine) -> None:
+def test_every_source_line_is_correct(installed: Machine) -> None:
     chart = ("template", "app", str(CHART), "--set-json", f"extra={[HOOK]}".replace("'", '"'))
     plain = sources(installed.helm(*chart).stdout)
     assert plain["Job", "migrate"] != plain["Rollout", "app"]
@@ -337,8 +340,8 @@ def test_every_source_line_is_true(installed: Machine) -> None:
 
 
 def sources(output: str) -> dict[tuple[str, str], str]:
-    """Return the file that each object is said to be from, by kind and name."""
-    found = {}
+    """Return the source file of each object, by kind and name."""
+    files = {}
     for text in re.split(r"^---\n", output, flags=re.M):
         if text.strip():
             file = re.search(r"^# Source: (.+)$", text, re.M)
@@ -347,8 +350,8 @@ def sources(output: str) -> dict[tuple[str, str], str]:
             assert file, text
             assert kind, text
             assert name, text
-            found[kind[1], name[1]] = file[1]
-    return found
+            files[kind[1], name[1]] = file[1]
+    return files
 
 
 def without_hash(name: str) -> str:

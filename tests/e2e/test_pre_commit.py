@@ -1,4 +1,4 @@
-"""The hook that pre-commit installs from this repository, configured as the documents say."""
+"""The hook that pre-commit installs from this repository, configured as in the docs."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ spec:
                 name: web-config
 """
 LEFTOVER = GOOD.replace("--greeting=hello", "--config=web-config")
-# All that the hook is installed from.
+# The files from which the hook is installed.
 SOURCES = (".pre-commit-hooks.yaml", "LICENSE", "README.md", "postrender", "pyproject.toml")
 
 
 def in_folder(folder: Path, *command: str, check: bool = True) -> Done:
-    """Run git or pre-commit in a folder, by nobody's configuration."""
+    """Run git or pre-commit in a folder, without a user's configuration."""
     environment = {
         **os.environ,
         **nobody(),
-        # In the folder that the test has, not in the tester's own.
+        # The test's own folder, not the tester's.
         "PRE_COMMIT_HOME": str(folder.parent / "pre-commit"),
     }
-    environment.pop("PYTHONPATH", None)  # the hook must run what was installed
+    environment.pop("PYTHONPATH", None)  # the hook must run the installed postrender
     return run(list(command), env=environment, folder=folder, check=check)
 
 
@@ -60,7 +60,7 @@ def git(folder: Path, *arguments: str, check: bool = True) -> Done:
 
 @pytest.fixture
 def hook(tmp_path: Path) -> Path:
-    """Give a repository with the hook as this one has it now."""
+    """Return a repository with the present hook of this repository."""
     folder = tmp_path / "hook"
     folder.mkdir()
     for name in SOURCES:
@@ -76,7 +76,7 @@ def hook(tmp_path: Path) -> Path:
 
 
 def documented_configuration(hook: Path) -> str:
-    """Return the configuration that docs/ci.md shows, for a repository of the test's."""
+    """Return the configuration in docs/ci.md, for the test's repository."""
     text = (ROOT / "docs" / "ci.md").read_text("utf-8")
     [block] = re.findall(r"^```yaml\n# \.pre-commit-config\.yaml\n(.*?)^```$", text, re.M | re.S)
     revision = git(hook, "rev-parse", "HEAD").stdout.strip()
@@ -84,7 +84,7 @@ def documented_configuration(hook: Path) -> str:
     return re.sub(r"rev: \S+", f"rev: {revision}", block)
 
 
-def test_a_commit_with_a_leftover_is_refused(hook: Path, tmp_path: Path) -> None:
+def test_a_commit_with_a_leftover_is_rejected(hook: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("pre_commit") is None:
         assert os.environ.get("POSTRENDER_E2E_REQUIRED") != "1", "pre-commit is not installed"
         pytest.skip("pre-commit is not installed")

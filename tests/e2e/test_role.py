@@ -1,4 +1,4 @@
-"""The rendered Role: with it everything works, and without any of its permissions something fails.
+"""The rendered Role: it is sufficient, and each of its permissions is necessary.
 
 The API server runs with OwnerReferencesPermissionEnforcement, as some clusters do.
 """
@@ -13,16 +13,16 @@ import pytest
 
 from tests.e2e import attachers
 from tests.e2e.api import KINDS, Api, Json
+from tests.e2e.attach_processes import Run, Runner, arguments_of, in_parallel, parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import UNUSED, owners, revisions, wait_for_attachers
 from tests.e2e.namespaces import make_namespace
+from tests.e2e.queries import UNUSED, owners, revisions, wait_for_attachers
 from tests.e2e.releases import Release
-from tests.e2e.runs import Run, Runner, arguments_of, in_parallel, parse
 
-SET = "app-cronjob-attach"
+GROUP = "app-cronjob-attach"
 LONG_AGO = "2020-01-01T00:00:00Z"
 
-# Every kind that has a pod template which can be rewritten.
+# Every kind that has a rewritable pod template.
 IN_CHART = [
     "Rollout",
     "Deployment",
@@ -80,8 +80,8 @@ ANALYSIS_RUN = {
 }
 
 
-def every_kind() -> dict[str, Any]:
-    """Return values: a workload of every kind, each with a ConfigMap and a Secret."""
+def workloads_of_every_kind() -> dict[str, Any]:
+    """Return values with a workload of every kind, each with a ConfigMap and a Secret."""
     volumes = [{"name": "secret", "secret": {"secretName": "app-secret"}}]
     workloads = [
         {
@@ -97,27 +97,27 @@ def every_kind() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ["hook", "job"])
-def test_the_rendered_role_is_enough_for_every_kind(
+def test_the_rendered_role_is_sufficient_for_every_kind(
     manifests: Release, api: Api, plane: ControlPlane, mode: str
 ) -> None:
     manifests.config |= {"secrets": True}
     manifests.config["attacher"] |= {"mode": mode, "required": True}
-    manifests.apply(every_kind())
+    manifests.apply(workloads_of_every_kind())
     [pod] = wait_for_attachers(api)
     log = attachers.log(plane, pod)
     assert "error" not in log
     [config_map], [secret] = revisions(api), revisions(api, "Secret")
-    wanted = {f"{kind}/{kind.lower()}" for kind in IN_CHART}
-    wanted -= {"RolloutOfDeployment/rolloutofdeployment"}
-    wanted |= {"ReplicaSet/replicaset", "AnalysisRun/analysisrun"}
-    wanted |= {"Rollout/rolloutofdeployment", "Deployment/rolloutofdeployment"}
+    expected = {f"{kind}/{kind.lower()}" for kind in IN_CHART}
+    expected -= {"RolloutOfDeployment/rolloutofdeployment"}
+    expected |= {"ReplicaSet/replicaset", "AnalysisRun/analysisrun"}
+    expected |= {"Rollout/rolloutofdeployment", "Deployment/rolloutofdeployment"}
     for revision in (config_map, secret):
-        assert wanted <= set(owners(revision)), api.dump()
-    made = {owner.split("/")[0] for owner in owners(config_map)}
-    assert {"ReplicaSet", "ControllerRevision"} <= made
+        assert expected <= set(owners(revision)), api.dump()
+    owner_kinds = {owner.split("/")[0] for owner in owners(config_map)}
+    assert {"ReplicaSet", "ControllerRevision"} <= owner_kinds
 
 
-# Each permission is needed
+# Each permission is necessary
 
 
 class Permission(NamedTuple):
@@ -132,7 +132,7 @@ class Permission(NamedTuple):
 
 
 def permissions(role: Json) -> list[Permission]:
-    """Return what a Role allows, one by one."""
+    """Return the permissions of a Role."""
     return [
         Permission(group, resource, verb)
         for rule in role["rules"]
@@ -142,32 +142,36 @@ def permissions(role: Json) -> list[Permission]:
     ]
 
 
-def without(role: Json, taken: Permission) -> Json:
-    """Return a Role that allows all that another does, but for one thing."""
+def without(role: Json, removed: Permission) -> Json:
+    """Return a Role without one of its permissions."""
     rules = [
-        {"apiGroups": [it.group], "resources": [it.resource], "verbs": [it.verb]}
-        for it in permissions(role)
-        if it != taken
+        {
+            "apiGroups": [permission.group],
+            "resources": [permission.resource],
+            "verbs": [permission.verb],
+        }
+        for permission in permissions(role)
+        if permission != removed
     ]
     return copy.deepcopy(role) | {"rules": rules}
 
 
-def due(objects: list[Json], before: list[Json], arguments: list[str]) -> list[Json]:
-    """Return objects in which a run with these arguments has all there is to do.
+def objects_with_work(objects: list[Json], before: list[Json], arguments: list[str]) -> list[Json]:
+    """Return objects for which a run with these arguments has every kind of work to do.
 
-    Own a ConfigMap and a Secret, delete one of each that is of the release before and long unused,
-    and a finished Job.
+    The run sets the owners of a ConfigMap and a Secret. It deletes a ConfigMap and a Secret of the
+    previous release, unused for long, and a finished Job.
     """
     unused = [copy.deepcopy(obj) for obj in before if obj["kind"] in ("ConfigMap", "Secret")]
-    for one in unused:
-        one["metadata"]["annotations"][UNUSED] = LONG_AGO
+    for obj in unused:
+        obj["metadata"]["annotations"][UNUSED] = LONG_AGO
     [job] = [obj for obj in objects if obj["kind"] == "Job"]
     finished, running = copy.deepcopy(job), copy.deepcopy(job)
     finished["metadata"]["name"] += "-old"
-    # No Job controller takes notice of them.
-    for one in (finished, running):
-        one["spec"]["template"]["spec"]["containers"][0]["args"] = arguments
-        one["spec"]["managedBy"] = "example.com/test"
+    # The Job controller ignores these Jobs.
+    for obj in (finished, running):
+        obj["spec"]["template"]["spec"]["containers"][0]["args"] = arguments
+        obj["spec"]["managedBy"] = "example.com/test"
     return [
         *(obj for obj in objects if obj["kind"] != "Job"),
         *unused,
@@ -177,7 +181,7 @@ def due(objects: list[Json], before: list[Json], arguments: list[str]) -> list[J
 
 
 def finish(api: Api, name: str) -> None:
-    """Let a Job have ended."""
+    """Set a Job's status to complete."""
     now = "2026-01-01T00:00:00Z"
     kinds = ("SuccessCriteriaMet", "Complete")
     conditions = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in kinds]
@@ -186,36 +190,36 @@ def finish(api: Api, name: str) -> None:
     api.request("PATCH", path, {"status": status}, "application/merge-patch+json")
 
 
-class Needed:
-    """Runs attach without a permission, in a namespace of its own, where there is much to do."""
+class Restricted:
+    """Runs attach without a permission, in a new namespace with every kind of work to do."""
 
     def __init__(
         self, plane: ControlPlane, objects: list[Json], before: list[Json], folder: Path
     ) -> None:
         self._plane, self._folder = plane, folder
         self._arguments = arguments_of(objects, timeout="2s")
-        self._objects = due(objects, before, self._arguments)
+        self._objects = objects_with_work(objects, before, self._arguments)
         [self.role] = [obj for obj in objects if obj["kind"] == "Role"]
 
-    def run(self, taken: Permission | None) -> tuple[Run, Api]:
-        """Run attach with all permissions but one."""
-        title = f"without {taken}" if taken else "with all"
+    def run(self, removed: Permission | None) -> tuple[Run, Api]:
+        """Run attach without one permission, or with all of them."""
+        title = f"without {removed}" if removed else "with all"
         namespace = make_namespace(self._plane.api(), title)
         api = self._plane.api(namespace)
         for obj in self._objects:
-            api.create(without(obj, taken) if taken and obj["kind"] == "Role" else obj)
+            api.create(without(obj, removed) if removed and obj["kind"] == "Role" else obj)
         [old] = [name for name in api.names("Job") if name.endswith("-old")]
         finish(api, old)
         runner = Runner(self._plane, namespace, self._folder / namespace)
-        return runner.run(self._arguments_for(taken)), api
+        return runner.run(self._arguments_for(removed)), api
 
-    def _arguments_for(self, taken: Permission | None) -> list[str]:
-        """Return arguments that make use of a permission."""
-        if taken and (taken.verb == "watch" or taken.resource == "events"):
-            # Nobody has applied it yet, and nobody will.
-            kind = _kind(taken.resource) if taken.verb == "watch" else "CronJob"
-            wanted = f"{kind}/absent@0123456789=configmap/absent"
-            return ["attach", "--group", SET, "--workload", wanted, *self._arguments[-5:]]
+    def _arguments_for(self, removed: Permission | None) -> list[str]:
+        """Return arguments that make the run use a permission."""
+        if removed and (removed.verb == "watch" or removed.resource == "events"):
+            # The workload was not applied, and never will be.
+            kind = _kind(removed.resource) if removed.verb == "watch" else "CronJob"
+            workload = f"{kind}/absent@0123456789=configmap/absent"
+            return ["attach", "--group", GROUP, "--workload", workload, *self._arguments[-5:]]
         return self._arguments
 
 
@@ -224,7 +228,7 @@ def _kind(plural: str) -> str:
 
 
 @pytest.fixture
-def needed(plane: ControlPlane, manifests: Release, tmp_path: Path) -> Needed:
+def restricted(plane: ControlPlane, manifests: Release, tmp_path: Path) -> Restricted:
     manifests.config |= {"secrets": True}
     manifests.config["attacher"]["mode"] = "job"
     volumes = [{"name": "secret", "secret": {"secretName": "app-secret"}}]
@@ -241,29 +245,33 @@ def needed(plane: ControlPlane, manifests: Release, tmp_path: Path) -> Needed:
         values |= {"workloads": [workload]}
         return parse(manifests.render(manifests.template(values)))
 
-    return Needed(plane, rendered("now"), rendered("before"), tmp_path / "runs")
+    return Restricted(plane, rendered("now"), rendered("before"), tmp_path / "runs")
 
 
-def test_with_all_permissions_all_is_done(needed: Needed) -> None:
-    run, api = needed.run(None)
+def test_with_all_permissions_a_run_succeeds(restricted: Restricted) -> None:
+    run, api = restricted.run(None)
     assert run.code == 0, run.log
     assert not run.errors()
-    assert [owners(one) for one in (*revisions(api), *revisions(api, "Secret"))] == [
+    assert [owners(revision) for revision in (*revisions(api), *revisions(api, "Secret"))] == [
         ["CronJob/app"],
         ["CronJob/app"],
     ]
     assert len(api.names("Job")) == 1
 
 
-def test_without_any_one_of_its_permissions_a_run_fails(needed: Needed) -> None:
-    """Generated from the Role: a verb that is added without a use makes this fail."""
-    wanted = permissions(needed.role)
-    assert len(wanted) > 30
-    runs = in_parallel(lambda one: (one, needed.run(one)[0]), wanted, workers=6)
-    for taken, run in runs:
-        said = " ".join(run.errors())
-        is_named = f"cannot {taken}" in said or f"{taken.resource} may not be listed" in said
-        # Where owner references may be changed only by who may delete the object.
-        is_patch_refused = taken.verb == "delete" and f"cannot patch {taken.resource}" in said
-        assert run.code == 1, f"nothing needs to {taken}\n{run.log}"
-        assert is_named or is_patch_refused, f"{taken} is not named\n{run.log}"
+def test_without_one_of_its_permissions_a_run_fails(restricted: Restricted) -> None:
+    """The cases are generated from the Role: a new verb without a use fails this test."""
+    needed_permissions = permissions(restricted.role)
+    assert len(needed_permissions) > 30
+    runs = in_parallel(
+        lambda permission: (permission, restricted.run(permission)[0]),
+        needed_permissions,
+        workers=6,
+    )
+    for removed, run in runs:
+        errors = " ".join(run.errors())
+        is_reported = f"cannot {removed}" in errors
+        # Owner references may be changed only by users who may delete the object.
+        is_patch_refused = removed.verb == "delete" and f"cannot patch {removed.resource}" in errors
+        assert run.code == 1, f"nothing needs to {removed}\n{run.log}"
+        assert is_reported or is_patch_refused, f"{removed} is not reported\n{run.log}"

@@ -1,4 +1,4 @@
-"""Going back with Helm when the output carries the history: one argument, `--previous=helm:`."""
+"""Rollbacks with Helm while the output retains the history: one argument, `--previous=helm:`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ import pytest
 
 from tests.e2e.api import Api
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import contents, named_by, revision_with, revisions, wait_for_phase
-from tests.e2e.losses import NothingIsLost
+from tests.e2e.lifecycle_checks import NothingIsLost
 from tests.e2e.namespaces import make_namespace
+from tests.e2e.queries import (
+    contents,
+    referenced_config_maps,
+    revision_with,
+    revisions,
+    wait_for_phase,
+)
 from tests.e2e.releases import CHART, Done, Release
 from tests.e2e.rollouts import promote
 
-# A Deployment that never becomes ready, because what it mounts is not there.
+# A Deployment that never becomes ready, because its ConfigMap does not exist.
 BROKEN = {"name": "broken", "kind": "Deployment", "volume": ["absent"], "replicas": 1}
 APP = {"name": "app", "kind": "Rollout", "volume": ["app-config"]}
-# A hook that Helm 3 does not show to a post-renderer.
+# A hook that Helm 3 does not pass to a post-renderer.
 REPORT = {
     "apiVersion": "batch/v1",
     "kind": "Job",
@@ -42,7 +48,7 @@ helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 
 @pytest.fixture(autouse=True)
 def with_history(release: Release) -> None:
-    """Let every release of these tests carry its history, and run no attacher."""
+    """Make every release of these tests retain its history, and run no attacher."""
     release.arguments = [
         f"--previous=helm:{release.namespace}/{release.name}",
         f"--namespace={release.namespace}",
@@ -54,26 +60,32 @@ def greeting(text: str, **values: Any) -> dict[str, Any]:
     return {"configMaps": {"app-config": {"greeting": text}}, **values}
 
 
-def runs(api: Api, text: str) -> None:
-    """Wait until the Rollout's template is that of a configuration, and it stands still."""
+def wait_for_greeting(api: Api, text: str) -> None:
+    """Wait until the Rollout references the revision of a greeting."""
     name = revision_with(api, greeting=text)["metadata"]["name"]
-    api.wait_for(lambda: named_by(api.get("Rollout", "app")) == {name}, f"it names {name}")
+    api.wait_for(
+        lambda: referenced_config_maps(api.get("Rollout", "app")) == {name}, f"it references {name}"
+    )
 
 
 def fail_to_upgrade(release: Release, text: str) -> Done:
-    """Upgrade to a release that never becomes ready, and let Helm go back by itself."""
-    undo = ["--atomic"] if release.tool == "helm3" else ["--rollback-on-failure", "--wait=legacy"]
+    """Upgrade to a release that never becomes ready, and let Helm roll back by itself."""
+    rollback_options = (
+        ["--atomic"] if release.tool == "helm3" else ["--rollback-on-failure", "--wait=legacy"]
+    )
     values = greeting(text, workloads=[APP, BROKEN])
     patience = ("--timeout=15s", "--history-max=30")
-    done = release.upgrade(values, *undo, *patience, check=False)
+    done = release.upgrade(values, *rollback_options, *patience, check=False)
     assert done.returncode != 0
     assert "rolled back" in done.stderr or "rollback" in done.stderr, done.stderr
     return done
 
 
 @pytest.mark.parametrize("is_attached", [True, False], ids=["attached", "alone"])
-def test_every_way_back_and_forward_again(release: Release, api: Api, is_attached: bool) -> None:
-    """Two upgrades, an upgrade that fails, a rollback to each release, an upgrade after each."""
+def test_every_rollback_and_every_upgrade_after_it(
+    release: Release, api: Api, is_attached: bool
+) -> None:
+    """Two upgrades, a failing upgrade, a rollback to each release, and an upgrade after each."""
     if is_attached:
         release.arguments.remove("--no-attacher")
     with NothingIsLost(api):
@@ -87,40 +99,44 @@ def test_every_way_back_and_forward_again(release: Release, api: Api, is_attache
         wait_for_phase(api, "Paused")
         api.wait_for(lambda: contents(api) == ["three", "two"], "one Pod of each")
         fail_to_upgrade(release, "four")
-        runs(api, "three")
+        wait_for_greeting(api, "three")
         wait_for_phase(api, "Paused")
         for number, text in enumerate(["one", "two", "three"], 1):
             release.rollback(number)
-            runs(api, text)
+            wait_for_greeting(api, text)
             release.upgrade(greeting(f"after {text}"))
-            runs(api, f"after {text}")
+            wait_for_greeting(api, f"after {text}")
             wait_for_phase(api, "Paused")
         release.upgrade(greeting("three"))
-        runs(api, "three")
-        api.wait_for(lambda: not api.find("Deployment", "broken"), "what failed is gone")
+        wait_for_greeting(api, "three")
+        api.wait_for(
+            lambda: not api.find("Deployment", "broken"), "the failed Deployment is deleted"
+        )
 
 
-def test_few_revisions_stay_and_every_release_can_be_gone_back_to(
+def test_few_revisions_are_kept_and_every_release_can_be_rolled_back_to(
     release: Release, api: Api
 ) -> None:
-    """Two revisions, five configurations; what was dropped is made anew by the rollback."""
+    """Two revisions for five configurations; a rollback re-creates the dropped revisions."""
     release.config["history"] = {"keep": 2}
     history = "--history-max=30"
     for number in range(1, 6):
         release.upgrade(greeting(str(number)), history)
-    runs(api, "5")
-    assert {one["data"]["greeting"] for one in revisions(api)} == {"5", "4"}
+    wait_for_greeting(api, "5")
+    assert {revision["data"]["greeting"] for revision in revisions(api)} == {"5", "4"}
     fail_to_upgrade(release, "6")
-    runs(api, "5")
+    wait_for_greeting(api, "5")
     for number in range(1, 6):
         release.rollback(number)
-        runs(api, str(number))
+        wait_for_greeting(api, str(number))
         release.upgrade(greeting(f"after {number}"), history)
-        runs(api, f"after {number}")
+        wait_for_greeting(api, f"after {number}")
 
 
-def test_the_release_before_the_first_revisions_is_gone_back_to(release: Release, api: Api) -> None:
-    """The first release carries the original along, so that no `adopt` is needed either."""
+def test_the_release_before_the_first_revisions_can_be_rolled_back_to(
+    release: Release, api: Api
+) -> None:
+    """The first release retains the original, so `adopt` is not needed."""
     release.postrender = False
     release.install(greeting("one"))
     wait_for_phase(api, "Healthy")
@@ -132,32 +148,33 @@ def test_the_release_before_the_first_revisions_is_gone_back_to(release: Release
             assert api.get("ConfigMap", "app-config")["data"] == {"greeting": "one"}
         release.rollback(1)
         wait_for_phase(api, "Healthy")
-        assert named_by(api.get("Rollout", "app")) == {"app-config"}
+        assert referenced_config_maps(api.get("Rollout", "app")) == {"app-config"}
         release.upgrade(greeting("four"))
-        runs(api, "four")
+        wait_for_greeting(api, "four")
 
 
 @helm_3
-def test_what_came_later_is_reached_by_an_upgrade(release: Release, api: Api) -> None:
-    """Helm 3 refuses to roll back to it, and says so; nothing is lost, and nothing is stuck."""
+def test_a_later_release_is_reached_by_an_upgrade(release: Release, api: Api) -> None:
+    """Helm 3 rejects the rollback with an error; nothing is lost, and the next upgrade works."""
     with NothingIsLost(api):
         for text in ("one", "two", "three"):
             release.upgrade(greeting(text))
         release.rollback(1)
-        runs(api, "one")
+        wait_for_greeting(api, "one")
         refused = release.rollback(3, check=False)
         assert "no ConfigMap with the name" in refused.stderr
-        # Not to the same content at once: after a failure Helm 3 takes that for done.
+        # After a failed rollback, Helm 3 considers the target content live, and an upgrade to it
+        # has no effect.
         release.upgrade(greeting("three"))
-        runs(api, "one")
+        wait_for_greeting(api, "one")
         release.upgrade(greeting("one"))
         release.upgrade(greeting("three"))
-        runs(api, "three")
+        wait_for_greeting(api, "three")
 
 
 @helm_3
-def test_a_job_that_a_refusal_has_left_fails_one_rollback(release: Release, api: Api) -> None:
-    """It comes last, so that all else is rolled back; and the second time all is."""
+def test_a_job_left_by_a_rejected_rollback_fails_one_rollback(release: Release, api: Api) -> None:
+    """Helm rolls back the Job last, after everything else, and the second rollback succeeds."""
     release.arguments.remove("--no-attacher")
     with NothingIsLost(api):
         for text in ("one", "two", "three"):
@@ -166,19 +183,19 @@ def test_a_job_that_a_refusal_has_left_fails_one_rollback(release: Release, api:
         release.rollback(3, check=False)
         release.upgrade(greeting("one"))
         release.upgrade(greeting("three"))
-        runs(api, "three")
+        wait_for_greeting(api, "three")
         refused = release.rollback(1, check=False)
         assert re.search('no Job with the name ".+-attach-.+" found', refused.stderr)
-        runs(api, "one")
+        wait_for_greeting(api, "one")
         release.rollback(1)
-        runs(api, "one")
+        wait_for_greeting(api, "one")
         release.upgrade(greeting("three"))
-        runs(api, "three")
+        wait_for_greeting(api, "three")
 
 
 @helm_4
-def test_folded_text_is_carried_as_it_is(release: Release, api: Api, tmp_path: Path) -> None:
-    """Helm 4 adds a line to folded text each time; an immutable ConfigMap could not take it."""
+def test_folded_text_is_retained_unchanged(release: Release, api: Api, tmp_path: Path) -> None:
+    """Helm 4 adds a line to folded text each time; an immutable ConfigMap could not be updated."""
     release.chart = shutil.copytree(CHART, tmp_path / "chart")
     folded = """
 apiVersion: v1
@@ -196,18 +213,23 @@ data:
     (release.chart / "templates" / "configmaps.yaml").write_text(folded)
     for text in ("one", "two", "three", "two"):
         release.upgrade({"text": text})
-        found = {one["data"]["greeting"]: one["data"]["folded"] for one in revisions(api)}
-        # One line more than in the chart: Helm's own pass before, whose result is hashed.
-        assert set(found.values()) == {"first\n\n  more indented\n\nlast\n"}
-    assert found.keys() == {"one", "two", "three"}
+        folded_texts = {
+            revision["data"]["greeting"]: revision["data"]["folded"] for revision in revisions(api)
+        }
+        # One line more than in the chart, because Helm changes the text before the hash is
+        # computed.
+        assert set(folded_texts.values()) == {"first\n\n  more indented\n\nlast\n"}
+    assert folded_texts.keys() == {"one", "two", "three"}
     release.rollback(1)
     release.upgrade({"text": "four"})
     assert len(revisions(api)) == 4
 
 
 @helm_3
-def test_what_a_hidden_hook_names_stays_without_a_word(release: Release, api: Api) -> None:
-    """Helm tells of the hooks of the release before; those of the first one nobody knows."""
+def test_the_original_of_a_hook_that_helm_3_does_not_pass_is_kept(
+    release: Release, api: Api
+) -> None:
+    """Helm shows the hooks of the previous release; the hooks of the first release are unknown."""
     values = {"extra": [REPORT]}
     release.install(greeting("one", **values))
     assert not api.find("ConfigMap", "app-config")
@@ -216,7 +238,7 @@ def test_what_a_hidden_hook_names_stays_without_a_word(release: Release, api: Ap
         assert api.get("ConfigMap", "app-config")["data"] == {"greeting": text}
 
 
-def test_numbers_count_up_through_rollbacks(release: Release, api: Api) -> None:
+def test_numbers_keep_increasing_after_rollbacks(release: Release, api: Api) -> None:
     release.config["naming"] = "sequence"
     for text in ("one", "two", "one"):
         release.upgrade(greeting(text))
@@ -228,15 +250,15 @@ def test_numbers_count_up_through_rollbacks(release: Release, api: Api) -> None:
 
 def numbers(api: Api) -> list[int]:
     """Return the numbers in the names of the revisions."""
-    names = [one["metadata"]["name"] for one in revisions(api)]
-    found = [re.fullmatch(r"app-config-v(\d+)-\w{10}", name) for name in names]
-    return sorted(int(each[1]) for each in found if each)
+    names = [revision["metadata"]["name"] for revision in revisions(api)]
+    matches = [re.fullmatch(r"app-config-v(\d+)-\w{10}", name) for name in names]
+    return sorted(int(match[1]) for match in matches if match)
 
 
-# The namespace is never a guess.
+# The namespace is never guessed.
 
 
-def test_a_release_that_is_in_another_namespace_is_not_taken_for_a_new_one(
+def test_a_release_in_another_namespace_is_not_treated_as_a_new_release(
     release: Release, plane: ControlPlane, request: pytest.FixtureRequest
 ) -> None:
     release.install(greeting("one"))
@@ -248,7 +270,7 @@ def test_a_release_that_is_in_another_namespace_is_not_taken_for_a_new_one(
     plane.api().delete("Namespace", other)
 
 
-def test_the_history_of_another_namespace_is_refused(release: Release) -> None:
+def test_the_history_of_another_namespace_is_rejected(release: Release) -> None:
     release.arguments = [f"--previous=helm:{release.namespace}/none", "--no-attacher"]
     elsewhere = {
         "apiVersion": "v1",
@@ -256,7 +278,7 @@ def test_the_history_of_another_namespace_is_refused(release: Release) -> None:
         "metadata": {"name": "elsewhere", "namespace": "elsewhere"},
     }
     message = refusal(release, extra=[elsewhere])
-    assert "is not the release of these manifests, whose namespace is elsewhere" in message
+    assert "the manifests have the namespace elsewhere, but --previous=" in message
 
 
 def test_a_cluster_that_does_not_answer_is_an_error(release: Release) -> None:
@@ -264,8 +286,8 @@ def test_a_cluster_that_does_not_answer_is_an_error(release: Release) -> None:
     assert "helm history failed for --previous=" in refusal(release)
 
 
-def test_an_argument_in_two_words_is_taken_by_helm_as_well(release: Release) -> None:
-    """Helm looks for its own options before it knows which of them take a value."""
+def test_helm_also_applies_an_argument_in_two_words(release: Release) -> None:
+    """Helm looks for its own options before it knows which options take a value."""
     install = ("upgrade", "--install", release.name, str(release.chart))
     two_words = ("--post-renderer-args", "--kube-context=absent")
     refused = release.helm(*install, *two_words, check=False)
@@ -274,7 +296,7 @@ def test_an_argument_in_two_words_is_taken_by_helm_as_well(release: Release) -> 
 
 
 def refusal(release: Release, **values: Any) -> str:
-    """Return why postrender refuses a release; the log has it, because Helm 4 does not tell."""
+    """Return postrender's error for a release from the log, because Helm 4 does not show it."""
     log = release.folder / "postrender.log"
     release.config["logFile"] = str(log)
     done = release.upgrade(greeting("two", **values), check=False)

@@ -1,4 +1,4 @@
-"""ConfigMaps, namespaces and releases that are shared: nobody's revisions are hurt by others."""
+"""Shared ConfigMaps, namespaces and releases: no release affects the revisions of another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.again import (
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.commands import (
     assert_owned_by_the_rule,
     attach_again,
     define_widgets,
@@ -16,10 +18,8 @@ from tests.e2e.again import (
     pass_grace_time,
     try_to_sweep,
 )
-from tests.e2e.api import Api, Json
-from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.queries import (
+    GROUP_LABEL,
     apply_attached,
     assert_nothing_is_missing,
     contents,
@@ -30,7 +30,7 @@ from tests.e2e.releases import Release, Values
 
 
 def two_users(greeting: str) -> Values:
-    """Return values with two Deployments that name the same ConfigMap."""
+    """Return values with two Deployments that reference the same ConfigMap."""
     blue = {"name": "blue", "kind": "Deployment", "volume": ["app-config"]}
     return {
         "configMaps": {"app-config": {"greeting": greeting}},
@@ -38,8 +38,8 @@ def two_users(greeting: str) -> Values:
     }
 
 
-def one(name: str, greeting: str, kind: str = "Deployment") -> Values:
-    """Return values with a workload and its ConfigMap, both told from others by a name."""
+def single_workload(name: str, greeting: str, kind: str = "Deployment") -> Values:
+    """Return values with a workload and its ConfigMap, both with this name."""
     return {
         "configMaps": {"app-config": None, f"{name}-config": {"greeting": greeting}},
         "workloads": [{"name": name, "kind": kind, "envFrom": [f"{name}-config"]}],
@@ -48,7 +48,7 @@ def one(name: str, greeting: str, kind: str = "Deployment") -> Values:
 
 @pytest.fixture
 def other(plane: ControlPlane, namespace: str, tmp_path: Path) -> Release:
-    """Give a second release of the chart, for the same namespace."""
+    """Return a second release of the chart, for the same namespace."""
     return Release("helm3", plane, namespace, tmp_path / "other", name="other")
 
 
@@ -59,24 +59,24 @@ def test_a_config_map_of_two_workloads_outlives_one_of_them(manifests: Release, 
         ["Deployment/blue", "Deployment/green", f"ReplicaSet/{blue}", f"ReplicaSet/{green}"]
     )
     api.delete("Deployment", "blue")
-    # The garbage collector takes away the references of what is gone.
+    # The garbage collector removes the references to deleted objects.
     api.wait_for(
         lambda: (
             owners(revision_with(api, greeting="hello"))
             == ["Deployment/green", f"ReplicaSet/{green}"]
         ),
-        "green alone owns it",
+        "green is the only owner",
     )
     assert_nothing_is_missing(api)
 
 
-def test_a_workload_that_stays_behind_keeps_what_the_other_has_left(
+def test_a_workload_keeps_a_revision_that_another_workload_no_longer_uses(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     apply_attached(api, lambda: manifests.apply(two_users("old")))
     api.wait_for(lambda: contents(api, "app in (blue, green)") == ["old"] * 4, "all run")
     values = two_users("old")
-    # Green gets a ConfigMap of its own; blue is as it was.
+    # Green gets its own ConfigMap; blue is unchanged.
     green = {**values["workloads"][1], "volume": ["green-config"]}
     config = {**values["configMaps"], "green-config": {"greeting": "new"}}
     values = {"configMaps": config, "workloads": [values["workloads"][0], green]}
@@ -87,12 +87,14 @@ def test_a_workload_that_stays_behind_keeps_what_the_other_has_left(
 
 
 @pytest.mark.parametrize("release", ["helm3", "helm4"], indirect=True)
-def test_releases_in_one_namespace_look_after_their_own_revisions(
+def test_releases_in_one_namespace_manage_only_their_own_revisions(
     release: Release, other: Release, api: Api, plane: ControlPlane
 ) -> None:
-    apply_attached(api, lambda: release.install(one("blue", "blue old")))
-    pod = apply_attached(api, lambda: other.install(one("green", "green", "PodTemplate")))
-    # Unused ones of blue: not even one that green's attacher finds marked for long.
+    apply_attached(api, lambda: release.install(single_workload("blue", "blue old")))
+    pod = apply_attached(
+        api, lambda: other.install(single_workload("green", "green", "PodTemplate"))
+    )
+    # Unused revisions of blue, one of which green's attacher finds marked since long ago.
     leave_unused(api, "blue left", "blue-deployment-attach")
     leave_unused(api, "green left", "green-podtemplate-attach")
     run = attach_again(plane, pod)
@@ -104,28 +106,30 @@ def test_releases_in_one_namespace_look_after_their_own_revisions(
 
 
 def leave_unused(api: Api, greeting: str, group_name: str) -> None:
-    """Make a ConfigMap that is marked as a set's, and as unused since long ago."""
+    """Create a ConfigMap of an attach group that has been marked as unused since long ago."""
     name = greeting.replace(" ", "-")
-    metadata = {"name": name, "labels": {MANAGED: group_name}}
+    metadata = {"name": name, "labels": {GROUP_LABEL: group_name}}
     api.create({"kind": "ConfigMap", "metadata": metadata, "data": {"greeting": greeting}})
     mark_as_unused(api, name)
 
 
 def strip_role(api: Api, name: str, plural: str) -> None:
-    """Take the right to read a kind out of a Role."""
+    """Remove the permission to read a kind from a Role."""
     rules = api.get("Role", name)["rules"]
     for rule in rules:
         rule["resources"] = [item for item in rule["resources"] if item != plural]
     api.patch("Role", name, {"rules": [rule for rule in rules if rule["resources"]]})
 
 
-def test_a_set_that_cannot_read_a_kind_sweeps_nothing(
+def test_an_attacher_that_cannot_read_a_kind_deletes_nothing(
     manifests: Release, other: Release, api: Api, plane: ControlPlane
 ) -> None:
-    apply_attached(api, lambda: other.apply(one("green", "green", "StatefulSet")))
-    apply_attached(api, lambda: manifests.apply(one("blue", "blue old", "PodTemplate")))
-    pod = apply_attached(api, lambda: manifests.apply(one("blue", "blue new", "PodTemplate")))
-    # A StatefulSet of the other release uses a revision of this one, and is all that does.
+    apply_attached(api, lambda: other.apply(single_workload("green", "green", "StatefulSet")))
+    apply_attached(api, lambda: manifests.apply(single_workload("blue", "blue old", "PodTemplate")))
+    pod = apply_attached(
+        api, lambda: manifests.apply(single_workload("blue", "blue new", "PodTemplate"))
+    )
+    # A StatefulSet of the other release is the only user of a revision of this one.
     name = revision_with(api, greeting="blue old")["metadata"]["name"]
     use = {"name": "app", "image": "app", "envFrom": [{"configMapRef": {"name": name}}]}
     template = {"template": {"spec": {"containers": [use]}}}
@@ -135,27 +139,30 @@ def test_a_set_that_cannot_read_a_kind_sweeps_nothing(
     strip_role(api, "blue-podtemplate-attach", "controllerrevisions")
     run = attach_again(plane, pod)
     assert run.code == 1
-    assert "controllerrevisions, statefulsets may not be listed: nothing is marked" in run.text
+    assert (
+        "cannot list controllerrevisions, statefulsets: 403 Forbidden, so nothing is marked"
+        in run.text
+    )
     assert greetings(api) == ["blue new", "blue old", "green"]
     assert not is_marked(revision_with(api, greeting="green"))
 
 
-def test_a_set_that_cannot_read_a_kind_drops_no_owner_of_that_kind(
+def test_an_attacher_that_cannot_read_a_kind_removes_no_owner_of_that_kind(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
-    apply_attached(api, lambda: manifests.apply(one("blue", "old", "CronJob")))
+    apply_attached(api, lambda: manifests.apply(single_workload("blue", "old", "CronJob")))
     manifests.kubectl("create", "job", "run", "--from=cronjob/blue")
-    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "CronJob")))
+    pod = apply_attached(api, lambda: manifests.apply(single_workload("blue", "new", "CronJob")))
     assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
     strip_role(api, "blue-cronjob-attach", "jobs")
     run = attach_again(plane, pod)
     assert run.code == 1
-    assert "jobs may not be listed" in run.text
+    assert "cannot list jobs: 403 Forbidden" in run.text
     assert owners(revision_with(api, greeting="old")) == ["CronJob/blue", "Job/run"]
 
 
 def widget(config: str) -> Json:
-    """Return a custom object with a pod spec that names a ConfigMap."""
+    """Return a custom object with a pod spec that references a ConfigMap."""
     container = {"name": "app", "envFrom": [{"configMapRef": {"name": config}}]}
     spec = {"podSpec": {"containers": [container]}}
     return {
@@ -169,18 +176,20 @@ def widget(config: str) -> Json:
 WIDGET_PATH = "spec.podSpec.containers[].envFrom[].configMapRef.name"
 
 
-def test_a_custom_kind_keeps_what_a_workload_has_left(
+def test_a_custom_kind_keeps_a_revision_that_a_workload_no_longer_uses(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     define_widgets(plane)
     manifests.config["references"] = [{"kind": "Widget", "path": WIDGET_PATH}]
-    values = {**one("blue", "old", "PodTemplate"), "extra": [widget("blue-config")]}
+    values = {**single_workload("blue", "old", "PodTemplate"), "extra": [widget("blue-config")]}
     apply_attached(api, lambda: manifests.apply(values))
     name = revision_with(api, greeting="old")["metadata"]["name"]
     [container] = api.get("Widget", "one")["spec"]["podSpec"]["containers"]
     assert container["envFrom"][0]["configMapRef"]["name"] == name
-    # The Widget is somebody else's from now on, and goes on naming the old revision.
-    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "PodTemplate")))
+    # From now on another release owns the Widget, which still references the old revision.
+    pod = apply_attached(
+        api, lambda: manifests.apply(single_workload("blue", "new", "PodTemplate"))
+    )
     assert not is_marked(revision_with(api, greeting="old"))
     try_to_sweep(plane, api, pod)
     assert greetings(api) == ["new", "old"]
@@ -190,9 +199,9 @@ def test_a_pod_of_a_custom_kind_keeps_its_revision(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     define_widgets(plane)
-    apply_attached(api, lambda: manifests.apply(one("blue", "old", "PodTemplate")))
+    apply_attached(api, lambda: manifests.apply(single_workload("blue", "old", "PodTemplate")))
     name = revision_with(api, greeting="old")["metadata"]["name"]
-    # A controller that attach knows nothing of runs a Pod with it.
+    # A controller of a kind that attach does not know runs a Pod with the revision.
     owner = api.create(widget(name))
     reference = {"apiVersion": owner["apiVersion"], "kind": "Widget", "controller": True}
     reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
@@ -200,10 +209,12 @@ def test_a_pod_of_a_custom_kind_keeps_its_revision(
     spec = widget(name)["spec"]["podSpec"]
     spec["containers"][0]["image"] = "app"
     api.create({"kind": "Pod", "metadata": metadata, "spec": spec})
-    pod = apply_attached(api, lambda: manifests.apply(one("blue", "new", "PodTemplate")))
+    pod = apply_attached(
+        api, lambda: manifests.apply(single_workload("blue", "new", "PodTemplate"))
+    )
     try_to_sweep(plane, api, pod)
     assert greetings(api) == ["new", "old"]
     api.delete("Pod", "of-widget")
-    api.wait_for(lambda: not api.find("Pod", "of-widget"), "the pod is gone")
+    api.wait_for(lambda: not api.find("Pod", "of-widget"), "the Pod is deleted")
     pass_grace_time(plane, api, pod)
     assert greetings(api) == ["new"]

@@ -1,4 +1,4 @@
-"""What is never swept, and what is nobody's business: foreign owners, labels, edits."""
+"""Objects that are never deleted, and changes that are preserved: foreign owners, labels, edits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.again import (
+from tests.e2e.api import Api, Json
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.commands import (
     LONG_AGO,
     assert_owned_by_the_rule,
     attach_again,
@@ -18,10 +20,8 @@ from tests.e2e.again import (
     pass_grace_time,
     try_to_sweep,
 )
-from tests.e2e.api import Api, Json
-from tests.e2e.cluster import ControlPlane
-from tests.e2e.looks import (
-    MANAGED,
+from tests.e2e.queries import (
+    GROUP_LABEL,
     UNUSED,
     age_marks,
     apply_attached,
@@ -32,30 +32,30 @@ from tests.e2e.looks import (
 )
 from tests.e2e.releases import Release, Values
 
-# Replaces its template at once, and makes nothing that keeps the old one.
+# A kind whose template is replaced at once, without an object that keeps the old template.
 TEMPLATE: Json = {"name": "app", "kind": "PodTemplate", "envFrom": ["app-config"]}
 
 
-def chart(greeting: str, *workloads: Json, **more: Any) -> Values:
+def chart(greeting: str, *workloads: Json, **fields: Any) -> Values:
     """Return values with one ConfigMap and some workloads."""
     config = {"app-config": {"greeting": greeting}}
-    return {"configMaps": config, "workloads": [*workloads], **more}
+    return {"configMaps": config, "workloads": [*workloads], **fields}
 
 
 def move_on(
     manifests: Release, api: Api, *, between: Callable[[Json], object] | None = None
 ) -> Json:
-    """Apply greeting `old`, do something to its revision, apply `new`; return the last attacher."""
+    """Apply greeting `old`, change its revision, apply `new`; return the last attacher."""
     apply_attached(api, lambda: manifests.apply(chart("old", TEMPLATE)))
     if between:
         between(revision_with(api, greeting="old"))
     return apply_attached(api, lambda: manifests.apply(chart("new", TEMPLATE)))
 
 
-# Named, though nothing runs
+# Referenced without running Pods
 
 
-def test_what_workloads_without_pods_name_is_not_swept(
+def test_revisions_of_workloads_without_pods_are_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     kinds: list[Json] = [
@@ -77,7 +77,7 @@ def test_what_workloads_without_pods_name_is_not_swept(
     assert not any(map(is_marked, revisions(api)))
 
 
-def test_what_only_a_custom_path_names_is_not_swept(
+def test_a_revision_referenced_only_by_a_custom_path_is_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     define_widgets(plane)
@@ -91,13 +91,13 @@ def test_what_only_a_custom_path_names_is_not_swept(
     mark_as_unused(api, name)
     try_to_sweep(plane, api, pod)
     assert api.find("ConfigMap", name)
-    # It is in no later stream.
+    # The reference is in no later stream.
     pod = apply_attached(api, lambda: manifests.apply(chart("newer", TEMPLATE)))
     try_to_sweep(plane, api, pod)
     assert api.find("ConfigMap", name)
 
 
-def test_what_only_an_ingress_annotation_names_any_more_is_not_swept(
+def test_a_revision_referenced_only_by_an_ingress_annotation_is_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     backend = {"service": {"name": "app", "port": {"number": 80}}}
@@ -117,7 +117,7 @@ def test_what_only_an_ingress_annotation_names_any_more_is_not_swept(
     assert greetings(api) == ["new", "old"]
 
 
-def test_what_is_carried_in_the_stream_is_not_swept(
+def test_a_retained_revision_is_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = move_on(manifests, api)
@@ -126,13 +126,13 @@ def test_what_is_carried_in_the_stream_is_not_swept(
     retained = ("--emitted", f"configmap/{old}")
     try_to_sweep(plane, api, pod, *retained)
     assert not is_marked(revision_with(api, greeting="old"))
-    # The history has let go of it.
+    # The revision is no longer in the retained history.
     pass_grace_time(plane, api, pod)
     assert greetings(api) == ["new"]
 
 
 def two_waves(greeting: str) -> Values:
-    """Return values with a Deployment in sync wave 0 and one in wave 1, each with a ConfigMap."""
+    """Return values with a Deployment in wave 0 and another in wave 1, each with a ConfigMap."""
     wave = {"argocd.argoproj.io/sync-wave": "1"}
     first = {"name": "first", "kind": "Deployment", "volume": ["first-config"]}
     second = {"name": "second", "kind": "Deployment", "volume": ["second-config"]}
@@ -143,17 +143,17 @@ def two_waves(greeting: str) -> Values:
     }
 
 
-def test_sync_waves_do_not_sweep_each_others_revisions(
+def test_sync_waves_do_not_delete_each_others_revisions(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     manifests.apply(two_waves("hello"))
     done = wait_for_attachers(api, count=2)
-    # Between the waves: the second one's workload is not there, its ConfigMap is.
+    # Between the waves, the second workload does not exist, but its ConfigMap does.
     api.delete("Deployment", "second", "Orphan")
     for kind in ("ReplicaSet", "Pod"):
-        for one in api.list(kind, labels="app=second"):
-            api.delete(kind, one["metadata"]["name"], "Orphan")
-    api.wait_for(lambda: not api.list("Pod", labels="app=second"), "nothing of wave 1 runs")
+        for obj in api.list(kind, labels="app=second"):
+            api.delete(kind, obj["metadata"]["name"], "Orphan")
+    api.wait_for(lambda: not api.list("Pod", labels="app=second"), "no Pod of wave 1 runs")
     [first] = [pod for pod in done if "Deployment/first@" in " ".join(args_of(pod))]
     try_to_sweep(plane, api, first)
     assert len(greetings(api)) == 2
@@ -168,21 +168,21 @@ def test_sync_waves_do_not_sweep_each_others_revisions(
 
 def args_of(pod: Json) -> list[str]:
     """Return the args of an attacher Pod."""
-    found: list[str] = pod["spec"]["containers"][0]["args"]
-    return found
+    arguments: list[str] = pod["spec"]["containers"][0]["args"]
+    return arguments
 
 
-# Others' owners, labels and annotations
+# Foreign owners, labels and annotations
 
 
-def add_foreign_owner(api: Api, one: Json, *, controller: bool) -> None:
+def add_foreign_owner(api: Api, revision: Json, *, controller: bool) -> None:
     """Make another program's ConfigMap an owner of a revision."""
     owner = api.create({"kind": "ConfigMap", "metadata": {"name": "foreign"}})
-    add_owner(api, one, owner, controller=controller)
+    add_owner(api, revision, owner, controller=controller)
 
 
-def add_owner(api: Api, one: Json, owner: Json, *, controller: bool = False) -> None:
-    """Make any object an owner of a revision, as a field manager of another name."""
+def add_owner(api: Api, revision: Json, owner: Json, *, controller: bool = False) -> None:
+    """Make an object an owner of a revision, with another field manager."""
     reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": controller}
     reference |= {key: owner["metadata"][key] for key in ("name", "uid")}
     change = {
@@ -192,7 +192,7 @@ def add_owner(api: Api, one: Json, owner: Json, *, controller: bool = False) -> 
             "annotations": {"foreign": "annotation"},
         }
     }
-    path = api.path("ConfigMap", one["metadata"]["name"])
+    path = api.path("ConfigMap", revision["metadata"]["name"])
     content = "application/strategic-merge-patch+json"
     api.request("PATCH", f"{path}?fieldManager=foreign", change, content)
 
@@ -202,21 +202,23 @@ def test_a_foreign_owner_and_its_labels_outlive_every_run(
     manifests: Release, api: Api, plane: ControlPlane, controller: bool
 ) -> None:
     pod = move_on(
-        manifests, api, between=lambda one: add_foreign_owner(api, one, controller=controller)
+        manifests, api, between=lambda obj: add_foreign_owner(api, obj, controller=controller)
     )
     try_to_sweep(plane, api, pod)
     old = revision_with(api, greeting="old")
     assert owners(old) == ["ConfigMap/foreign", "PodTemplate/app"]
-    assert [one.get("controller", False) for one in old["metadata"]["ownerReferences"]] == [
-        False if one["kind"] == "PodTemplate" else controller
-        for one in old["metadata"]["ownerReferences"]
+    assert [
+        reference.get("controller", False) for reference in old["metadata"]["ownerReferences"]
+    ] == [
+        False if obj["kind"] == "PodTemplate" else controller
+        for obj in old["metadata"]["ownerReferences"]
     ]
     assert old["metadata"]["labels"]["foreign"] == "label"
     assert old["metadata"]["annotations"]["foreign"] == "annotation"
 
 
 @pytest.mark.parametrize("kind", ["Widget", "Deployment"])
-def test_a_revision_with_a_live_foreign_owner_is_not_swept(
+def test_a_revision_with_a_live_foreign_owner_is_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane, kind: str
 ) -> None:
     define_widgets(plane)
@@ -225,16 +227,16 @@ def test_a_revision_with_a_live_foreign_owner_is_not_swept(
         owner = api.get("Deployment", "other")
     else:
         owner = api.create({"kind": kind, "metadata": {"name": "foreign"}})
-    pod = move_on(manifests, api, between=lambda one: add_owner(api, one, owner))
+    pod = move_on(manifests, api, between=lambda revision: add_owner(api, revision, owner))
     mark_as_unused(api, revision_with(api, greeting="old")["metadata"]["name"])
     try_to_sweep(plane, api, pod)
     assert greetings(api) == ["new", "old"]
 
 
-# Edited by people
+# Edits by people
 
 
-def test_a_config_map_that_a_person_edited_is_left_as_it_is(
+def test_a_config_map_edited_by_a_person_is_unchanged(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     manifests.config["immutable"] = False
@@ -245,11 +247,11 @@ def test_a_config_map_that_a_person_edited_is_left_as_it_is(
     run = try_to_sweep(plane, api, pod)
     assert api.get("ConfigMap", edited)["data"] == {"greeting": "edited"}
     assert (
-        f"ConfigMap/{edited} is unused, and kept: its content no longer fits its name" in run.text
+        f"ConfigMap/{edited} is unused but kept: the content no longer matches the name" in run.text
     )
 
 
-def test_a_config_map_without_our_label_is_nobodys_business(
+def test_a_config_map_without_our_label_is_ignored(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     marked = {"name": "manual", "annotations": {UNUSED: LONG_AGO}}
@@ -259,18 +261,18 @@ def test_a_config_map_without_our_label_is_nobodys_business(
     assert api.get("ConfigMap", "manual") == before
 
 
-def test_a_revision_whose_label_a_person_removed_is_left_alone(
+def test_a_revision_whose_label_a_person_removed_is_ignored(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = move_on(manifests, api)
     old = revision_with(api, greeting="old")["metadata"]["name"]
-    before = api.patch("ConfigMap", old, {"metadata": {"labels": {MANAGED: None}}})
+    before = api.patch("ConfigMap", old, {"metadata": {"labels": {GROUP_LABEL: None}}})
     before = api.patch("ConfigMap", old, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
     try_to_sweep(plane, api, pod)
     assert api.get("ConfigMap", old) == before
 
 
-def test_a_revision_that_a_person_keeps_is_not_swept(
+def test_a_revision_that_a_person_keeps_is_not_deleted(
     manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
     pod = move_on(manifests, api)

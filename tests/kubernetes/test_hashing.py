@@ -1,4 +1,4 @@
-"""Content hashes and render ids are a contract: these values never change."""
+"""Content hashes and render IDs are a contract: these values never change."""
 
 from __future__ import annotations
 
@@ -40,25 +40,27 @@ VECTORS: list[tuple[GroupKind, dict[str, Json], str]] = [
 
 
 @pytest.mark.parametrize(("kind", "content", "expected"), VECTORS)
-def test_content_hash_vector(kind: GroupKind, content: dict[str, Json], expected: str) -> None:
+def test_a_content_hash_never_changes(
+    kind: GroupKind, content: dict[str, Json], expected: str
+) -> None:
     assert revision_name("name", hashed_content(kind, content, True)) == f"name-{expected}"
 
 
-def test_metadata_and_immutable_true_do_not_count() -> None:
+def test_the_hash_ignores_metadata_and_immutable_true() -> None:
     content: dict[str, Json] = {"data": {"a": "1"}}
-    more = {**content, "metadata": {"labels": {"a": "b"}}, "immutable": True}
-    assert hashed_content(CONFIG_MAP, more, True) == hashed_content(CONFIG_MAP, content, True)
+    immutable = {**content, "metadata": {"labels": {"a": "b"}}, "immutable": True}
+    assert hashed_content(CONFIG_MAP, immutable, True) == hashed_content(CONFIG_MAP, content, True)
 
 
-def test_a_mutable_one_has_another_name() -> None:
+def test_a_mutable_object_has_another_hash() -> None:
     content: dict[str, Json] = {"data": {"a": "1"}}
     assert hashed_content(CONFIG_MAP, content, False) != hashed_content(CONFIG_MAP, content, True)
 
 
-def test_long_names_are_cut_and_stay_apart() -> None:
+def test_long_names_are_truncated_and_distinct() -> None:
     names = [
-        revision_name("a" * 241 + end, hashed_content(CONFIG_MAP, {}, True))
-        for end in ("", "b", "bc", ".-x", ".-y", "b" * 20, "b" * 21)
+        revision_name("a" * 241 + suffix, hashed_content(CONFIG_MAP, {}, True))
+        for suffix in ("", "b", "bc", ".-x", ".-y", "b" * 20, "b" * 21)
     ]
     assert len(set(names)) == len(names)
     for name in names:
@@ -67,7 +69,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
         assert without_hash(name)
 
 
-def test_the_hash_of_a_name_wants_the_whole_alphabet() -> None:
+def test_a_suffix_with_other_characters_is_not_a_hash() -> None:
     assert without_hash("app-6ct58987ht") == "app"
     assert without_hash("app-config") == ""
     assert without_hash("app-0123456789") == ""
@@ -85,14 +87,14 @@ def _render_id(templates: list[Json], is_list: bool) -> str:
     return render_id([template_text(template) for template in templates], is_list)
 
 
-def test_render_id_vectors() -> None:
+def test_a_render_id_never_changes() -> None:
     assert _render_id([TEMPLATE], is_list=False) == "2d29985975"
     assert _render_id([TEMPLATE], is_list=True) == "e4dad7d456"
     assert _render_id([TEMPLATE, TEMPLATE], is_list=True) == "51e898dfa1"
     assert _render_id([{}], is_list=False) == "44136fa355"
 
 
-def test_render_id_ignores_its_own_annotation_and_helms() -> None:
+def test_the_render_id_ignores_its_own_annotation_and_that_of_helm() -> None:
     bare: Json = {"spec": {"containers": []}}
     for metadata in cast(
         "tuple[Json, ...]",
@@ -107,12 +109,12 @@ def test_render_id_ignores_its_own_annotation_and_helms() -> None:
     ):
         template: Json = {"metadata": metadata, "spec": {"containers": []}}
         assert _render_id([template], is_list=False) == _render_id([bare], is_list=False)
-    other: Json = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
-    assert _render_id([other], is_list=False) != _render_id([bare], is_list=False)
+    annotated: Json = {"metadata": {"annotations": {"a": "b"}}, "spec": {"containers": []}}
+    assert _render_id([annotated], is_list=False) != _render_id([bare], is_list=False)
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is the oracle; it is not here")
-def test_kustomize_makes_the_same_names(tmp_path: Path) -> None:
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kustomize_generates_the_same_names(tmp_path: Path) -> None:
     contents = [
         {"plain": "text"},
         {"lines": "a: 1\nb:\n  - <c>\n", "empty": ""},

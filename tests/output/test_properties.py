@@ -1,4 +1,4 @@
-"""Properties of rendering that hold for every stream, in every style of YAML."""
+"""Properties of the output that are true for every stream, in every style of YAML."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rendered(text: str, run: Settings) -> str:
 
 
 def rendered_if_right(text: str, run: Settings) -> str:
-    """Return the output, or give the example up where the stream is at fault."""
+    """Return the output, or skip the example if the stream has an error."""
     try:
         return rendered(text, run)
     except UserError:
@@ -63,7 +63,7 @@ def test_rendering_again_changes_nothing(text: str, run: Settings) -> None:
 
 @EXAMPLES
 @given(text=streams(), run=RUNS)
-def test_the_output_is_that_of_the_reference(text: str, run: Settings) -> None:
+def test_the_output_equals_the_output_of_the_reference(text: str, run: Settings) -> None:
     try:
         expected = reference_render(
             text,
@@ -77,13 +77,13 @@ def test_the_output_is_that_of_the_reference(text: str, run: Settings) -> None:
             rendered(text, run)
         return
     output = rendered_if_right(text, run)
-    found = comparable(normalise(output), volume_names=False)
-    assert found == comparable(expected, volume_names=False)
+    actual = comparable(normalise(output), volume_names=False)
+    assert actual == comparable(expected, volume_names=False)
 
 
 @EXAMPLES
 @given(text=streams(layouts=LAYOUTS), run=RUNS)
-def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Settings) -> None:
+def test_documents_without_edits_keep_their_bytes(text: str, run: Settings) -> None:
     stream = read_stream(text.encode(), "stream")
     try:
         plan = make_plan(take_inventory(stream, run), run)
@@ -91,17 +91,17 @@ def test_documents_that_concern_nothing_are_the_same_bytes(text: str, run: Setti
     except UserError:
         assume(False)
         return
-    touched = {key[0] for key in [*plan.edits, *plan.removed]}
+    edited = {key[0] for key in [*plan.edits, *plan.removed]}
     position = 0
-    for index, each in enumerate(stream.documents):
+    for index, document in enumerate(stream.documents):
         is_last = index == len(stream.documents) - 1
-        if index not in touched and not is_last and each.text.strip():
-            position = output.index(each.text, position) + len(each.text)
+        if index not in edited and not is_last and document.text.strip():
+            position = output.index(document.text, position) + len(document.text)
 
 
 @settings(EXAMPLES, max_examples=100)
 @given(text=streams(layouts=LAYOUTS), run=RUNS)
-def test_the_pure_parser_gives_the_same(text: str, run: Settings) -> None:
+def test_the_pure_parser_gives_the_same_output(text: str, run: Settings) -> None:
     output = rendered_if_right(text, run)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parser, "CParser", None)

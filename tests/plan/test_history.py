@@ -1,4 +1,4 @@
-"""History against a model of Helm 3: whatever a team does, every way back stays open.
+"""The history against a model of Helm 3: every rollback stays possible, whatever a team does.
 
 The model is Helm's own algorithm (3.21, pkg/kube/client.go, `update`), for ConfigMaps only. The
 real Helm runs in tests/e2e/test_rollback.py.
@@ -26,7 +26,7 @@ KEEP = "helm.sh/resource-policy"
 
 
 class Stored(NamedTuple):
-    """A revision of the release as Helm stores it; origin: the one that was rendered for it."""
+    """A stored Helm release revision; origin: the release revision whose render made the text."""
 
     number: int
     origin: int
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
 
     @property
     def is_applied(self) -> bool:
-        """Whether Helm has finished applying it."""
+        """Return whether Helm has finished the apply."""
         return self.status in ("deployed", "superseded")
 
 
@@ -44,7 +44,7 @@ class NotFoundError(AssertionError):
 
 
 def chart(contents: dict[str, str]) -> str:
-    """Return what a chart renders to: ConfigMaps, and a Rollout that names them all."""
+    """Return the output of a chart: ConfigMaps, and a Rollout that references all of them."""
     names = sorted(contents)
     config_maps = [
         {
@@ -62,15 +62,15 @@ def chart(contents: dict[str, str]) -> str:
         "metadata": {"name": "app"},
         "spec": {"template": {"spec": {"containers": [{"name": "app", "envFrom": sources}]}}},
     }
-    return "".join(f"---\n{json.dumps(each)}\n" for each in [*config_maps, rollout])
+    return "".join(f"---\n{json.dumps(manifest)}\n" for manifest in [*config_maps, rollout])
 
 
 def config_maps(text: str) -> dict[str, Obj]:
     """Return the ConfigMaps of manifests by name."""
-    found = [each for each in normalise(text) if each["kind"] == "ConfigMap"]
-    names = [each["metadata"]["name"] for each in found]
+    objects = [manifest for manifest in normalise(text) if manifest["kind"] == "ConfigMap"]
+    names = [config_map["metadata"]["name"] for config_map in objects]
     assert len(set(names)) == len(names)
-    return dict(zip(names, found, strict=True))
+    return dict(zip(names, objects, strict=True))
 
 
 def is_kept(config_map: Obj) -> bool:
@@ -79,7 +79,10 @@ def is_kept(config_map: Obj) -> bool:
 
 @dataclass
 class Helm3:
-    """A release and its namespace; `limit` is --history-max."""
+    """A release and its namespace.
+
+    limit: --history-max; strays: the objects that a failed upgrade has created.
+    """
 
     settings: Settings
     limit: int = 5
@@ -88,15 +91,15 @@ class Helm3:
     strays: set[str] = field(default_factory=set)
 
     def render(self, contents: dict[str, str]) -> str:
-        """Return what postrender makes of the chart, with all that is stored."""
+        """Return the chart's output rendered by postrender, with the stored release as history."""
         previous = Previous(
             tuple(
                 Manifest(
-                    f"revision {each.number}",
-                    (Source(f"revision {each.number}", each.text.encode()),),
-                    each.is_applied,
+                    f"revision {stored.number}",
+                    (Source(f"revision {stored.number}", stored.text.encode()),),
+                    stored.is_applied,
                 )
-                for each in self.stored
+                for stored in self.stored
             ),
             (),
             len(self.stored),
@@ -107,7 +110,7 @@ class Helm3:
         return "".join(render(make_plan(inventory, self.settings, history)))
 
     def upgrade(self, contents: dict[str, str], *, is_rendered: bool = True) -> None:
-        """Upgrade, which succeeds; is_rendered: whether by postrender."""
+        """Upgrade successfully; is_rendered: whether postrender renders the chart."""
         text = self.render(contents) if is_rendered else chart(contents)
         deployed = self._deployed()
         self._update(deployed.text if deployed else "", text, adopts=True)
@@ -115,33 +118,36 @@ class Helm3:
         self._store(text, "deployed")
 
     def fail(self, contents: dict[str, str], *, early: bool) -> None:
-        """Upgrade with --atomic to something that fails, when it is applied or (early) before."""
+        """Fail an upgrade with --atomic.
+
+        early: whether the upgrade fails during the apply instead of after it.
+        """
         text = self.render(contents)
         deployed = self._deployed()
         assert deployed
-        back = deployed.text
+        deployed_text = deployed.text
         self.strays |= config_maps(text).keys() - self.live.keys()
         if early:
-            # An object that the API server refuses: nothing is deleted any more.
-            dropped = config_maps(back).keys() - config_maps(text).keys()
+            # The API server rejects an object, so Helm deletes nothing.
+            before = config_maps(deployed_text)
+            dropped = before.keys() - config_maps(text).keys()
             if dropped & self.live.keys():
-                return  # Helm cannot go back then, whatever the chart is: see docs/history.md
-            before = config_maps(back)
+                return  # Helm cannot roll back in this case (docs/history.md)
             for name, config_map in config_maps(text).items():
                 self.live[name] = merged(self.live.get(name), before.get(name), config_map)
         else:
-            self._update(back, text, adopts=True)
+            self._update(deployed_text, text, adopts=True)
         self._store(text, "failed")
-        self._update(text, back, adopts=False)
-        self._store(back, "deployed", deployed.origin)
+        self._update(text, deployed_text, adopts=False)
+        self._store(deployed_text, "deployed", deployed.origin)
 
-    def rollback(self, back: int) -> None:
-        """Go back by so many of the stored revisions, as far as there are.
+    def rollback(self, steps: int) -> None:
+        """Roll back by a number of stored release revisions, at most to the oldest.
 
-        Not forward, to what was rendered later than what is there: Helm 3 cannot. Nor to what has
-        something that a failed upgrade has made anew: see docs/history.md.
+        Helm 3 cannot roll back to manifests rendered later than the current ones. It also cannot
+        roll back to manifests with an object that a failed upgrade has created (docs/history.md).
         """
-        target = self.stored[-1 - min(back, len(self.stored) - 1)]
+        target = self.stored[-1 - min(steps, len(self.stored) - 1)]
         if (
             target.origin <= self.stored[-1].origin
             and not self.strays & config_maps(target.text).keys()
@@ -150,13 +156,13 @@ class Helm3:
             self._store(target.text, "deployed", target.origin)
 
     def _deployed(self) -> Stored | None:
-        return next((each for each in self.stored[::-1] if each.status == "deployed"), None)
+        return next((stored for stored in self.stored[::-1] if stored.status == "deployed"), None)
 
     def _store(self, text: str, status: str, origin: int = 0) -> None:
         if status == "deployed":
             self.stored = [
-                each._replace(status="superseded") if each.status == "deployed" else each
-                for each in self.stored
+                earlier._replace(status="superseded") if earlier.status == "deployed" else earlier
+                for earlier in self.stored
             ]
         number = self.stored[-1].number + 1 if self.stored else 1
         stored = Stored(number, origin or number, text, status)
@@ -174,17 +180,17 @@ class Helm3:
 
 
 def merged(live: Obj | None, before: Obj | None, after: Obj) -> Obj:
-    """Return what a three-way merge makes of a live object.
+    """Return a live object after a three-way merge.
 
-    One that is adopted, because the manifests before had it not, loses no annotation.
+    An object that the earlier manifests lack is adopted, and keeps all its annotations.
     """
     if live is None:
         return after
-    assert live.get("data") == after.get("data"), "it is immutable"
-    wanted = after["metadata"].get("annotations", {})
-    gone = (before or after)["metadata"].get("annotations", {}).keys() - wanted.keys()
-    there = live["metadata"].get("annotations", {})
-    annotations = {key: value for key, value in there.items() if key not in gone} | wanted
+    assert live.get("data") == after.get("data"), "an immutable ConfigMap changes"
+    target = after["metadata"].get("annotations", {})
+    removed = (before or after)["metadata"].get("annotations", {}).keys() - target.keys()
+    existing = live["metadata"].get("annotations", {})
+    annotations = {key: value for key, value in existing.items() if key not in removed} | target
     return {**after, "metadata": {**after["metadata"], "annotations": annotations}}
 
 
@@ -216,48 +222,48 @@ SETTINGS = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, CONTENTS, STEPS, st.booleans())
-def test_every_way_back_stays_open(
+def test_every_rollback_stays_possible(
     basis: Settings, first: dict[str, str], steps: list[tuple[str, object]], is_new: bool
 ) -> None:
-    """is_new: whether the release begins with postrender, and not with plain manifests."""
+    """is_new: whether postrender renders the first release, too."""
     helm = Helm3(basis)
     if not is_new:
         helm.upgrade(first, is_rendered=False)
     helm.upgrade(first)
     contents = first
-    for what, how in steps:
+    for action, argument in steps:
         before = names_in_use(helm)
-        if what == "rollback" and isinstance(how, int):
-            helm.rollback(how)
+        if action == "rollback" and isinstance(argument, int):
+            helm.rollback(argument)
             before = names_in_use(helm)
-            # Forward again is by an upgrade: Helm 3 cannot roll back to what came later.
+            # An upgrade leads forward again: Helm 3 cannot roll back to later manifests.
             helm.upgrade(contents)
-        elif isinstance(how, dict):
-            contents = how
-            if what == "upgrade":
-                helm.upgrade(how)
+        elif isinstance(argument, dict):
+            contents = argument
+            if action == "upgrade":
+                helm.upgrade(contents)
             else:
-                helm.fail(how, early=what == "fail early")
+                helm.fail(contents, early=action == "fail early")
         assert names_in_use(helm) <= helm.live.keys()
         if basis.history.keep != 1:
-            assert before <= helm.live.keys(), "old pods still need it"
+            assert before <= helm.live.keys(), "old pods still need their ConfigMaps"
 
 
 def names_in_use(helm: Helm3) -> set[str]:
-    """Return what the Rollout of the manifests that are applied names."""
+    """Return the names that the Rollout of the deployed manifests references."""
     deployed = helm._deployed()
     assert deployed
-    [rollout] = [each for each in normalise(deployed.text) if each["kind"] == "Rollout"]
+    [rollout] = [manifest for manifest in normalise(deployed.text) if manifest["kind"] == "Rollout"]
     sources = rollout["spec"]["template"]["spec"]["containers"][0]["envFrom"]
     return {source["configMapRef"]["name"] for source in sources}
 
 
 @settings(max_examples=40, deadline=None)
 @given(SETTINGS, st.lists(CONTENTS, min_size=1, max_size=8))
-def test_nothing_is_left_in_the_cluster_that_the_output_does_not_name(
+def test_the_cluster_has_exactly_the_objects_of_the_output(
     basis: Settings, releases: list[dict[str, str]]
 ) -> None:
-    """Upgrades only: what Helm no longer tracks would stay for ever without an attacher."""
+    """Without an attacher, an object that Helm no longer tracks would stay for ever."""
     helm = Helm3(basis)
     for contents in releases:
         helm.upgrade(contents)
@@ -269,19 +275,20 @@ def test_nothing_is_left_in_the_cluster_that_the_output_does_not_name(
 def test_the_last_contents_are_in_the_output(
     basis: Settings, releases: list[dict[str, str]]
 ) -> None:
-    """Each base name has its last so many contents, the newest first by number.
+    """The output has the last contents of each base name, and the newest has the highest number.
 
-    But while the chart does not have it, those go that Helm stores no release with any more. They
-    are in one output for the last time, and if the chart has the base name again in the next, stay.
+    If the chart loses a base name, its contents leave the output when Helm deletes the stored
+    release. They are in one output for the last time. If the chart has the base name again in the
+    next release, they stay.
     """
     helm = Helm3(basis)
     seen: dict[str, list[tuple[str, int]]] = {}
     leaving: dict[str, list[tuple[str, int]]] = {}
     for number, contents in enumerate(releases):
         for name in seen.keys() - contents.keys():
-            seen[name] = [each for each in seen[name] if each not in leaving.get(name, [])]
+            seen[name] = [pair for pair in seen[name] if pair not in leaving.get(name, [])]
         leaving = {
-            name: [each for each in seen[name] if each[1] < number - helm.limit]
+            name: [pair for pair in seen[name] if pair[1] < number - helm.limit]
             for name in seen.keys() - contents.keys()
         }
         helm.upgrade(contents)
@@ -290,17 +297,17 @@ def test_the_last_contents_are_in_the_output(
             if before and before[0][0] == text:
                 before = before[1:]
             elif basis.naming != SEQUENCE:
-                # With numbers in the names a content that comes back is a revision of its own.
-                before = [each for each in before if each[0] != text]
+                # With numbers in the names, content that returns is a new revision.
+                before = [pair for pair in before if pair[0] != text]
             seen[name] = [(text, number), *before]
     keep = basis.history.keep or 12
-    found = config_maps(helm.stored[-1].text).values()
+    output = config_maps(helm.stored[-1].text).values()
     for name in releases[-1]:
-        own = [each for each in found if base_name(each) == name]
-        own.sort(key=lambda each: -order(each))
+        revisions = [config_map for config_map in output if base_name(config_map) == name]
+        revisions.sort(key=lambda revision: -order(revision))
         texts = [text for text, _ in seen[name]]
-        assert [each["data"]["text"] for each in own][:keep] == texts[:keep]
-        assert len({order(each) for each in own}) == len(own)
+        assert [revision["data"]["text"] for revision in revisions][:keep] == texts[:keep]
+        assert len({order(revision) for revision in revisions}) == len(revisions)
 
 
 def base_name(config_map: Obj) -> str:

@@ -1,8 +1,8 @@
-"""Every object that is written is one that Kubernetes and Argo Rollouts take.
+"""Every object in the output is valid for Kubernetes and Argo Rollouts.
 
-Kubernetes' own kinds are checked against its OpenAPI schemas (the package kubernetes-validate
-brings them), Argo's against the CRDs of its release, which the Go module proxy has: without Go,
-those are left out.
+Kubernetes' own kinds are checked against its OpenAPI schemas, from the package kubernetes-validate.
+Argo's kinds are checked against the CRDs of its release, from the Go module proxy. Without Go, the
+tests of Argo's kinds are skipped.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def rendered(path: Path, settings: Settings) -> list[Obj]:
 @pytest.mark.parametrize("name", ["v1", "v2"])
 @pytest.mark.parametrize("attacher", ATTACHERS)
 @pytest.mark.parametrize("with_secrets", [False, True])
-def test_core_objects_fit_the_openapi_schemas(name: str, attacher: str, with_secrets: bool) -> None:
+def test_core_objects_match_the_openapi_schemas(
+    name: str, attacher: str, with_secrets: bool
+) -> None:
     settings = Settings(attacher=ATTACHERS[attacher], with_secrets=with_secrets)
     objects = rendered(EXAMPLES / f"{name}.yaml", settings)
     core = [obj for obj in objects if not obj["apiVersion"].startswith("argoproj.io/")]
@@ -68,7 +70,7 @@ def test_core_objects_fit_the_openapi_schemas(name: str, attacher: str, with_sec
 
 @cache
 def argo_schemas() -> dict[str, Any]:
-    """Return the schemas of Argo's kinds, or nothing where they cannot be had."""
+    """Return the schemas of Argo's kinds, {} if they cannot be downloaded."""
     if shutil.which("go") is None:
         return {}
     result = subprocess.run(
@@ -88,10 +90,10 @@ def argo_schemas() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["v1", "v2"])
-def test_rollouts_fit_argos_crds(name: str) -> None:
+def test_rollouts_match_argos_crds(name: str) -> None:
     schemas = argo_schemas()
     if not schemas:
-        pytest.skip("Argo's CRDs come from the Go module proxy; no Go here, or no proxy")
+        pytest.skip("Argo's CRDs come from the Go module proxy, and Go or the proxy is missing")
     objects = rendered(EXAMPLES / f"{name}.yaml", Settings(attacher=ATTACHERS["hook"]))
     argo = [obj for obj in objects if obj["apiVersion"].startswith("argoproj.io/")]
     assert len(argo) == 2

@@ -1,4 +1,4 @@
-"""--previous=helm: against a stand-in that says what Helm says, and what it never should.
+"""--previous=helm: with a fake helm, which prints what Helm prints, and what it never should.
 
 The real Helm runs in tests/e2e/test_rollback.py.
 """
@@ -42,34 +42,34 @@ JSON = "a JSON list"
 
 
 class Helm:
-    """A program called helm that runs a shell script for each thing that it is asked."""
+    """A program called helm that runs a shell script for each helm command."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.program = folder / "helm"
-        self.program.write_text(f'#!/bin/sh\ncd {shlex.quote(str(folder))}\necho "$*" >> asked\n')
+        self.program.write_text(f'#!/bin/sh\ncd {shlex.quote(str(folder))}\necho "$*" >> calls\n')
         self.program.chmod(0o755)
 
     def answer(self, command: str, script: str) -> None:
-        """Let a command, which begins so, run a script; what is said first counts."""
+        """Run a script for each command line with this prefix; the first match counts."""
         with self.program.open("a") as file:
             file.write(f'case "$*" in {shlex.quote(command)}*)\n{script}\nexit;;\nesac\n')
 
     def print(self, command: str, text: str) -> None:
-        """Let a command print a text."""
+        """Print a text for each command line with this prefix."""
         name = command.replace(" ", "-")
         (self.folder / name).write_text(text)
         self.answer(command, f"cat {name}")
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the environment says of it."""
+        """The environment variables that make postrender run the program."""
         return {"HELM_BIN": str(self.program)}
 
     @property
-    def asked(self) -> list[str]:
-        """The command lines of it so far."""
-        path = self.folder / "asked"
+    def calls(self) -> list[str]:
+        """The command lines so far."""
+        path = self.folder / "calls"
         return path.read_text().splitlines() if path.exists() else []
 
     def render(self, data: str = GOOD, *arguments: str, **variables: str) -> Run:
@@ -90,45 +90,48 @@ def helm(tmp_path: Path) -> Helm:
 
 
 def texts(done: Run) -> list[str]:
-    """Return what the ConfigMaps of an output say, by their numbers."""
+    """Return the texts in the ConfigMaps of an output, by revision number."""
     assert done.code == 0, done.err
-    found = [each for each in normalise(done.out.decode()) if each["kind"] == "ConfigMap"]
-    found.sort(key=lambda each: int(each["metadata"]["annotations"]["postrender/revision-number"]))
-    return [each["data"]["key"] for each in found]
+    objects = normalise(done.out.decode())
+    revisions = [data for data in objects if data["kind"] == "ConfigMap"]
+    revisions.sort(
+        key=lambda data: int(data["metadata"]["annotations"]["postrender/revision-number"])
+    )
+    return [revision["data"]["key"] for revision in revisions]
 
 
 def release(text: str) -> str:
     return GOOD.replace("välue", text)
 
 
-def test_every_stored_revision_is_asked_for_in_the_namespace_that_is_said(helm: Helm) -> None:
+def test_every_stored_revision_is_read_from_the_given_namespace(helm: Helm) -> None:
     outputs: list[str] = []
     helm.answer("history", "cat history")
     helm.answer("list", "echo []")
     for number, text in enumerate(["one", "two", "three", "four", "five", "six"], 1):
-        entries = [{"revision": each, "status": "superseded"} for each in range(1, number)]
+        entries = [{"revision": stored, "status": "superseded"} for stored in range(1, number)]
         (helm.folder / "history").write_text(json.dumps(entries))
         done = helm.render(release(text), "--kube-context=far", "--kubeconfig=k")
         outputs.append(done.out.decode())
         helm.print(f"get manifest app --revision {number} ", outputs[-1])
     assert texts(done) == ["one", "two", "three", "four", "five", "six"]
-    assert all(line.endswith("--kube-context far --kubeconfig k") for line in helm.asked)
-    assert all(" --namespace prod " in line for line in helm.asked if "list" not in line)
+    assert all(line.endswith("--kube-context far --kubeconfig k") for line in helm.calls)
+    assert all(" --namespace prod " in line for line in helm.calls if "list" not in line)
 
 
 @pytest.mark.parametrize("script", [NOT_FOUND, NOT_FOUND_AND_DEBUG, "echo []"])
-def test_no_release_is_a_beginning(script: str, helm: Helm) -> None:
+def test_no_release_is_a_first_install(script: str, helm: Helm) -> None:
     helm.answer("history", script)
     helm.answer("list", "echo []")
     assert texts(helm.render()) == ["välue"]
-    assert "list --all-namespaces" in helm.asked[-1]
+    assert "list --all-namespaces" in helm.calls[-1]
 
 
 @pytest.mark.parametrize(
     ("script", "parts"),
     [
         ("echo 'Error: vault says: release: not found' >&2; exit 1", ("vault says",)),
-        ("echo 'Error: no' >&2; echo 'at asm.s:1' >&2; exit 1", ("helm:prod/app: Error: no:",)),
+        ("echo 'Error: no' >&2; echo 'at asm.s:1' >&2; exit 1", ("helm:prod/app: Error: no.",)),
         ("exit 7", ("helm history failed", "exit code 7")),
         ("kill -9 $$", ("helm history failed", "exit code -9")),
         ("printf '\\377' >&2; exit 1", ("helm history failed",)),
@@ -140,21 +143,25 @@ def test_no_release_is_a_beginning(script: str, helm: Helm) -> None:
         ("echo '[{}]'", (JSON,)),
         ('echo \'[{"revision": "x", "status": "deployed"}]\'', (JSON,)),
         ("printf '\\377\\376'", (JSON,)),
-        # The first revision goes while it is asked for: another upgrade with --history-max.
-        (STORED, ("helm get failed", "release: not found", "try again")),
+        # An upgrade with --history-max deletes the first release revision meanwhile.
+        (STORED, ("helm get failed", "release: not found", "Try again")),
     ],
 )
-def test_a_helm_that_fails_is_one_sentence(script: str, parts: tuple[str, ...], helm: Helm) -> None:
+def test_a_failure_of_helm_is_a_one_line_error(
+    script: str, parts: tuple[str, ...], helm: Helm
+) -> None:
     helm.answer("history", script)
     helm.answer("get manifest app --revision 1 ", NOT_FOUND)
     helm.answer("get", "echo 'kind: ConfigMap'")
     assert_refused(helm.render(), *parts)
 
 
-@pytest.mark.parametrize("what", ["get manifest app --revision 1 ", "get hooks"])
-def test_what_is_stored_and_cannot_be_read_can_be_got_out_of(what: str, helm: Helm) -> None:
+@pytest.mark.parametrize("command", ["get manifest app --revision 1 ", "get hooks"])
+def test_a_stored_manifest_that_is_not_yaml_is_an_error_with_a_fix(
+    command: str, helm: Helm
+) -> None:
     helm.answer("history", STORED)
-    helm.answer(what, "echo 'kind: ConfigMap'; echo 'a: ['")
+    helm.answer(command, "echo 'kind: ConfigMap'; echo 'a: ['")
     helm.answer("get", ":")
     assert_refused(helm.render(), "helm:prod/app", "not valid YAML", "once without --previous")
 
@@ -166,25 +173,25 @@ def test_a_helm_that_cannot_be_run(program: str, helm: Helm, folder: Path) -> No
     assert_refused(helm.render(HELM_BIN=program), f"cannot run {program}", "HELM_BIN")
 
 
-def test_a_context_that_no_command_line_can_hold(helm: Helm, folder: Path) -> None:
+def test_a_context_with_a_null_byte_is_an_error(helm: Helm, folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {kubeContext: "a\\0b"}\n')
     assert_refused(helm.render(), "cannot run", "null byte")
 
 
-def test_an_object_elsewhere_needs_the_namespace_said_twice(helm: Helm) -> None:
+def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm: Helm) -> None:
     elsewhere = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: board, namespace: far}\n"
     helm.answer("history", NOT_FOUND)
     helm.answer("list", "echo []")
-    assert_refused(helm.render(GOOD + elsewhere), "whose namespace is far", "--namespace prod as")
+    assert_refused(helm.render(GOOD + elsewhere), "have the namespace far", "add --namespace prod")
     done = helm.render(GOOD + elsewhere, "--namespace=prod")
     assert done.code == 0, done.err
 
 
-def test_no_helm_at_all(helm: Helm) -> None:
+def test_a_missing_helm_is_an_error(helm: Helm) -> None:
     assert_refused(helm.render(HELM_BIN="", PATH="/nonexistent"), "not on PATH", "HELM_BIN")
 
 
-def test_a_list_that_cannot_be_understood_is_a_finding(helm: Helm) -> None:
+def test_a_list_that_is_not_json_is_a_finding(helm: Helm) -> None:
     helm.answer("history", NOT_FOUND)
     helm.answer("list", "echo garbage")
     done = helm.render()
@@ -192,10 +199,10 @@ def test_a_list_that_cannot_be_understood_is_a_finding(helm: Helm) -> None:
     assert "[history-unchecked]" in done.err
 
 
-@pytest.mark.parametrize("what", ["history", "get manifest"])
-def test_an_interrupt_leaves_no_helm_behind(what: str, helm: Helm) -> None:
-    """Sent to postrender alone; a terminal sends it to helm as well."""
-    helm.answer(what, f"echo $$ >> pids; exec sleep {TIMEOUT}")
+@pytest.mark.parametrize("command", ["history", "get manifest"])
+def test_an_interrupt_leaves_no_helm_behind(command: str, helm: Helm) -> None:
+    """The test sends the interrupt to postrender only; a terminal sends it to helm too."""
+    helm.answer(command, f"echo $$ >> pids; exec sleep {TIMEOUT}")
     helm.answer("history", STORED)
     helm.answer("get hooks", ":")
     with subprocess.Popen(
@@ -209,7 +216,7 @@ def test_an_interrupt_leaves_no_helm_behind(what: str, helm: Helm) -> None:
         assert child.stdin is not None
         child.stdin.write(GOOD.encode())
         child.stdin.close()
-        started = _wait_for_pids(helm.folder / "pids", 1 if what == "history" else 2)
+        started = _wait_for_pids(helm.folder / "pids", 1 if command == "history" else 2)
         time.sleep(0.3)
         child.send_signal(signal.SIGINT)
         assert child.wait(TIMEOUT / 2) == 130
@@ -235,10 +242,32 @@ def _is_running(pid: str) -> bool:
     return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def test_without_previous_nothing_of_it_is_imported() -> None:
+def test_a_failure_leaves_no_helm_behind(helm: Helm) -> None:
+    helm.answer("history", STORED)
+    helm.answer("get manifest app --revision 1 ", "sleep 0.5; exit 1")
+    helm.answer("get", f"echo $$ >> pids; exec sleep {TIMEOUT}")
+    start = time.monotonic()
+    assert_refused(helm.render(), "helm get failed", "exit code 1")
+    assert time.monotonic() - start < TIMEOUT / 2
+    assert not [pid for pid in _wait_for_pids(helm.folder / "pids", 2) if _is_running(pid)]
+
+
+def test_at_most_four_helms_run_at_once(helm: Helm) -> None:
+    entries = [{"revision": number, "status": "superseded"} for number in range(1, 13)]
+    helm.print("history", json.dumps(entries))
+    count = "mkdir -p running; touch running/$$; ls running | wc -l >> counts"
+    helm.answer("get", f"{count}; sleep 0.1; rm running/$$")
+    done = helm.render()
+    assert done.code == 0, done.err
+    counts = [int(line) for line in (helm.folder / "counts").read_text().split()]
+    assert len(counts) == 13
+    assert 1 < max(counts) <= 4
+
+
+def test_without_previous_its_modules_are_not_imported() -> None:
     code = (
         "import sys; from postrender.cli.main import run; run([]); "
-        "names = ('git', 'helm', 'previous', 'release_size'); "
+        "names = ('sources.git', 'sources.helm', 'sources.previous', 'output.release_size'); "
         "late = {f'postrender.{name}' for name in names}; "
         "sys.exit(f'imported: {late & sys.modules.keys()}' if late & sys.modules.keys() else 0)"
     )

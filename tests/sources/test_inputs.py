@@ -1,4 +1,4 @@
-"""Where manifests come from: files, folders, and revisions in real git repositories."""
+"""The inputs of a command: files, folders, and commits in real git repositories."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def refusal(name: str, **options: bool) -> str:
 
 @pytest.fixture(autouse=True)
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a repository that has rendered manifests, and other files, on `main`."""
+    """Run the test in a repository with rendered manifests and other files on `main`."""
     for name, value in nobody().items():
         monkeypatch.setenv(name, value)
     folder = new_repository(
@@ -76,38 +76,42 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 READ = ["a.json", "b/two.yml", "prod.yaml"]
 
 
-def test_a_folder_is_its_manifests_by_path() -> None:
+def test_the_manifests_of_a_folder_are_in_the_order_of_their_paths() -> None:
     assert names("rendered") == [f"rendered/{path}" for path in READ]
     assert names("rendered/") == [f"rendered/{path}" for path in READ]
     assert [source.data for source in read_inputs("rendered")][:2] == [b'{"a": 1}', b"b: 2\n"]
 
 
-def test_a_folder_without_manifests_is_a_mistake_unless_it_is_said(repository: Path) -> None:
+def test_a_folder_without_manifests_is_an_error_without_allow_empty(repository: Path) -> None:
     (repository / "none" / "below").mkdir(parents=True)
     (repository / "none" / "notes.txt").write_text("no")
-    expected = "none: no file in it ends in .yaml, .yml, .json: check the path, or say "
-    assert refusal("none") == expected + "--allow-empty"
+    assert refusal("none") == (
+        "none: the folder has no file that ends in .yaml, .yml, .json. "
+        "Check the path, or pass --allow-empty."
+    )
     assert names("none", allow_empty=True) == []
 
 
-def test_what_is_not_there_is_a_mistake_always() -> None:
+def test_a_missing_path_is_always_an_error() -> None:
     for options in ({}, {"allow_empty": True}):
-        assert refusal("rednered", **options).startswith("rednered: cannot read it: No such file")
+        assert refusal("rednered", **options).startswith(
+            "rednered: cannot read the file: No such file"
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("rednered", "check the path; for one in git write git:REV:PATH"),
-        ("main:rendered", "check the path; for a revision in git write git:main:rendered"),
-        ("helm:prod/shop", "pipe in what helm get manifest writes, and name it -"),
+        ("rednered", "Check the path; for a path in git, write git:REV:PATH"),
+        ("main:rendered", "Check the path; for a path in git, write git:main:rendered"),
+        ("helm:prod/shop", "Pipe in the output of helm get manifest, and pass -"),
     ],
 )
-def test_what_is_not_there_may_mean_something_else(name: str, fix: str) -> None:
-    assert refusal(name) == f"{name}: cannot read it: No such file or directory: {fix}"
+def test_the_error_for_a_missing_path_suggests_other_inputs(name: str, fix: str) -> None:
+    assert refusal(name) == f"{name}: cannot read the file: No such file or directory. {fix}."
 
 
-def test_links_to_files_are_followed_and_those_to_folders_not(repository: Path) -> None:
+def test_links_to_files_are_followed_and_links_to_folders_are_not(repository: Path) -> None:
     (repository / "links").mkdir()
     (repository / "links" / "file.yaml").symlink_to("../rendered/prod.yaml")
     (repository / "links" / "folder.yaml").symlink_to("../rendered")
@@ -120,7 +124,7 @@ def test_links_to_files_are_followed_and_those_to_folders_not(repository: Path) 
     ]
 
 
-def test_a_folder_that_is_itself_a_link(repository: Path) -> None:
+def test_an_input_folder_may_be_a_link(repository: Path) -> None:
     (repository / "link").symlink_to("rendered")
     commit(repository, {})
     assert names("link") == [f"link/{path}" for path in READ]
@@ -128,26 +132,19 @@ def test_a_folder_that_is_itself_a_link(repository: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX's")
-def test_a_pipe_in_a_folder_is_not_waited_for(repository: Path) -> None:
+def test_a_named_pipe_in_a_folder_is_an_error(repository: Path) -> None:
     os.mkfifo(repository / "rendered" / "pipe.yaml")
-    assert refusal("rendered").startswith("rendered/pipe.yaml: neither a file nor a link to one: ")
+    assert refusal("rendered").startswith(
+        "rendered/pipe.yaml: the path is neither a file nor a link to a file. "
+    )
 
 
-def test_a_chart_is_no_folder_of_manifests(repository: Path) -> None:
-    files = {"shop/Chart.yaml": "name: shop\n", "shop/templates/a.yaml": "{{ if .Values.a }}\n"}
-    commit(repository, files)
-    what = "a chart, whose templates are no manifests yet: render it with helm template"
-    for name in ("shop", "git:HEAD:shop", "."):
-        prefix = name if name.endswith("shop") else "./shop"
-        assert refusal(name).startswith(f"{prefix}/Chart.yaml: {what}")
-
-
-def test_one_file_is_not_a_folder() -> None:
+def test_a_folder_is_not_one_file() -> None:
     for name in ("rendered", "git:main:rendered"):
         with pytest.raises(UserError) as caught:
             read_input(name)
         assert str(caught.value).startswith(
-            f"{name}: cannot read it: a folder, where one file is read: name a file in it"
+            f"{name}: the path is a folder, expected a file. Pass a file in the folder"
         )
 
 
@@ -171,7 +168,7 @@ BOM = b"\xef\xbb\xbf"
         b"",
     ],
 )
-def test_no_file_runs_into_the_next(first: bytes) -> None:
+def test_a_file_never_continues_in_the_next_file(first: bytes) -> None:
     second = CONFIG.replace("app", "other").encode()
     for later in (
         second,
@@ -190,7 +187,7 @@ def test_no_file_runs_into_the_next(first: bytes) -> None:
 
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize(
-    ("cut", "what"),
+    ("cut", "message"),
     [
         (
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a",
@@ -200,22 +197,22 @@ def test_no_file_runs_into_the_next(first: bytes) -> None:
         ('{"apiVersion": "v1", "kind": "ConfigMap",', "two.yaml:2 (document 1): not valid YAML"),
     ],
 )
-def test_a_file_that_was_cut_off_is_found_wherever_it_stands(
-    cut: str, what: str, position: int
+def test_a_file_that_was_cut_off_is_an_error_in_any_position(
+    cut: str, message: str, position: int
 ) -> None:
     sources = [Source("one.yaml", CONFIG.encode())]
     sources.insert(position, Source("two.yaml", cut.encode()))
     with pytest.raises(UserError) as caught:
         taken(sources)
-    assert str(caught.value).startswith(what)
+    assert str(caught.value).startswith(message)
 
 
-def test_a_message_names_the_file_and_the_line_in_it() -> None:
+def test_a_location_has_the_file_and_the_line_in_the_file() -> None:
     first, second = CONFIG.encode(), b"# head\n---\n" + CONFIG.replace("välue", "x").encode()
     stream = read_streams([Source("one.yaml", first), Source("two.yaml", second)], "both")
     assert stream.source == "both"
-    places = [str(stream.location_of(document)) for document in stream.documents]
-    assert places == ["one.yaml:1 (document 1)", "two.yaml:1", "two.yaml:2 (document 1)"]
+    locations = [str(stream.location_of(document)) for document in stream.documents]
+    assert locations == ["one.yaml:1 (document 1)", "two.yaml:1", "two.yaml:2 (document 1)"]
     with pytest.raises(UserError) as caught:
         read_streams([Source("one.yaml", b"a: 1\n"), Source("two.yaml", b"a: 1\n\xff")], "both")
     assert str(caught.value).startswith("two.yaml:2 (document 1): ")
@@ -230,7 +227,7 @@ def taken(sources: Sequence[Source]) -> Inventory:
 
 
 def contents(inventory: Inventory) -> list[object]:
-    """Return what an inventory says of its ConfigMaps, with their places."""
+    """Return the ConfigMaps of an inventory with their locations."""
     return [
         (item.identity, item.content, inventory.location_of(item))
         for item in inventory.items
@@ -239,7 +236,7 @@ def contents(inventory: Inventory) -> list[object]:
 
 
 def outcome(sources: Sequence[Source]) -> list[object] | str:
-    """Return what an inventory says, or the message where there is none."""
+    """Return the ConfigMaps of the sources, or the message of the error."""
     try:
         return contents(taken(sources))
     except UserError as error:
@@ -247,18 +244,20 @@ def outcome(sources: Sequence[Source]) -> list[object] | str:
 
 
 def merged(outcomes: list[list[object] | str]) -> list[object] | str:
-    """Return the first message, or all else in order."""
-    messages = [each for each in outcomes if isinstance(each, str)]
-    return messages[0] if messages else [each for found in outcomes for each in found]
+    """Return the first message, or all ConfigMaps in order."""
+    messages = [result for result in outcomes if isinstance(result, str)]
+    return messages[0] if messages else [entry for result in outcomes for entry in result]
 
 
 @EXAMPLES
 @given(texts=st.lists(streams(), min_size=2, max_size=3))
-def test_a_folder_is_its_files_put_together(texts: list[str]) -> None:
+def test_a_folder_is_the_concatenation_of_its_files(texts: list[str]) -> None:
     sources = [Source(f"{number}.yaml", text.encode()) for number, text in enumerate(texts)]
     alone = [read_stream(source.data, source.name) for source in sources]
     together = read_streams(sources, "all")
-    assert list(together.documents) == [each for stream in alone for each in stream.documents]
+    assert list(together.documents) == [
+        document for stream in alone for document in stream.documents
+    ]
     assert outcome(sources) == merged([outcome([source]) for source in sources])
 
 
@@ -278,42 +277,43 @@ def test_a_folder_is_its_files_put_together(texts: list[str]) -> None:
         ("spaces and ünicode/x y.yaml", [""]),
     ],
 )
-def test_a_revision_is_read_as_the_folder_is(path: str, expected: list[str]) -> None:
+def test_a_path_in_git_has_the_same_content_as_on_disk(path: str, expected: list[str]) -> None:
     name = f"git:main:{path}"
-    assert names(name) == [name + each for each in expected]
-    assert [each.data for each in read_inputs(name)] == [each.data for each in read_inputs(path)]
+    assert names(name) == [name + suffix for suffix in expected]
+    in_git = [source.data for source in read_inputs(name)]
+    assert in_git == [source.data for source in read_inputs(path)]
 
 
 @pytest.mark.parametrize("path", ["", ".", "./"])
-def test_the_whole_repository(path: str) -> None:
-    inside = [
+def test_the_root_of_a_repository(path: str) -> None:
+    paths = [
         "other/one.yaml",
-        *(f"rendered/{each}" for each in READ),
+        *(f"rendered/{path}" for path in READ),
         "spaces and ünicode/x y.yaml",
     ]
     prefix = f"git:main:{path}{'/' if path == '.' else ''}"
-    assert names(f"git:main:{path}") == [prefix + each for each in inside]
+    assert names(f"git:main:{path}") == [prefix + path for path in paths]
 
 
-def test_every_way_to_say_a_revision(repository: Path) -> None:
+def test_git_accepts_every_form_of_a_ref(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD").strip()
     commit(repository, {"rendered/prod.yaml": "new: 1\n"})
     git(repository, "tag", "--annotate", "v1", "--message", "v1", first)
     git(repository, "branch", "feature/x", first)
     git(repository, "update-ref", "refs/remotes/origin/main", first)
     tree = git(repository, "rev-parse", f"{first}^{{tree}}").strip()
-    revisions = (first, first[:8], "HEAD~1", "HEAD^", "v1", "feature/x", "origin/main", "@{1}")
-    for revision in (*revisions, tree):
-        assert read_input(f"git:{revision}:rendered/prod.yaml")[0] == OLD.encode()
+    refs = (first, first[:8], "HEAD~1", "HEAD^", "v1", "feature/x", "origin/main", "@{1}")
+    for ref in (*refs, tree):
+        assert read_input(f"git:{ref}:rendered/prod.yaml")[0] == OLD.encode()
     assert read_input("git:HEAD:rendered/prod.yaml")[0] == b"new: 1\n"
 
 
-def test_what_is_not_committed_is_not_read(repository: Path) -> None:
+def test_uncommitted_changes_are_not_read(repository: Path) -> None:
     (repository / "rendered" / "prod.yaml").write_text("not: yet\n")
     assert read_input("git:HEAD:rendered/prod.yaml")[0] == OLD.encode()
 
 
-def test_a_path_below_the_working_directory(
+def test_a_path_may_be_relative_to_the_working_directory(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(repository / "rendered")
@@ -324,12 +324,12 @@ def test_a_path_below_the_working_directory(
     ):
         assert read_input(name)[0] == OLD.encode()
     assert names("git:main:.") == [f"git:main:./{path}" for path in READ]
-    assert "the revision main has no prod.yaml: say git:main:./prod.yaml, since" in refusal(
+    assert "the Git ref main has no path prod.yaml. Write git:main:./prod.yaml, because" in refusal(
         "git:main:prod.yaml"
     )
 
 
-def test_a_file_that_is_called_so(repository: Path) -> None:
+def test_a_file_name_may_begin_with_the_git_prefix(repository: Path) -> None:
     (repository / "git:main:x.yaml").write_text("here: 1\n")
     assert read_input("./git:main:x.yaml")[0] == b"here: 1\n"
 
@@ -337,85 +337,91 @@ def test_a_file_that_is_called_so(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("git:nope:rendered", "git knows no revision nope: check the name, or git fetch it"),
-        ("git:main:nope", "the revision main has no nope: check the path, which begins at the"),
-        ("git:main:rendered/prod.yaml/x", "a part of its path is a file"),
-        ("git:main", "git:main names nothing in git: write git:REV:PATH"),
-        ("git:", "names nothing in git"),
-        ("git::rendered", "names nothing in git"),
-        ("git:main:a\nb", "names nothing in git"),
-        ("git:main:a\0b", "names nothing in git"),
-        ("git:main:other/notes", "the revision main has no other/notes"),
-        ("git:-h:rendered", "git knows no revision -h"),
-        ("git:--output=x:rendered", "git knows no revision --output=x"),
-        ("git:main:--help", "the revision main has no --help"),
-        ("git:main..main:rendered", "git knows no revision main..main"),
+        ("git:nope:rendered", "git does not know the ref nope. Check the name, or run git fetch."),
+        ("git:main:nope", "the Git ref main has no path nope. Check the path, which begins at the"),
+        ("git:main:rendered/prod.yaml/x", "a part of the path is a file, expected a folder"),
+        ("git:main", "git:main is not a path in git, expected git:REV:PATH. Write git:REV:PATH"),
+        ("git:", "is not a path in git"),
+        ("git::rendered", "is not a path in git"),
+        ("git:main:a\nb", "is not a path in git"),
+        ("git:main:a\0b", "is not a path in git"),
+        ("git:main:other/notes", "the Git ref main has no path other/notes"),
+        ("git:-h:rendered", "git does not know the ref -h"),
+        ("git:--output=x:rendered", "git does not know the ref --output=x"),
+        ("git:main:--help", "the Git ref main has no path --help"),
+        ("git:main..main:rendered", "git does not know the ref main..main"),
     ],
 )
-def test_what_git_does_not_have(repository: Path, name: str, message: str) -> None:
+def test_a_missing_ref_or_path_in_git_is_an_error(
+    repository: Path, name: str, message: str
+) -> None:
     before = sorted(repository.rglob("*"))
-    said = refusal(name)
-    assert message in said
-    assert "\n" not in said
+    error = refusal(name)
+    assert message in error
+    assert "\n" not in error
     assert sorted(repository.rglob("*")) == before
 
 
-def test_names_that_look_like_options_are_names(repository: Path) -> None:
+def test_refs_and_paths_that_look_like_options_are_not_options(repository: Path) -> None:
     commit(repository, {"--help/-rf.yaml": "a: 1\n"})
     git(repository, "update-ref", "refs/heads/--output=x", "HEAD")
     assert names("git:--output=x:--help") == ["git:--output=x:--help/-rf.yaml"]
 
 
-def test_a_folder_that_a_revision_does_not_have_yet() -> None:
-    assert refusal("git:main:new").endswith("if it is not there yet, say --allow-empty")
+def test_a_folder_that_does_not_exist_yet_in_git_needs_allow_empty() -> None:
+    assert refusal("git:main:new").endswith("if the path does not exist yet, pass --allow-empty.")
     assert read_inputs("git:main:new", allow_empty=True) == ()
-    # A revision that is misspelt is no beginning.
-    assert "git knows no revision mian" in refusal("git:mian:new", allow_empty=True)
+    # A misspelt ref is always an error.
+    assert "git does not know the ref mian" in refusal("git:mian:new", allow_empty=True)
 
 
-def test_a_folder_in_git_without_manifests(repository: Path) -> None:
+def test_a_folder_in_git_without_manifests_needs_allow_empty(repository: Path) -> None:
     commit(repository, {"none/notes.txt": "no"})
-    assert refusal("git:HEAD:none").startswith("git:HEAD:none: no file in it ends in .yaml")
+    assert refusal("git:HEAD:none").startswith(
+        "git:HEAD:none: the folder has no file that ends in .yaml"
+    )
     assert read_inputs("git:HEAD:none", allow_empty=True) == ()
 
 
 @pytest.mark.parametrize(
-    ("target", "what"),
+    ("target", "problem"),
     [
-        ("/etc/hosts", "a link that leaves the repository"),
-        ("../../../x.yaml", "a link that leaves the repository"),
-        ("nothing.yaml", "a link to what the revision does not have"),
-        ("loop.yaml", "a link that leads back to itself"),
-        ("prod.yaml/x", "a part of its path is a file"),
+        ("/etc/hosts", "the path is a link out of the repository"),
+        ("../../../x.yaml", "the path is a link out of the repository"),
+        ("nothing.yaml", "the path is a link to a file that is not in the commit"),
+        ("loop.yaml", "the path is a link back to itself"),
+        ("prod.yaml/x", "a part of the path is a file, expected a folder"),
     ],
 )
-def test_a_link_in_git_that_leads_nowhere(repository: Path, target: str, what: str) -> None:
+def test_a_broken_link_in_git_is_an_error(repository: Path, target: str, problem: str) -> None:
     (repository / "rendered" / "loop.yaml").symlink_to(target)
     commit(repository, {})
-    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/loop.yaml: {what}: ")
+    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/loop.yaml: {problem}. ")
 
 
-def test_a_submodule(repository: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_an_error(repository: Path, tmp_path: Path) -> None:
     new_repository(tmp_path / "library", {"a.yaml": "a: 1\n"})
     source = str(tmp_path / "library")
     allowed = ("-c", "protocol.file.allow=always")
     git(repository, *allowed, "submodule", "--quiet", "add", source, "rendered/library")
     commit(repository, {})
-    said = "a submodule, whose files are in another repository: check it out"
-    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/library: {said}")
+    error = (
+        "the path is in a submodule, whose files are in another repository. Check the submodule out"
+    )
+    assert refusal("git:HEAD:rendered").startswith(f"git:HEAD:rendered/library: {error}")
     for name in ("git:HEAD:rendered/library", "git:HEAD:./rendered/library/a.yaml"):
-        assert refusal(name, allow_empty=True).startswith(f"{name}: {said}")
+        assert refusal(name, allow_empty=True).startswith(f"{name}: {error}")
     assert names("rendered/library") == ["rendered/library/a.yaml"]
 
 
-def test_a_pointer_of_lfs(repository: Path) -> None:
+def test_a_git_lfs_pointer_is_an_error(repository: Path) -> None:
     commit(repository, {"big/a.yaml": POINTER})
     for name in ("git:HEAD:big", "git:HEAD:big/a.yaml", "big", "big/a.yaml"):
         prefix = name.removesuffix("/a.yaml")
-        assert refusal(name).startswith(f"{prefix}/a.yaml: a pointer of Git LFS, which")
+        assert refusal(name).startswith(f"{prefix}/a.yaml: the file is a Git LFS pointer")
 
 
-def test_a_name_that_is_no_text(repository: Path) -> None:
+def test_a_file_name_that_is_not_utf_8_can_be_printed(repository: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("other systems have no such names")
     (repository / "odd").mkdir()
@@ -425,12 +431,11 @@ def test_a_name_that_is_no_text(repository: Path) -> None:
     commit(repository, {})
     for folder in ("odd", "git:HEAD:odd"):
         sources = read_inputs(folder)
-        assert [each.data for each in sources] == [b"b: 2\n", b"a: 1\n"]
-        # Whatever prints it must be able to.
-        assert "".join(each.name for each in sources).encode("utf-8")
+        assert [source.data for source in sources] == [b"b: 2\n", b"a: 1\n"]
+        assert "".join(source.name for source in sources).encode("utf-8")
 
 
-def test_a_shallow_clone_says_how_to_get_the_rest(
+def test_the_error_in_a_shallow_clone_suggests_git_fetch(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(repository, {"rendered/prod.yaml": "new: 1\n"})
@@ -438,55 +443,61 @@ def test_a_shallow_clone_says_how_to_get_the_rest(
     git(tmp_path, "clone", "--quiet", "--depth=1", "--branch=main", source, "shallow")
     monkeypatch.chdir(tmp_path / "shallow")
     assert refusal("git:HEAD~1:rendered").endswith(
-        "git knows no revision HEAD~1: git fetch it: this clone is shallow "
-        "(actions/checkout: fetch-depth: 0)"
+        "git does not know the ref HEAD~1. Run git fetch; this clone is shallow "
+        "(in actions/checkout, set fetch-depth: 0)."
     )
 
 
-def test_a_branch_that_only_the_remote_has(
+def test_the_error_for_a_branch_of_the_remote_suggests_its_name(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(repository, "branch", "prod")
     git(tmp_path, "clone", "--quiet", str(repository), "clone")
     monkeypatch.chdir(tmp_path / "clone")
     assert refusal("git:prod:rendered").endswith(
-        "git knows no revision prod: say git:origin/prod:rendered"
+        "git does not know the ref prod. Write git:origin/prod:rendered."
     )
     assert names("git:origin/prod:rendered/b") == ["git:origin/prod:rendered/b/two.yml"]
 
 
-def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_a_repository_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     monkeypatch.chdir(elsewhere)
     assert refusal("git:main:rendered") == (
-        "git:main:rendered: git says: not a git repository (or any of the parent directories): "
-        ".git: run it inside of the repository"
+        "git:main:rendered: git failed: not a git repository (or any of the parent directories): "
+        ".git. Run postrender inside the repository."
     )
 
 
-def test_a_repository_without_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_without_commits_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "fresh").mkdir()
     git(tmp_path / "fresh", "init", "--quiet")
     monkeypatch.chdir(tmp_path / "fresh")
-    assert "git knows no revision HEAD" in refusal("git:HEAD:rendered")
+    assert "git does not know the ref HEAD" in refusal("git:HEAD:rendered")
 
 
-def test_a_repository_of_another_user(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What git's own tests do to be another user.
+def test_the_repository_of_another_user_is_an_error(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The tests of git use this variable to simulate another user.
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    said = refusal("git:main:rendered")
-    assert f"git says: detected dubious ownership in repository at '{repository}'" in said
-    assert f"git config --global --add safe.directory {repository}" in said
+    error = refusal("git:main:rendered")
+    assert f"git failed: detected dubious ownership in repository at '{repository}'" in error
+    assert f"git config --global --add safe.directory {repository}" in error
 
 
-def test_without_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_git_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert refusal("git:main:rendered").endswith("git is not on PATH: install it, or name a file")
+    assert refusal("git:main:rendered").endswith("git is not on PATH. Install git, or pass a file.")
 
 
-def test_nothing_is_run_on_what_is_read(repository: Path) -> None:
+def test_git_runs_no_program_on_the_files(repository: Path) -> None:
     trap = repository / "trap"
     git(repository, "config", "filter.trap.smudge", f"touch {trap}; cat")
     git(repository, "config", "diff.trap.textconv", f"touch {trap}; cat")
@@ -504,7 +515,7 @@ def postrender(*arguments: str) -> Run:
     return run("", *arguments, variables=nobody())
 
 
-def test_render_explain_and_check_read_a_revision() -> None:
+def test_render_explain_and_check_read_a_path_in_git() -> None:
     rendered = postrender("render", "--no-attacher", "git:main:rendered/prod.yaml")
     assert rendered.code == 0, rendered.err
     assert rendered.out == run(OLD, "--no-attacher").out
@@ -514,15 +525,15 @@ def test_render_explain_and_check_read_a_revision() -> None:
     assert postrender("check", "git:main:rendered/prod.yaml").code == 0
 
 
-def test_a_message_about_a_file_in_git_names_it(repository: Path) -> None:
+def test_a_message_about_a_file_in_git_has_its_location(repository: Path) -> None:
     commit(repository, {"rendered/prod.yaml": f"{OLD}---\nkind: ConfigMap\nmetadata: [\n"})
     done = postrender("render", "git:HEAD:rendered/prod.yaml")
     assert_refused(done, "git:HEAD:rendered/prod.yaml:", "(document 3)", "not valid YAML")
-    assert_refused(postrender("render", "git:HEAD~1:nope"), "the revision HEAD~1 has no nope")
+    assert_refused(postrender("render", "git:HEAD~1:nope"), "the Git ref HEAD~1 has no path nope")
 
 
-def test_the_last_output_is_taken_from_git_while_it_is_written_anew(repository: Path) -> None:
-    """What is read is committed, so that the output may go straight into the file."""
+def test_the_last_output_in_git_may_be_overwritten(repository: Path) -> None:
+    """The last output is read from the commit, so stdout may be the same file on disk."""
     first = run(OLD, "--no-attacher", "--previous", os.devnull)
     commit(repository, {"rendered/prod.yaml": first.out})
     options = ("--no-attacher", "--previous=git:HEAD:rendered/prod.yaml")
@@ -534,7 +545,7 @@ def test_the_last_output_is_taken_from_git_while_it_is_written_anew(repository: 
     assert "välue".encode() in second
 
 
-def test_a_history_in_several_files(repository: Path) -> None:
+def test_a_history_may_be_in_several_files(repository: Path) -> None:
     first = run(OLD, "--no-attacher", "--previous", os.devnull)
     config, _, workload = first.out.partition(b"---\napiVersion: apps/v1")
     files = {"out/config.yaml": config, "out/web.yaml": b"apiVersion: apps/v1" + workload}
@@ -547,7 +558,7 @@ def test_a_history_in_several_files(repository: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["git:main:nope", "git:main:none", "none"])
-def test_a_history_that_is_not_there_is_no_beginning(repository: Path, name: str) -> None:
+def test_a_missing_history_is_an_error(repository: Path, name: str) -> None:
     (repository / "none").mkdir()
     commit(repository, {"none/notes.txt": "no"})
     assert_refused(
@@ -555,30 +566,30 @@ def test_a_history_that_is_not_there_is_no_beginning(repository: Path, name: str
     )
 
 
-def test_the_output_may_not_go_into_a_folder_s_file_that_is_read(repository: Path) -> None:
+def test_stdout_may_not_be_a_file_of_the_previous_folder(repository: Path) -> None:
     shutil.copy(repository / "rendered" / "prod.yaml", repository / "other" / "prod.yaml")
     done = run_in_shell("> other/prod.yaml", GOOD, "--previous=other")
     assert_refused(done, "other/prod.yaml: ", "which the shell has emptied")
 
 
-def test_a_resource_that_two_files_have_is_found() -> None:
+def test_an_object_in_two_files_is_an_error() -> None:
     data = f"{CONFIG}---\n{DEPLOYMENT}".encode()
     second = NAMELESS.encode()
     stream = read_streams([Source("one.yaml", data), Source("two.yaml", second)], "both")
     with pytest.raises(UserError) as caught:
         make_plan(take_inventory(stream, Settings()), Settings())
     assert "two.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
-    assert "the first is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
+    assert "The first definition is at one.yaml:1 (document 1, ConfigMap/app)" in str(caught.value)
 
 
 def changed(done: Run) -> list[tuple[str, str]]:
-    """Return what a comparison says of ConfigMaps and Secrets: what each does, and its name."""
+    """Return the change and the name of each ConfigMap and Secret in a preview."""
     assert done.code == 0, done.err
-    found = json.loads(done.out)
-    return [(each["change"], each["object"]["name"]) for each in found["contents"]]
+    contents = json.loads(done.out)["contents"]
+    return [(content["change"], content["object"]["name"]) for content in contents]
 
 
-def test_a_comparison_with_a_branch(repository: Path) -> None:
+def test_diff_compares_with_a_branch(repository: Path) -> None:
     (repository / "rendered" / "prod.yaml").write_text(GOOD)
     (repository / "rendered" / "more.yaml").write_text(CONFIG.replace("app", "more"))
     done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
@@ -586,16 +597,18 @@ def test_a_comparison_with_a_branch(repository: Path) -> None:
     assert json.loads(done.out)["old"] == "git:main:rendered"
 
 
-def test_a_comparison_with_a_branch_that_does_not_have_the_folder_yet(repository: Path) -> None:
+def test_diff_compares_with_a_branch_without_the_folder(repository: Path) -> None:
     (repository / "new").mkdir()
     (repository / "new" / "prod.yaml").write_text(GOOD)
     refused = postrender("diff", "--format=json", "git:main:new", "new")
-    assert_refused(refused, "git:main:new: the revision main has no new: check", "--allow-empty")
+    assert_refused(
+        refused, "git:main:new: the Git ref main has no path new. Check", "--allow-empty"
+    )
     done = postrender("diff", "--format=json", "--allow-empty", "git:main:new", "new")
     assert changed(done) == [("added", "app")]
 
 
-def test_a_comparison_names_the_file_of_a_folder_and_its_line(repository: Path) -> None:
+def test_an_error_of_diff_has_the_file_of_a_folder_and_the_line(repository: Path) -> None:
     (repository / "rendered" / "two.yaml").write_text(
         f"{CONFIG}---\nkind: ConfigMap\nmetadata: [\n"
     )
@@ -604,19 +617,21 @@ def test_a_comparison_names_the_file_of_a_folder_and_its_line(repository: Path) 
 
 
 @pytest.mark.parametrize("values", ["image: {tag: v2}\n", "# of a chart\n---\n- a\n- b\n"])
-def test_a_comparison_with_what_holds_no_object(repository: Path, values: str) -> None:
+def test_diff_of_a_file_without_objects_is_an_error(repository: Path, values: str) -> None:
     (repository / "values.yaml").write_text(values)
     for sides in (("values.yaml", "git:main:rendered"), ("git:main:rendered", "values.yaml")):
         done = postrender("diff", *sides)
-        assert_refused(done, "values.yaml: no Kubernetes object in it: ", "helm template")
-    # Beside an object it is told, and hinders nothing.
+        assert_refused(done, "values.yaml: the input has no Kubernetes objects. ", "helm template")
+    # Next to an object, the file is only mentioned.
     (repository / "rendered" / "more.yaml").write_text(values)
     done = postrender("diff", "git:main:rendered", "rendered")
     assert done.code == 0
-    assert b"it is no Kubernetes object, and is not compared" in b" ".join(done.out.split())
+    assert b"the content is not a Kubernetes object and is not compared" in b" ".join(
+        done.out.split()
+    )
 
 
-def test_a_comparison_does_not_wait_for_a_person_to_type_manifests() -> None:
+def test_diff_does_not_wait_for_input_from_a_terminal() -> None:
     ours, theirs = os.openpty()
     try:
         command = [sys.executable, "-m", "postrender", "diff", "-", "rendered"]
@@ -625,14 +640,14 @@ def test_a_comparison_does_not_wait_for_a_person_to_type_manifests() -> None:
         os.close(ours)
         os.close(theirs)
     assert done.returncode == 2
-    assert b"nothing is piped into stdin" in done.stderr
+    assert b"stdin is a terminal" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("option", "variables"),
     [((), {}), (("--previous=any",), {}), ((), {"POSTRENDER_PREVIOUS": "helm:prod/any"})],
 )
-def test_a_comparison_carries_what_render_would(
+def test_diff_retains_the_same_revisions_as_render(
     tmp_path: Path, option: tuple[str, ...], variables: dict[str, str]
 ) -> None:
     applied, chart = tmp_path / "applied.yaml", tmp_path / "chart.yaml"
@@ -641,17 +656,18 @@ def test_a_comparison_carries_what_render_would(
     sides = (str(applied), str(chart))
     done = run("", "diff", "--format=json", *option, *sides, variables=variables)
     assert done.code == 0, done.err
-    retained = [each["change"] for each in json.loads(done.out)["revisions"] if each["isCarried"]]
+    revisions = json.loads(done.out)["revisions"]
+    retained = [revision["change"] for revision in revisions if revision["isRetained"]]
     assert retained == (["superseded"] if option or variables else [])
-    # The chart of the release before tells the same as what was made of it.
+    # The input of the previous render gives the same preview as its output.
     before = tmp_path / "before.yaml"
     before.write_text(OLD)
     again = run("", "diff", "--format=json", *option, str(before), str(chart), variables=variables)
-    told, known = (json.loads(each.out) for each in (again, done))
-    assert {**told, "old": ""} == {**known, "old": ""}
+    from_input, from_output = (json.loads(result.out) for result in (again, done))
+    assert {**from_input, "old": ""} == {**from_output, "old": ""}
 
 
-def test_a_number_counts_up_from_a_chart_that_is_not_rendered(tmp_path: Path) -> None:
+def test_diff_numbers_revisions_after_a_chart_without_revisions(tmp_path: Path) -> None:
     config = tmp_path / "postrender.yaml"
     config.write_text("naming: sequence\nhistory: {previous: applied.yaml}\n")
     before, chart = tmp_path / "before.yaml", tmp_path / "chart.yaml"

@@ -1,8 +1,11 @@
-"""The reader of plain YAML against the YAML parser: where it answers, the two answers are one.
+"""The line-by-line reader and the YAML parser return equal data.
 
-The documents are those of all fixtures and examples, and random mutations of them. By default the
-mutations run for a minute; POSTRENDER_PLAIN_SECONDS sets another time, POSTRENDER_PLAIN_CHARTS a
-folder of rendered charts that are added, and POSTRENDER_PLAIN_SEED the seed.
+The documents are those of all fixtures and examples, and random mutations of them. Environment
+variables change the defaults:
+
+- POSTRENDER_PLAIN_SECONDS: the time for mutations, in seconds (a minute)
+- POSTRENDER_PLAIN_CHARTS: a folder of rendered charts to add (none)
+- POSTRENDER_PLAIN_SEED: the seed of the mutations
 """
 
 from __future__ import annotations
@@ -19,11 +22,11 @@ import pytest
 
 from postrender.errors import Location, UserError
 from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar
+from postrender.yaml.line_sites import locate_in_lines
 from postrender.yaml.node_sites import locate_in_nodes
 from postrender.yaml.nodes import NodeDocument, compose
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.plain import PlainDocument, read_plain
-from postrender.yaml.sites import locate_in_lines
 from postrender.yaml.stream import read_stream
 from tests.golden_cases import cases as golden_cases
 
@@ -34,7 +37,7 @@ CHARTS = os.environ.get("POSTRENDER_PLAIN_CHARTS", "")
 PARTS = 4
 LOCATION = Location("document")
 
-# What mutations insert: what YAML gives a meaning to, or only looks as if.
+# The tokens that mutations insert: tokens with a meaning in YAML, and tokens that resemble them.
 WORDS = r"""
 &a *a !!str null yes on 0x1F 0o7 1e3 1_000 012 .5 --- ... '' "" \n \x41 {} [] [a,b]
 """
@@ -48,7 +51,7 @@ TOKENS = (
 
 @cache
 def documents() -> list[str]:
-    """Return the documents of all fixtures, examples and charts, each once."""
+    """Return the documents of all fixtures, examples and charts, without duplicates."""
     folders = [ROOT / "tests/changes", ROOT / "examples", *([FilePath(CHARTS)] if CHARTS else [])]
     contents = [content for case in golden_cases() for content in case.files.values()]
     for folder in folders:
@@ -65,7 +68,7 @@ def documents() -> list[str]:
 
 
 def check(text: str) -> int:
-    """Compare the two readers; return how many edit sites were compared, -1 for no plain answer."""
+    """Compare the two readers; return the number of compared sites, -1 if only the parser reads."""
     plain = read_plain(text)
     if plain is None:
         return -1
@@ -80,13 +83,13 @@ def check(text: str) -> int:
 
 def values(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
     yield path, data
-    inside = enumerate(data) if isinstance(data, list) else ()
-    for part, value in data.items() if isinstance(data, dict) else inside:
+    items = enumerate(data) if isinstance(data, list) else ()
+    for part, value in data.items() if isinstance(data, dict) else items:
         yield from values(value, (*path, part))
 
 
 def check_value(plain: PlainDocument, nodes: NodeDocument, path: Path, value: Json) -> int:
-    """Compare what the readers know of the place of one value."""
+    """Compare the line, the style and the edit sites of one value."""
     is_collection = isinstance(value, (dict, list))
     line = plain.line_of(path)
     if line is not None and (value is not None and not (is_collection and not value)):
@@ -98,7 +101,7 @@ def check_value(plain: PlainDocument, nodes: NodeDocument, path: Path, value: Js
 
 
 def edits(path: Path, value: Json) -> Iterator[Edit]:
-    """Yield the edits that may be made at a path, and some that may not."""
+    """Yield edits of the value at a path, some of which are not possible."""
     if isinstance(value, dict):
         yield AddKeys(path, {"added": ""})
         yield AddKeys((*path, "added", "inside"), {"added": ""})
@@ -119,43 +122,46 @@ def check_site(plain: PlainDocument, nodes: NodeDocument, edit: Edit) -> int:
     return 1
 
 
-def mutated(text: str, chance: random.Random, others: Sequence[str]) -> str:
-    """Return a document with one to three random changes."""
+def mutated(text: str, chance: random.Random, sources: Sequence[str]) -> str:
+    """Return a document with one to three random changes.
+
+    sources: documents from which lines are inserted.
+    """
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         lines = text.split("\n")
-        at = chance.randrange(len(lines))
+        number = chance.randrange(len(lines))
         kind = chance.randrange(8)
         if kind == 0:
-            del lines[at]
+            del lines[number]
         elif kind == 1:
-            lines.insert(at, lines[chance.randrange(len(lines))])
+            lines.insert(number, lines[chance.randrange(len(lines))])
         elif kind == 2:
-            lines[at] = " " * chance.randrange(5) + lines[at].lstrip(" ")
+            lines[number] = " " * chance.randrange(5) + lines[number].lstrip(" ")
         elif kind == 3:
-            lines[at] = chance.choice((" ", "  ")) + lines[at]
+            lines[number] = chance.choice((" ", "  ")) + lines[number]
         elif kind == 4:
-            other = chance.choice(others).split("\n")
-            start = chance.randrange(len(other))
-            lines[at:at] = other[start : start + chance.randrange(1, 4)]
+            source = chance.choice(sources).split("\n")
+            start = chance.randrange(len(source))
+            lines[number:number] = source[start : start + chance.randrange(1, 4)]
         else:
-            line = lines[at]
+            line = lines[number]
             column = chance.randrange(len(line) + 1)
-            cut = chance.choice((0, 0, 1, 2))
-            lines[at] = line[:column] + chance.choice(TOKENS) + line[column + cut :]
+            removed = chance.choice((0, 0, 1, 2))
+            lines[number] = line[:column] + chance.choice(TOKENS) + line[column + removed :]
         text = "\n".join(lines)
     return text
 
 
-def test_every_document_as_it_is() -> None:
+def test_unchanged_documents_are_read_equally() -> None:
     counts = Counter(check(text) >= 0 for text in documents())
-    # Most are plain, though the fixtures are full of odd YAML.
+    # Most documents are plain, although the fixtures contain much unusual YAML.
     assert counts[True] > counts[False] > 0
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_mutated_documents(part: int) -> None:
+def test_mutated_documents_are_read_equally(part: int) -> None:
     chance = random.Random(SEED * PARTS + part)
-    # Three in four are plain before they are mutated.
+    # Three in four documents are plain before they are mutated.
     texts = [text for text in documents() if len(text) < 20_000]
     plain = [text for text in texts if read_plain(text)]
     end = time.monotonic() + SECONDS / PARTS
@@ -163,14 +169,13 @@ def test_mutated_documents(part: int) -> None:
     sites = 0
     while time.monotonic() < end:
         for text in [*chance.sample(plain, 15), *chance.sample(texts, 5)]:
-            found = check(mutated(text, chance, texts))
-            counts[found >= 0] += 1
-            sites += max(found, 0)
+            compared = check(mutated(text, chance, texts))
+            counts[compared >= 0] += 1
+            sites += max(compared, 0)
     print(f"{counts[True]} plain and {counts[False]} other mutations, {sites} edit sites")
     assert min(counts[True], counts[False], sites) > 0
 
 
-# What the grammar leaves to the parser, and what looks as if it should be left, but is plain.
 @pytest.mark.parametrize(
     "text",
     [
@@ -207,7 +212,7 @@ def test_mutated_documents(part: int) -> None:
         "a: b\u2028c\n",
     ],
 )
-def test_not_plain(text: str) -> None:
+def test_other_yaml_is_left_to_the_parser(text: str) -> None:
     assert read_plain(text) is None
 
 
@@ -233,7 +238,7 @@ def test_not_plain(text: str) -> None:
         ("a: http://b:1/#c\n", {"a": "http://b:1/#c"}),
     ],
 )
-def test_plain(text: str, data: Json) -> None:
+def test_plain_yaml_is_read(text: str, data: Json) -> None:
     plain = read_plain(text)
     assert plain is not None
     assert plain.data == data

@@ -1,6 +1,6 @@
 """Plain scalars are read as the API server's YAML library reads them.
 
-The expectations were printed by sigs.k8s.io/yaml 1.6 for each of these texts.
+The expected values were printed by sigs.k8s.io/yaml 1.6.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import pytest
 
 from postrender.yaml.scalars import Scalar, resolve_plain
 
-READ: dict[str, Scalar] = {
+EXPECTED: dict[str, Scalar] = {
     "": None, "~": None, "null": None, "Null": None, "nUll": "nUll",
     "y": True, "Y": True, "yes": True, "on": True, "True": True, "tRue": "tRue",
     "n": False, "No": False, "off": False, "FALSE": False,
@@ -28,8 +28,8 @@ READ: dict[str, Scalar] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", READ)
-def test_plain_scalar(text: str) -> None:
+@pytest.mark.parametrize("text", EXPECTED)
+def test_a_plain_scalar_is_read_as_by_the_api_server(text: str) -> None:
     value = resolve_plain(text)
-    assert value == READ[text]
-    assert isinstance(value, bool) == isinstance(READ[text], bool)
+    assert value == EXPECTED[text]
+    assert isinstance(value, bool) == isinstance(EXPECTED[text], bool)

@@ -1,4 +1,4 @@
-"""Cutting a stream into documents loses no byte, and counts as a person does."""
+"""Splitting a stream into documents loses no byte and numbers the documents."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def test_joined_documents_are_the_stream(text: str) -> None:
         ("", [""]),
     ],
 )
-def test_documents(text: str, expected: list[str]) -> None:
+def test_a_stream_is_split_at_document_markers(text: str, expected: list[str]) -> None:
     assert documents(text) == expected
 
 
-def test_numbers_and_lines() -> None:
+def test_documents_have_a_number_and_a_line() -> None:
     stream = read_stream(b"# head\n---\na: 1\n---\n\n---\nb: 2\n", "x")
-    assert [(each.number, each.line) for each in stream.documents] == [
+    assert [(document.number, document.line) for document in stream.documents] == [
         (0, 1),
         (1, 2),
         (2, 4),
@@ -70,11 +70,11 @@ def test_numbers_and_lines() -> None:
         ("---\n  - a\n", True),
     ],
 )
-def test_has_content(text: str, expected: bool) -> None:
+def test_comments_and_markers_are_not_content(text: str, expected: bool) -> None:
     assert has_content(text) is expected
 
 
-def test_a_byte_order_mark_comes_back() -> None:
+def test_a_byte_order_mark_is_not_part_of_a_document() -> None:
     stream = read_stream(b"\xef\xbb\xbfa: 1\n", "x")
     assert stream.has_bom
     assert stream.documents[0].text == "a: 1\n"
@@ -84,15 +84,15 @@ def test_a_byte_order_mark_comes_back() -> None:
     ("data", "location"),
     [(b"a: 1\n---\nb: \xff\n", "x:3 (document 2)"), (b"a\0", "x:1 (document 1)")],
 )
-def test_bytes_that_no_yaml_holds(data: bytes, location: str) -> None:
+def test_bytes_that_yaml_does_not_allow_are_an_error(data: bytes, location: str) -> None:
     with pytest.raises(UserError) as caught:
         read_stream(data, "x")
     assert str(caught.value).startswith(location + ": ")
 
 
-def test_one_character_makes_only_its_own_document_larger() -> None:
+def test_a_wide_character_makes_only_its_own_document_larger() -> None:
     text = "".join(f"---\nkind: A\nname: a{number}\n" for number in range(3))
-    plain = read_stream(text.encode(), "plain").documents
-    smiling = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "smiling").documents
-    sizes = [[sys.getsizeof(document.text) for document in each[:3]] for each in (plain, smiling)]
-    assert sizes[0] == sizes[1]
+    narrow = read_stream(text.encode(), "narrow").documents
+    wide = read_stream(f"{text}---\n# \N{GRINNING FACE}\n".encode(), "wide").documents
+    for narrow_document, wide_document in zip(narrow, wide[:3], strict=True):
+        assert sys.getsizeof(narrow_document.text) == sys.getsizeof(wide_document.text)

@@ -1,4 +1,4 @@
-{{/* Labels that never change in the life of a release: selectors and pods bear these only. */}}
+{{/* Labels that never change during a release. Selectors and pods have only these. */}}
 {{- define "shop.selectorLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ $root.Chart.Name }}
@@ -20,7 +20,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ printf "%s:%s" .repository .tag | quote }}
 {{- end }}
 
-{{/* Security context of a pod: as the restricted Pod Security Standard asks. */}}
+{{/* Security context of a pod, as the restricted Pod Security Standard requires. */}}
 {{- define "shop.podSecurityContext" -}}
 runAsNonRoot: true
 runAsUser: 10001
@@ -38,7 +38,7 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* One variable that comes from the shared settings: (list $ VARIABLE key). */}}
+{{/* A variable from the shared settings: (list $ VARIABLE key). */}}
 {{- define "shop.setting" -}}
 - name: {{ index . 1 }}
   valueFrom:

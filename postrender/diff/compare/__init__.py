@@ -1,1 +1,1 @@
-"""The steps of a comparison, which postrender.diff.build takes: functions of both sides."""
+"""The steps of a comparison, in the order of postrender.diff.build."""

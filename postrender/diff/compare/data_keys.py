@@ -1,4 +1,4 @@
-"""What changes in a ConfigMap: key by key, text as hunks, what is no text by size and digest."""
+"""The keys of a ConfigMap that change: text as hunks, binary values as size and digest."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ Content = Mapping[str, str | bytes]
 
 
 def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
-    """Return the keys of a ConfigMap as a volume shows them: `data` as text, `binaryData` as bytes.
+    """Return the keys of a ConfigMap as a volume has them: `data` as text, `binaryData` as bytes.
 
-    A Secret's are all bytes; `stringData` is written over `data` (core/v1 Secret).
+    The values of a Secret are all bytes; `stringData` overrides `data` (core/v1 Secret).
     """
-    whole = dict(data)
     if is_secret:
-        own = {key: _decoded(value) for key, value in _strings(whole, "data").items()}
-        text = _strings(whole, "stringData").items()
-        return {**own, **{key: value.encode("utf-8", "surrogatepass") for key, value in text}}
-    binary = {key: _decoded(value) for key, value in _strings(whole, "binaryData").items()}
-    return {**_strings(whole, "data"), **binary}
+        decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}
+        texts = _strings(data, "stringData").items()
+        return {**decoded, **{key: value.encode("utf-8", "surrogatepass") for key, value in texts}}
+    binary = {key: _decoded(value) for key, value in _strings(data, "binaryData").items()}
+    return {**_strings(data, "data"), **binary}
 
 
-def _strings(data: dict[str, Json], field: str) -> dict[str, str]:
+def _strings(data: Mapping[str, Json], field: str) -> dict[str, str]:
     values = mapping_at(data, (field,))
     return {key: "" if value is None else str(value) for key, value in values.items()}
 
@@ -38,11 +37,11 @@ def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=False)
     except (binascii.Error, ValueError):
-        return text.encode("utf-8", "surrogatepass")  # the API server refuses it
+        return text.encode("utf-8", "surrogatepass")  # the API server rejects the object
 
 
 def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChange, ...]:
-    """Return the keys that differ, sorted; context: lines around each change of text."""
+    """Return the keys that differ, sorted; context: the number of lines around each change."""
     return tuple(
         _key_change(key, old.get(key), new.get(key), context)
         for key in sorted({*old, *new})
@@ -53,9 +52,14 @@ def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChang
 def _key_change(
     key: str, old: str | bytes | None, new: str | bytes | None, context: int
 ) -> KeyChange:
-    before, after = old if isinstance(old, str) else "", new if isinstance(new, str) else ""
-    hunks = find_hunks(before, after, context)
-    return KeyChange(key, change_of(old, new), hunks, _blob(old), _blob(new))
+    old_text, new_text = (value if isinstance(value, str) else "" for value in (old, new))
+    return KeyChange(
+        key=key,
+        change=change_of(old, new),
+        hunks=find_hunks(old_text, new_text, context),
+        old_blob=_blob(old),
+        new_blob=_blob(new),
+    )
 
 
 def _blob(value: str | bytes | None) -> Blob | None:

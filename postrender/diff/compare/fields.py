@@ -1,7 +1,7 @@
 """The fields in which two objects differ, each with its path.
 
-Items of lists are known by their name where every item has one of its own, as strategic merge
-patches know containers, volumes and variables; other lists are compared as sequences.
+List items are matched by name if each item has its own name, as strategic merge patches match
+containers, volumes and variables. Other lists are compared as sequences.
 """
 
 from __future__ import annotations
@@ -9,58 +9,59 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from postrender.diff.compare.redact import shown
 from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_of
 from postrender.yaml.paths import Json, format_path
 
-# What the items of Kubernetes' own lists are known by, in this order (patchMergeKey in the API).
+# The keys that identify the items of Kubernetes' own lists, in this order (API: patchMergeKey).
 _NAMES = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
-# Longer lists are compared item by item: looking for what moved takes the square of the time.
-_LONGEST_SEQUENCE = 1000
+# Longer lists are compared index by index: difflib's time grows with the square of the length.
+_MAX_SEQUENCE = 1000
 
-# Told key by key, also where all of it comes or goes: whether `annotations:` is there says nothing.
-_OPENED = ("metadata", "annotations", "labels")
+# Shown key by key even if one side has no mapping: an empty `annotations:` means nothing.
+_SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
-# Small mappings of texts, which are looked at as a whole.
-_TEXTS = ("annotations", "labels", "nodeSelector")
+# Small mappings of strings, which are kept as a whole.
+_STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
 
 def is_same(old: Json, new: Json) -> bool:
-    """Tell whether data is the same; 1 is not true, as it is in Python."""
+    """Return whether data is equal; unlike in Python, 1 does not equal true."""
     if old != new or old.__class__ is not new.__class__:
         return False
     if old.__class__ not in (dict, list):
         return True
-    # repr tells 1 from true at a third of the cost, but only where the keys have one order.
+    # repr distinguishes 1 from true at a third of the cost, but depends on the order of the keys.
     return repr(old) == repr(new) or _encode(old) == _encode(new)
 
 
 def differing(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return two objects without most of what is the same in both, which saves looking into it.
+    """Return two objects without most of their equal parts, so that these are not walked again.
 
-    No mapping is left empty, which would mean another thing, nor without the kind by which a Secret
-    is known.
+    No mapping becomes empty, because an empty mapping has another meaning. Mappings keep their
+    kind, because Secrets are redacted by kind.
     """
     if old.get("kind") != new.get("kind"):
-        return old, new  # the content is shown on one side and not on the other
-    before, after = dict(old), dict(new)
-    for key, value in old.items():
-        other = new.get(key)
+        return old, new  # redaction depends on the kind, so nothing may be left out
+    old_rest, new_rest = dict(old), dict(new)
+    for key, old_value in old.items():
+        new_value = new.get(key)
         if key == "kind" or key not in new:
             continue
-        if is_same(value, other):
-            del before[key], after[key]
-        elif key not in _TEXTS and isinstance(value, dict) and isinstance(other, dict):
-            before[key], after[key] = differing(value, other)
-    return (before, after) if before and after else (old, new)
+        if is_same(old_value, new_value):
+            del old_rest[key], new_rest[key]
+        elif key in _STRING_MAPPINGS:
+            continue
+        elif isinstance(old_value, dict) and isinstance(new_value, dict):
+            old_rest[key], new_rest[key] = differing(old_value, new_value)
+    return (old_rest, new_rest) if old_rest and new_rest else (old, new)
 
 
 def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange]:
-    """Return the fields that differ, in the order of the older object; [] if and only if none."""
+    """Return the fields that differ, in the order of the older object; [] only if none differs."""
     return [] if is_same(old, new) else list(_changes(old, new, path))
 
 
@@ -70,7 +71,7 @@ def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
     elif isinstance(old, list) and isinstance(new, list):
         name = _name_of_items(old, new)
         if name:
-            yield from _in_named(old, new, path, name)
+            yield from _in_named_items(old, new, path, name)
         else:
             yield from _in_sequences(old, new, path)
     else:
@@ -78,20 +79,20 @@ def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
 
 
 def _change(path: str, old: Json, new: Json) -> FieldChange:
-    return FieldChange(path, change_of(old, new), shown(old), shown(new))
+    return FieldChange(path=path, change=change_of(old, new), old=old, new=new)
 
 
 def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
     for key in [*old, *(key for key in new if key not in old)]:
         before, after = old.get(key), new.get(key)
         if before is not after and not is_same(before, after):
-            if key in _OPENED:
-                before, after = _opened(before, after), _opened(after, before)
+            if key in _SHOWN_BY_KEY:
+                before, after = _or_empty(before, after), _or_empty(after, before)
             yield from _changes(before, after, _inside(path, key))
 
 
-def _opened(value: Json, other: Json) -> Json:
-    """Return an empty mapping in the place of one that only the other side has."""
+def _or_empty(value: Json, other: Json) -> Json:
+    """Return an empty mapping for an absent value if the other side has a mapping."""
     return {} if value is None and isinstance(other, dict) else value
 
 
@@ -101,28 +102,28 @@ def _inside(path: str, key: str) -> str:
 
 
 def _name_of_items(old: Sequence[Json], new: Sequence[Json]) -> str:
-    """Return the key that every item of both lists has another value of, or nothing."""
+    """Return the key that distinguishes the items of each list, or ""."""
     items = [*old, *new]
     if not items or not all(isinstance(item, dict) for item in items):
         return ""
-    return next((key for key in _NAMES if _tells_apart(key, old) and _tells_apart(key, new)), "")
+    return next((key for key in _NAMES if _is_unique(key, old) and _is_unique(key, new)), "")
 
 
-def _tells_apart(key: str, items: Sequence[Json]) -> bool:
+def _is_unique(key: str, items: Sequence[Json]) -> bool:
     names = [item.get(key) for item in items if isinstance(item, dict)]
     is_plain = all(isinstance(name, (str, int)) and not isinstance(name, bool) for name in names)
     return is_plain and len(set(map(str, names))) == len(items)
 
 
-def _in_named(old: list[Json], new: list[Json], path: str, key: str) -> Iterator[FieldChange]:
+def _in_named_items(old: list[Json], new: list[Json], path: str, key: str) -> Iterator[FieldChange]:
     before, after = _by_name(old, key), _by_name(new, key)
     for name in [*before, *(name for name in after if name not in before)]:
         if not is_same(before.get(name), after.get(name)):
             yield from _changes(before.get(name), after.get(name), f"{path}[{key}={name}]")
-    kept = [name for name in before if name in after]
-    now = [name for name in after if name in before]
-    if kept != now:
-        yield FieldChange(f"{path}[]", CHANGED, kept, now)
+    old_order: list[Json] = [name for name in before if name in after]
+    new_order: list[Json] = [name for name in after if name in before]
+    if old_order != new_order:
+        yield FieldChange(path=f"{path}[]", change=CHANGED, old=old_order, new=new_order)
 
 
 def _by_name(items: list[Json], key: str) -> dict[str, Json]:
@@ -130,21 +131,23 @@ def _by_name(items: list[Json], key: str) -> dict[str, Json]:
 
 
 def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[FieldChange]:
-    for before, after in _matches(old, new):
+    for before, after in _replaced_ranges(old, new):
         common = min(len(before), len(after))
         for number in range(common):
-            one, other = old[before[number]], new[after[number]]
-            if not is_same(one, other):
-                yield from _changes(one, other, f"{path}[{after[number]}]")
+            old_item, new_item = old[before[number]], new[after[number]]
+            if not is_same(old_item, new_item):
+                yield from _changes(old_item, new_item, f"{path}[{after[number]}]")
         for number in before[common:]:
-            yield FieldChange(f"{path}[{number}]", REMOVED, shown(old[number]), None)
+            item_path = f"{path}[{number}]"
+            yield FieldChange(path=item_path, change=REMOVED, old=old[number], new=None)
         for number in after[common:]:
-            yield FieldChange(f"{path}[{number}]", ADDED, None, shown(new[number]))
+            item_path = f"{path}[{number}]"
+            yield FieldChange(path=item_path, change=ADDED, old=None, new=new[number])
 
 
-def _matches(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
-    """Yield the runs of items that differ."""
-    if max(len(old), len(new)) > _LONGEST_SEQUENCE:
+def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
+    """Yield the ranges of items that replace each other."""
+    if max(len(old), len(new)) > _MAX_SEQUENCE:
         yield range(len(old)), range(len(new))
         return
     before, after = list(map(_encode, old)), list(map(_encode, new))

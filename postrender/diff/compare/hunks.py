@@ -1,26 +1,28 @@
-"""The lines in which two texts differ, as hunks with some context.
+"""The hunks of a unified diff of two texts.
 
-difflib finds what stays. It takes the square of the time, so that long texts are first cut at the
-lines that stand in both of them exactly once (as `git diff --patience` does), and what is left and
-still too long counts as replaced.
+difflib compares the lines. Its time grows with the square of their number. So long texts are first
+split at the lines that both texts have exactly once, as `git diff --patience` does. Parts that are
+still too long count as replaced.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress, count
+from operator import ne
 
 from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
 
-# So many pairs of lines are compared at most: about a tenth of a second, whatever they hold.
-_MOST_PAIRS = 40_000
+# The most pairs of lines that difflib compares: about a tenth of a second for any content.
+_MAX_PAIRS = 40_000
 
 
-class Run(NamedTuple):
-    """Lines that stay, or that are replaced by others: from and to as for slices."""
+class Opcode(NamedTuple):
+    """Lines that are equal on both sides, or that replace each other; bounds as in a slice."""
 
-    is_same: bool
+    is_equal: bool
     start: int
     end: int
     new_start: int
@@ -28,141 +30,175 @@ class Run(NamedTuple):
 
 
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
-    """Return the hunks of a unified diff; context: how many lines stand around each change."""
-    before, after = _lines(old), _lines(new)
-    groups = _groups(list(find_runs(before, after)), context)
-    return tuple(_hunk(before, after, group) for group in groups)
+    """Return the hunks of a unified diff; context: the number of lines around each change."""
+    old_lines, new_lines = _lines(old), _lines(new)
+    opcodes = list(_opcodes(old_lines, new_lines))
+    return tuple(_hunk(old_lines, new_lines, group) for group in _groups(opcodes, context))
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines with their ends; only a line feed ends one."""
+    """Return the lines with their ends; only a line feed ends a line."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
 
 
-def find_runs(old: Sequence[str], new: Sequence[str]) -> Iterator[Run]:
-    """Yield what stays and what does not, in order, all of both sides."""
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
+def _opcodes(old: list[str], new: list[str]) -> Iterator[Opcode]:
+    """Yield opcodes that cover both texts, in order."""
+    start = common_length(old, new)
+    end = common_length(old[start:][::-1], new[start:][::-1])
     if start:
-        yield Run(True, 0, start, 0, start)
-    yield from _middle(old, new, start, len(old) - end, start, len(new) - end)
+        yield Opcode(is_equal=True, start=0, end=start, new_start=0, new_end=start)
+    yield from _opcodes_between(old, new, start, len(old) - end, start, len(new) - end)
     if end:
-        yield Run(True, len(old) - end, len(old), len(new) - end, len(new))
+        yield Opcode(
+            is_equal=True,
+            start=len(old) - end,
+            end=len(old),
+            new_start=len(new) - end,
+            new_end=len(new),
+        )
 
 
-def _common(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many lines are the same from the start."""
-    pairs = enumerate(zip(old, new, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
+def common_length(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return the number of equal lines, or of equal characters, at the start."""
+    return next(compress(count(), map(ne, old, new)), min(len(old), len(new)))
 
 
-def _middle(
+def _opcodes_between(
     old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
-) -> Iterator[Run]:
-    if start == end or new_start == new_end:
-        if (start, new_start) != (end, new_end):
-            yield Run(False, start, end, new_start, new_end)
-        return
-    if end - start == new_end - new_start == 1:
-        yield Run(old[start] == new[new_start], start, end, new_start, new_end)
-        return
-    if (end - start) * (new_end - new_start) <= _MOST_PAIRS:
+) -> Iterator[Opcode]:
+    count, new_count = end - start, new_end - new_start
+    if not count or not new_count:
+        if count or new_count:
+            yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
+    elif count == new_count == 1:
+        yield Opcode(
+            is_equal=old[start] == new[new_start],
+            start=start,
+            end=end,
+            new_start=new_start,
+            new_end=new_end,
+        )
+    elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
 
         matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
         for tag, a, b, c, d in matcher.get_opcodes():
-            yield Run(tag == "equal", start + a, start + b, new_start + c, new_start + d)
-        return
+            yield Opcode(
+                is_equal=tag == "equal",
+                start=start + a,
+                end=start + b,
+                new_start=new_start + c,
+                new_end=new_start + d,
+            )
+    else:
+        yield from _opcodes_by_anchors(old, new, start, end, new_start, new_end)
+
+
+def _opcodes_by_anchors(
+    old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
+) -> Iterator[Opcode]:
     anchors = _anchors(old, new, range(start, end), range(new_start, new_end))
     if not anchors:
-        yield Run(False, start, end, new_start, new_end)
+        yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
         return
-    for at, new_at in anchors:
-        if at < start:
-            continue  # the run before went on over it
-        yield from _middle(old, new, start, at, new_start, new_at)
-        start, new_start = at, new_at
+    for anchor, new_anchor in anchors:
+        if anchor < start:
+            continue  # the equal lines after the previous anchor include this one
+        yield from _opcodes_between(old, new, start, anchor, new_start, new_anchor)
+        start, new_start = anchor, new_anchor
         while start < end and new_start < new_end and old[start] == new[new_start]:
             start, new_start = start + 1, new_start + 1
-        yield Run(True, at, start, new_at, new_start)
-    yield from _middle(old, new, start, end, new_start, new_end)
+        yield Opcode(
+            is_equal=True, start=anchor, end=start, new_start=new_anchor, new_end=new_start
+        )
+    yield from _opcodes_between(old, new, start, end, new_start, new_end)
 
 
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return lines that both sides have once, in the longest row that keeps their order."""
-    counts, new_counts = Counter(old[at] for at in inside), Counter(new[at] for at in new_inside)
-    location = {new[at]: at for at in new_inside if new_counts[new[at]] == 1}
+    """Return the numbers of lines that both sides have once, as many as are in order."""
+    counts = Counter(old[number] for number in inside)
+    new_counts = Counter(new[number] for number in new_inside)
+    numbers = {new[number]: number for number in new_inside if new_counts[new[number]] == 1}
     pairs = [
-        (at, location[old[at]]) for at in inside if counts[old[at]] == 1 and old[at] in location
+        (number, numbers[old[number]])
+        for number in inside
+        if counts[old[number]] == 1 and old[number] in numbers
     ]
-    return _longest_row(pairs)
+    return _longest_increasing(pairs)
 
 
-def _longest_row(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest increasing subsequence by the second number (patience sorting)."""
     from bisect import bisect_left
 
     tops: list[int] = []
     ends: list[int] = []
-    before: list[int] = []
-    for number, (_, new_at) in enumerate(pairs):
-        pile = bisect_left(tops, new_at)
-        tops[pile : pile + 1] = [new_at]
+    previous: list[int] = []
+    for number, (_, new_number) in enumerate(pairs):
+        pile = bisect_left(tops, new_number)
+        tops[pile : pile + 1] = [new_number]
         ends[pile : pile + 1] = [number]
-        before.append(ends[pile - 1] if pile else -1)
-    row = []
+        previous.append(ends[pile - 1] if pile else -1)
+    subsequence = []
     number = ends[-1] if ends else -1
     while number >= 0:
-        row.append(pairs[number])
-        number = before[number]
-    return row[::-1]
+        subsequence.append(pairs[number])
+        number = previous[number]
+    return subsequence[::-1]
 
 
-def _groups(runs: Sequence[Run], context: int) -> Iterator[list[Run]]:
-    """Yield the runs of each hunk, with what stays cut to the context."""
-    group: list[Run] = []
-    last = len(runs) - 1
-    for number, run in enumerate(runs):
-        if not run.is_same:
-            group.append(run)
+def _groups(opcodes: Sequence[Opcode], context: int) -> Iterator[list[Opcode]]:
+    """Yield the opcodes of each hunk, with equal lines cut to the context."""
+    group: list[Opcode] = []
+    last = len(opcodes) - 1
+    for number, opcode in enumerate(opcodes):
+        if not opcode.is_equal:
+            group.append(opcode)
             continue
-        length = run.end - run.start
+        length = opcode.end - opcode.start
         head = min(length, context) if number else 0
         tail = min(length, context) if number < last else 0
         if number and number < last and length <= 2 * context:
-            group.append(run)
+            group.append(opcode)
             continue
         if group and head:
-            group.append(run._replace(end=run.start + head, new_end=run.new_start + head))
+            group.append(opcode._replace(end=opcode.start + head, new_end=opcode.new_start + head))
         if group:
             yield group
         group = []
         if tail:
-            group = [run._replace(start=run.end - tail, new_start=run.new_end - tail)]
-    if any(not run.is_same for run in group):
+            group = [opcode._replace(start=opcode.end - tail, new_start=opcode.new_end - tail)]
+    if any(not opcode.is_equal for opcode in group):
         yield group
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], runs: Sequence[Run]) -> Hunk:
+def _hunk(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> Hunk:
     lines: list[Line] = []
-    for run in runs:
-        if run.is_same:
-            pairs = zip(range(run.start, run.end), range(run.new_start, run.new_end), strict=True)
+    for opcode in opcodes:
+        numbers = range(opcode.start, opcode.end)
+        new_numbers = range(opcode.new_start, opcode.new_end)
+        if opcode.is_equal:
+            pairs = zip(numbers, new_numbers, strict=True)
             lines += [_line(" ", at + 1, new_at + 1, old[at]) for at, new_at in pairs]
         else:
-            lines += [_line("-", at + 1, 0, old[at]) for at in range(run.start, run.end)]
-            lines += [_line("+", 0, at + 1, new[at]) for at in range(run.new_start, run.new_end)]
-    count, new_count = runs[-1].end - runs[0].start, runs[-1].new_end - runs[0].new_start
-    # As diff(1): a side without lines has the number of the line before.
-    first = runs[0].start + (1 if count else 0)
-    new_first = runs[0].new_start + (1 if new_count else 0)
-    return Hunk(first, count, new_first, new_count, tuple(lines))
+            lines += [_line("-", at + 1, 0, old[at]) for at in numbers]
+            lines += [_line("+", 0, at + 1, new[at]) for at in new_numbers]
+    first, last = opcodes[0], opcodes[-1]
+    count, new_count = last.end - first.start, last.new_end - first.new_start
+    # As in diff(1): a side without lines has the number of the line before.
+    return Hunk(
+        old=first.start + (1 if count else 0),
+        old_count=count,
+        new=first.new_start + (1 if new_count else 0),
+        new_count=new_count,
+        lines=tuple(lines),
+    )
 
 
 def _line(sign: str, old: int, new: int, text: str) -> Line:
     is_open = not text.endswith("\n")
-    return Line(sign, old, new, text if is_open else text[:-1], is_open)
+    return Line(sign=sign, old=old, new=new, text=text if is_open else text[:-1], is_open=is_open)

@@ -1,7 +1,7 @@
-"""Which object of one side is which of the other: by kind, namespace and base name.
+"""Pairs of one object before and after a change, matched by kind, namespace and base name.
 
-Never by how much they look alike: of two similar ConfigMaps that swap their values each one
-changes, and one that changes altogether is still the same.
+Similarity does not count. If two similar ConfigMaps swap their values, both change; a ConfigMap
+whose values all change is still the same ConfigMap.
 """
 
 from __future__ import annotations
@@ -11,86 +11,90 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from postrender.diff.compare.side import ComparedObject, Side
 from postrender.kubernetes.kinds import Identity
+from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
-# Objects of one side that stand there more than once, by what they are known by.
-Repeated = Mapping[Hashable, Sequence[ComparedObject]]
+# The objects that one side defines more than once, by key.
+Duplicates = Mapping[Hashable, Sequence[ComparedObject]]
 
 
 class Pair(NamedTuple):
-    """An object before and after; None where there is none."""
+    """An object before and after the change; None on a side without the object."""
 
     old: ComparedObject | None
     new: ComparedObject | None
 
     @property
     def identity(self) -> Identity:
-        """What it is called: on the newer side, if it is there."""
+        """The identity on the newer side, else on the older side."""
         return self.newest.identity
 
     @property
     def newest(self) -> ComparedObject:
-        """The newer one that there is."""
-        one = self.new or self.old
-        if one is None:
-            raise ValueError("a pair of nothing")
-        return one
+        """The object of the newer side, else of the older side."""
+        newest = self.new or self.old
+        if newest is None:
+            raise ValueError("a pair without objects")
+        return newest
 
     @property
     def both(self) -> tuple[ComparedObject, ComparedObject] | None:
-        """Both, if there are two."""
+        """The objects of both sides, None if one side has none."""
         return (self.old, self.new) if self.old and self.new else None
 
 
 def find_pairs(
-    old: Iterable[ComparedObject], new: Iterable[ComparedObject], namespace: str
+    old: Iterable[ComparedObject], new: Iterable[ComparedObject], resolver: Resolver
 ) -> list[Pair]:
-    """Return every object once, sorted by namespace, kind and name; namespace: the release's.
+    """Return a pair for every object, sorted by namespace, kind and name.
 
-    First what has the same group, kind, namespace and name; then what was moved to another group of
-    the API (`extensions` to `networking.k8s.io`); then, where one side writes the namespace and the
-    other does not, what is the only one of its kind and name.
+    Objects match in three rounds:
+    1. equal group, kind, namespace and name;
+    2. another API group (`extensions`, `networking.k8s.io`), if there is one candidate a side;
+    3. a namespace that only one side writes, if there is one candidate a side.
+
+    resolver: of the release namespace.
     """
 
-    def exact(each: ComparedObject) -> Hashable:
-        return (*_key(each, namespace), _generated(each))
+    def exact(compared: ComparedObject) -> Hashable:
+        return _key(compared, resolver), _generate_name(compared)
 
-    def in_any_group(each: ComparedObject) -> Hashable:
-        identity = each.identity
-        return (
-            identity.kind,
-            identity.namespace or namespace or None,
-            identity.name,
-            _generated(each),
-        )
+    def in_any_group(compared: ComparedObject) -> Hashable:
+        identity = compared.identity._replace(group="")
+        return resolver.key_of(identity), _generate_name(compared)
 
-    def anywhere(each: ComparedObject) -> Hashable:
-        return each.identity.group_kind, each.identity.name, _generated(each)
+    def in_any_namespace(compared: ComparedObject) -> Hashable:
+        return compared.identity.key_in(None), _generate_name(compared)
 
-    before, after = list(old), list(new)
+    old_rest, new_rest = list(old), list(new)
     pairs: list[Pair] = []
-    for key, is_right in ((exact, None), (in_any_group, _is_only), (anywhere, _is_absent_in_one)):
-        more, before, after = _match(before, after, key, is_right)
-        pairs += more
-    pairs += [Pair(each, None) for each in before] + [Pair(None, each) for each in after]
-    return sorted(pairs, key=lambda pair: order_of(pair.identity))
+    for key, is_match in (
+        (exact, None),
+        (in_any_group, _is_one_to_one),
+        (in_any_namespace, _is_one_without_namespace),
+    ):
+        matches, old_rest, new_rest = _match(old_rest, new_rest, key, is_match)
+        pairs += matches
+    pairs += [Pair(compared, None) for compared in old_rest]
+    pairs += [Pair(None, compared) for compared in new_rest]
+    return sorted(pairs, key=lambda pair: sort_key(pair.identity))
 
 
-def find_repeated(side: Side, namespace: str) -> Repeated:
-    """Return the objects of one side that stand there more than once, by what they are known by.
+def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
+    """Return the objects that a side defines more than once, in order, by key.
 
-    ConfigMaps and Secrets are told from each other by a plan. Of others the last one is what
-    kubectl and Helm leave in the cluster.
+    ConfigMaps and Secrets are left out: a plan handles their duplicates. For other objects, the
+    last definition is the one that kubectl and Helm leave in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
-    for each in side.main.values():
-        if not each.is_content and each.identity.name:
-            groups[_key(each, namespace)].append(each)
-    return {key: own for key, own in groups.items() if own[1:]}
+    for compared in side.by_item.values():
+        if not compared.is_content and compared.identity.name:
+            groups[_key(compared, resolver)].append(compared)
+    return {key: group for key, group in groups.items() if len(group) > 1}
 
 
-def order_of(identity: Identity) -> tuple[str, str, str, str]:
-    """Return what objects are sorted by, in every list of a preview."""
+def sort_key(identity: Identity) -> tuple[str, str, str, str]:
+    """Return the sort key of an object, for every list of a preview."""
     return identity.namespace or "", identity.kind, identity.name, identity.group
 
 
@@ -98,53 +102,49 @@ def _match(
     old: Sequence[ComparedObject],
     new: Sequence[ComparedObject],
     key: Callable[[ComparedObject], Hashable],
-    is_right: Callable[[Sequence[ComparedObject], Sequence[ComparedObject]], bool] | None,
+    is_match: Callable[[Sequence[ComparedObject], Sequence[ComparedObject]], bool] | None,
 ) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
-    """Return pairs of what has one key, and what is left of either side.
+    """Return the pairs with equal keys, and the rest of each side.
 
-    is_right: whether those of one key are a pair; without it they are, one after the other.
+    is_match: whether the objects with one key match; None: they match in order.
     """
     groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
         lambda: ([], [])
     )
     for side, objects in enumerate((old, new)):
-        for each in objects:
-            groups[key(each)][side].append(each)
+        for compared in objects:
+            groups[key(compared)][side].append(compared)
     pairs: list[Pair] = []
-    left: tuple[list[ComparedObject], list[ComparedObject]] = ([], [])
-    for ours, theirs in groups.values():
-        common = min(len(ours), len(theirs))
-        if is_right and not is_right(ours, theirs):
-            common = 0
-        pairs += [Pair(one, other) for one, other in zip(ours, theirs, strict=False)][:common]
-        left[0].extend(ours[common:])
-        left[1].extend(theirs[common:])
-    return pairs, left[0], left[1]
+    rests: tuple[list[ComparedObject], list[ComparedObject]] = ([], [])
+    for old_group, new_group in groups.values():
+        count = min(len(old_group), len(new_group))
+        if is_match and not is_match(old_group, new_group):
+            count = 0
+        pairs += map(Pair, old_group[:count], new_group[:count])
+        rests[0].extend(old_group[count:])
+        rests[1].extend(new_group[count:])
+    return pairs, rests[0], rests[1]
 
 
-def _is_only(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
+def _is_one_to_one(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
     return len(old) == len(new) == 1
 
 
-def _is_absent_in_one(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
-    if not _is_only(old, new):
+def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[ComparedObject]) -> bool:
+    if not _is_one_to_one(old, new):
         return False
     return (old[0].identity.namespace is None) != (new[0].identity.namespace is None)
 
 
-def _key(each: ComparedObject, namespace: str) -> tuple[Hashable, ...]:
-    identity = each.identity
-    home = identity.namespace or namespace or None
-    return identity.group_kind, home, identity.name, _is_hook(each)
+def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
+    """Return the key of an object. A hook may have the name of an ordinary object."""
+    is_hook = compared.item is not None and compared.item.is_hook
+    return resolver.key_of(compared.identity), is_hook
 
 
-def _generated(each: ComparedObject) -> str:
-    """Return the beginning of a name that the API server makes, for objects that have no name."""
-    if each.identity.name:
+def _generate_name(compared: ComparedObject) -> str:
+    """Return the generateName of an object without a name, else ""."""
+    if compared.identity.name:
         return ""
-    metadata = each.data.get("metadata")
+    metadata = compared.data.get("metadata")
     return str(metadata.get("generateName")) if isinstance(metadata, dict) else ""
-
-
-def _is_hook(each: ComparedObject) -> bool:
-    return each.item is not None and each.item.is_hook

@@ -1,19 +1,26 @@
-"""Who names what, as a graph of all that a change touches and whatever is connected with it."""
+"""The graph of references: all objects that change, and the objects connected with them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.diff.compare.attachers import is_attacher
-from postrender.diff.compare.pairs import Pair, order_of
+from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.compare.workloads import is_workload
 from postrender.diff.labels import WORKLOAD_REF
 from postrender.diff.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, GraphNode
 from postrender.inventory.model import ItemKey
+from postrender.startup.records import NamedTuple
 
-_Edge = tuple[int, int, str]
+
+class _Link(NamedTuple):
+    """A reference between two pairs, by their numbers."""
+
+    source: int
+    target: int
+    label: str
 
 
 def find_graph(
@@ -23,39 +30,43 @@ def find_graph(
     changes: Mapping[int, str],
     effects: Mapping[int, str],
 ) -> tuple[Graph, frozenset[int]]:
-    """Return the graph, and the numbers of the pairs in it.
+    """Return the graph, and the numbers of its pairs.
 
-    changes: of every pair in which something changes (or which it concerns); effects: of workloads.
+    changes: of every pair that is reported; effects: of workloads.
     """
-    before = set(_edges(pairs, old, is_new=False))
-    after = set(_edges(pairs, new, is_new=True))
-    touched = _connected(set(changes), before | after)
-    basis = sorted(
-        (number for number in touched),
-        key=lambda number: (_role(pairs[number]), order_of(pairs[number].identity)),
+    before = set(_links(pairs, old, is_new=False))
+    after = set(_links(pairs, new, is_new=True))
+    connected = _connected(changes, before | after)
+    ordered = sorted(
+        connected, key=lambda number: (_role(pairs[number]), sort_key(pairs[number].identity))
     )
-    numbers = {number: position for position, number in enumerate(basis)}
+    positions = {number: position for position, number in enumerate(ordered)}
     nodes = tuple(
         GraphNode(
-            pairs[number].identity,
-            _role(pairs[number]),
-            changes.get(number, UNCHANGED),
-            effects.get(number, ""),
+            identity=pairs[number].identity,
+            role=_role(pairs[number]),
+            change=changes.get(number, UNCHANGED),
+            effect=effects.get(number, ""),
         )
-        for number in basis
+        for number in ordered
     )
     edges = [
         Edge(
-            numbers[source],
-            numbers[target],
-            label,
-            UNCHANGED if edge in before and edge in after else ADDED if edge in after else REMOVED,
+            source=positions[link.source],
+            target=positions[link.target],
+            label=link.label,
+            change=_change(is_old=link in before, is_new=link in after),
         )
-        for edge in before | after
-        for source, target, label in [edge]
-        if source in numbers
+        for link in before | after
+        if link.source in positions
     ]
-    return Graph(nodes, tuple(sorted(edges))), frozenset(touched)
+    return Graph(nodes, tuple(sorted(edges))), frozenset(connected)
+
+
+def _change(*, is_old: bool, is_new: bool) -> str:
+    if is_old and is_new:
+        return UNCHANGED
+    return ADDED if is_new else REMOVED
 
 
 def _role(pair: Pair) -> str:
@@ -64,32 +75,32 @@ def _role(pair: Pair) -> str:
     return "config" if pair.newest.is_content else "other"
 
 
-def _edges(pairs: Sequence[Pair], names: UsageIndex, *, is_new: bool) -> Iterator[_Edge]:
+def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[_Link]:
     numbers: dict[ItemKey, int] = {}
     for number, pair in enumerate(pairs):
-        each = pair.new if is_new else pair.old
-        if each is not None and each.item is not None:
-            numbers[each.item.key] = number
+        compared = pair.new if is_new else pair.old
+        if compared is not None and compared.item is not None:
+            numbers[compared.item.key] = number
     for key, number in numbers.items():
-        for named in names.by_item.get(key, ()):
-            if isinstance(named.target, int) and named.target != number:
-                yield number, named.target, named.label
-        target = names.behind.get(key)
-        if target is not None and target.item is not None and target.item.key in numbers:
-            yield number, numbers[target.item.key], WORKLOAD_REF
+        for usage in index.by_item.get(key, ()):
+            if isinstance(usage.target, int) and usage.target != number:
+                yield _Link(number, usage.target, usage.label)
+        source = index.sources.get(key)
+        if source is not None and source.item is not None and source.item.key in numbers:
+            yield _Link(number, numbers[source.item.key], WORKLOAD_REF)
 
 
-def _connected(changed: set[int], edges: set[_Edge]) -> set[int]:
-    """Return what changes, with all that is connected with it."""
-    neighbours: dict[Hashable, set[int]] = defaultdict(set)
-    for source, target, _ in edges:
-        neighbours[source].add(target)
-        neighbours[target].add(source)
-    touched: set[int] = set()
-    waiting = list(changed)
-    while waiting:
-        number = waiting.pop()
-        if number not in touched:
-            touched.add(number)
-            waiting += neighbours[number]
-    return touched
+def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
+    """Return the pairs that change, and the pairs connected with them."""
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for link in links:
+        neighbours[link.source].add(link.target)
+        neighbours[link.target].add(link.source)
+    connected: set[int] = set()
+    queue = list(changed)
+    while queue:
+        number = queue.pop()
+        if number not in connected:
+            connected.add(number)
+            queue += neighbours[number]
+    return connected

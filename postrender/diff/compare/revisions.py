@@ -1,94 +1,95 @@
-"""What becomes of each revision: created, named again, superseded, carried along, dropped."""
+"""The fate of each revision: new, reused, superseded, retained or dropped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.diff.compare.normalise import BaseNames
-from postrender.diff.compare.pairs import Pair, order_of
-from postrender.diff.compare.side import MAIN, RETAINED, ComparedObject, Side
-from postrender.diff.model import DROPPED, NEW, REUSED, SUPERSEDED, RevisionChange
-from postrender.diff.model import RETAINED as RETAINED_AGAIN
-from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.diff.compare.pairs import Pair, sort_key
+from postrender.diff.compare.side import CURRENT, EARLIER, ComparedObject, Side
+from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, RevisionChange
+from postrender.diff.redact import redact
+from postrender.kubernetes.kinds import Identity, ObjectKey
+from postrender.plan.namespaces import Resolver
+from postrender.startup.records import NamedTuple
 
-_CURRENT, _EARLIER = "current", "earlier"
+_RANKS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
+
+
+class _State(NamedTuple):
+    """A revision on one side; role: CURRENT or EARLIER; identity: with the base name."""
+
+    role: str
+    identity: Identity
 
 
 def find_revisions(
     old: Side,
     new: Side,
-    namespace: str,
+    resolver: Resolver,
     pairs: Sequence[Pair],
-    names: BaseNames,
-    touched: AbstractSet[int],
+    secret_names: Mapping[str, str],
+    connected: AbstractSet[int],
 ) -> tuple[RevisionChange, ...]:
-    """Return what becomes of the revisions of both sides; namespace: the release's.
+    """Return the fate of the revisions of both sides, by base name, the current revision first.
 
-    touched: the pairs whose revisions are told where nothing changes. By base name, and of each one
-    first what is current afterwards.
+    resolver: of the release namespace;
+    connected: the pairs whose revisions are reported even if they do not change.
     """
-    known = {
-        each.identity: pair.identity
+    identities = {
+        compared.identity: pair.identity
         for pair in pairs
-        for each in (pair.old, pair.new)
-        if each is not None and each.is_content
+        for compared in (pair.old, pair.new)
+        if compared is not None and compared.is_content
     }
-    bases = {pairs[number].identity for number in touched}
-    before, after = (_states(side.objects, known, namespace) for side in (old, new))
+    connected_identities = {pairs[number].identity for number in connected}
+    old_states = _states(old.objects, identities, resolver)
+    new_states = _states(new.objects, identities, resolver)
     changes = []
-    for key in [*after, *(key for key in before if key not in after)]:
-        identity, change = _change(before.get(key), after.get(key))
-        if _of(before.get(key)) == _of(after.get(key)) and identity not in bases:
+    for key in dict.fromkeys([*new_states, *old_states]):
+        before, after = old_states.get(key), new_states.get(key)
+        identity, change = _change(before, after)
+        if _is_same(before, after) and identity not in connected_identities:
             continue
-        is_hidden = identity.group_kind == SECRET or key[2] in names.of_secrets
-        is_retained = _is(after.get(key), _EARLIER)
-        name = "" if is_hidden else key[2]
-        changes.append(RevisionChange(identity, name, change, is_retained))
-    return tuple(sorted(changes, key=_order))
-
-
-_State = tuple[str, Identity]
+        is_retained = after is not None and after.role == EARLIER
+        changes.append(
+            RevisionChange(identity=identity, name=key.name, change=change, is_retained=is_retained)
+        )
+    # Redacted before the sort: the order would show which of two hashes is the smaller one.
+    shown = redact(changes, secret_names, has_base_names=True)
+    return tuple(sorted(shown, key=_sort_key))
 
 
 def _states(
-    objects: Iterable[ComparedObject], known: Mapping[Identity, Identity], namespace: str
-) -> dict[tuple[str, str, str], _State]:
-    return dict(_each_state(objects, known, namespace))
+    objects: Iterable[ComparedObject], identities: Mapping[Identity, Identity], resolver: Resolver
+) -> dict[ObjectKey, _State]:
+    """Return the state of each revision; identities: of the objects of a side in the preview."""
+    states = {}
+    for compared in objects:
+        if compared.is_content and compared.is_revised and compared.role in (CURRENT, EARLIER):
+            identity = identities.get(compared.identity, compared.identity)
+            states[resolver.key_of(identity, compared.name)] = _State(compared.role, identity)
+    return states
 
 
-def _each_state(
-    objects: Iterable[ComparedObject], known: Mapping[Identity, Identity], namespace: str
-) -> Iterator[tuple[tuple[str, str, str], _State]]:
-    """Yield the state of each revision; known: what an object is called in the whole preview."""
-    for each in objects:
-        if each.is_content and each.is_revised and each.role in (MAIN, RETAINED):
-            identity = known.get(each.identity, each.identity)
-            home = identity.namespace or namespace
-            state = _CURRENT if each.role == MAIN else _EARLIER
-            yield (identity.kind, home, each.name), (state, identity)
-
-
-def _of(state: _State | None) -> tuple[str, str] | None:
-    """Return a state without the namespace, which one side may write and the other not."""
-    return (state[0], state[1].name) if state else None
-
-
-def _is(state: _State | None, what: str) -> bool:
-    return state is not None and state[0] == what
+def _is_same(before: _State | None, after: _State | None) -> bool:
+    """Return whether a state stays the same. Only one side may write the namespace."""
+    if before is None or after is None:
+        return before is after
+    return (before.role, before.identity.name) == (after.role, after.identity.name)
 
 
 def _change(before: _State | None, after: _State | None) -> tuple[Identity, str]:
+    was_current = before is not None and before.role == CURRENT
     if after is None:
-        identity = before[1] if before else Identity("", "", None, "")
-        return identity, SUPERSEDED if _is(before, _CURRENT) else DROPPED
-    if _is(after, _CURRENT):
-        return after[1], NEW if before is None else REUSED
-    return after[1], SUPERSEDED if _is(before, _CURRENT) else RETAINED_AGAIN
+        identity = (
+            before.identity if before else Identity(group="", kind="", namespace=None, name="")
+        )
+        return identity, SUPERSEDED if was_current else DROPPED
+    if after.role == CURRENT:
+        return after.identity, NEW if before is None else REUSED
+    return after.identity, SUPERSEDED if was_current else RETAINED
 
 
-_RANKS = (NEW, REUSED, SUPERSEDED, RETAINED_AGAIN, DROPPED)
-
-
-def _order(change: RevisionChange) -> tuple[object, ...]:
-    return *order_of(change.identity), _RANKS.index(change.change), change.name
+def _sort_key(change: RevisionChange) -> tuple[object, ...]:
+    return *sort_key(change.identity), _RANKS.index(change.change), change.name

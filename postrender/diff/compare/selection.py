@@ -1,9 +1,9 @@
-"""Which documents of two streams must be read to compare them, told from their text alone.
+"""The documents that a comparison must read, selected by their text.
 
-A document with the same bytes on both sides says nothing by itself. But it is read where something
-that changes has to do with it: a Rollout that names a changed ConfigMap rolls, and what else names
-that ConfigMap decides what becomes of it. So whatever is connected by the name of a ConfigMap or
-Secret is read as a whole, and where the text leaves a doubt, everything is.
+A document with the same bytes on both sides has no change of its own, but a change may affect it.
+A Rollout rolls if it references a ConfigMap that changes. Other references to the ConfigMap decide
+its strategy. So all documents that are connected by the name of a ConfigMap or Secret are
+read together. If the text leaves a doubt, all documents are read.
 """
 
 from __future__ import annotations
@@ -13,59 +13,64 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from postrender.inventory.prefilter import hides_names, root_kind
+from postrender.inventory.prefilter import may_escape_names, root_kind
 from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.kubernetes.hashing import without_hash
 from postrender.startup.patterns import pattern
 from postrender.text.words import words_of
 from postrender.yaml.stream import Stream, has_content
 
-_HOLDERS = {"ConfigMap", "Secret"}
+_CONTENT_KINDS = {"ConfigMap", "Secret"}
 _METADATA = pattern(r"^metadata:[ \t]*(?:#[^\n]*)?\r?\n((?:[ \t#][^\n]*\n|\r?\n)*)", re.MULTILINE)
 _NAME_LINE = pattern(r"^([ \t]+)[\"']?(?:name|postrender/base-name)[\"']?:([^\n]*)$", re.MULTILINE)
 _FIRST_LINE = pattern(r"^([ \t]+)[^\s#]", re.MULTILINE)
 _NAME = pattern(r"[ \t]*([\"']?)([A-Za-z0-9.-]+)\1[ \t]*(?:#.*)?\r?\Z")
 _NAMESPACE = pattern(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
-_MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
+_MOUNT_ANNOTATIONS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
-_ANY = "*"  # no object is called so
-# What a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
-_REFERRED = {"Deployment", "ReplicaSet", "PodTemplate"}
+_ANY_NAME = "*"  # not a valid name of an object
+# The kinds that a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
+_TEMPLATE_KINDS = {"Deployment", "ReplicaSet", "PodTemplate"}
 
 
 def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
-    """Return the documents of each stream that must be read; namespace: the release's.
+    """Return the indexes of the documents of each stream that must be read.
 
-    Comparing only these gives what comparing all of them does.
+    Comparing these documents gives the same result as comparing all of them.
+    namespace: the release namespace.
     """
     texts = [[document.text for document in stream.documents] for stream in (old, new)]
-    before, after = (Counter(each) for each in texts)
-    whole = [text for text in before | after if has_content(text)]
-    same = {text for text in whole if before[text] == after[text]}
-    names = _names_by_text(whole) if same else None
+    old_counts, new_counts = (Counter(side) for side in texts)
+    all_texts = [text for text in old_counts | new_counts if has_content(text)]
+    equal = {text for text in all_texts if old_counts[text] == new_counts[text]}
+    names = _names_by_text(all_texts) if equal else None
     if names is None:
-        read = set(whole)
+        selected = set(all_texts)
     else:
-        changed = [[text for text in each if text not in same] for each in texts]
-        read = _connected(whole, same - _repeated(changed, same, names), names)
-    if not namespace and (_writes_others(texts) or _leaves_doubt(read, same - read)):
-        read = set(whole)
-    first, second = ([at for at, text in enumerate(each) if text in read] for each in texts)
-    return first, second
+        changed = [[text for text in side if text not in equal] for side in texts]
+        selected = _connected(all_texts, equal - _possible_duplicates(changed, equal, names), names)
+    if not namespace and (
+        _differ_in_namespaces(texts) or _is_namespace_ambiguous(selected, equal - selected)
+    ):
+        selected = set(all_texts)
+    old_indexes, new_indexes = (
+        [index for index, text in enumerate(side) if text in selected] for side in texts
+    )
+    return old_indexes, new_indexes
 
 
 def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
-    """Return among which names that of each ConfigMap and Secret is, None if a text leaves a doubt.
+    """Return the possible names of each ConfigMap and Secret, None if a text leaves a doubt.
 
-    A List holds any number of objects. What is mounted where it asks to be goes into a workload
-    that depends on what others there are.
+    A List may hold any object. An object with a mount annotation goes into a workload that depends
+    on the other workloads.
     """
     names = {}
     for text in texts:
         kind = root_kind(text)
-        if not kind or kind.endswith("List") or any(mark in text for mark in _MOUNTS):
+        if not kind or kind.endswith("List") or any(name in text for name in _MOUNT_ANNOTATIONS):
             return None
-        if kind in _HOLDERS:
+        if kind in _CONTENT_KINDS:
             names[text] = _names_of(text)
             if not names[text]:
                 return None
@@ -73,67 +78,74 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 
 
 def _connected(
-    texts: Sequence[str], same: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
+    texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return the texts that change, with all that names connect with them.
+    """Return the texts that change, and the texts connected with them by names.
 
-    names: those of ConfigMaps and Secrets, by text.
+    names: of ConfigMaps and Secrets, by text.
     """
-    read = {text for text in texts if text not in same}
-    read |= _always_read(texts, same)
-    known = {name for own in names.values() for name in own}
-    mentions = {text: known.intersection(words_of(text)) | names.get(text, set()) for text in texts}
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for text, own in mentions.items():
-        for name in own:
-            by_name[name].append(text)
-    waiting, seen = list(read), set[str]()
-    while waiting:
-        for name in mentions[waiting.pop()] - seen:
+    selected = {text for text in texts if text not in equal}
+    selected |= _always_read(texts, equal)
+    all_names = {name for text_names in names.values() for name in text_names}
+    mentions = {
+        text: all_names.intersection(words_of(text)) | names.get(text, set()) for text in texts
+    }
+    texts_by_name: dict[str, list[str]] = defaultdict(list)
+    for text, mentioned in mentions.items():
+        for name in mentioned:
+            texts_by_name[name].append(text)
+    queue, seen = list(selected), set[str]()
+    while queue:
+        for name in mentions[queue.pop()] - seen:
             seen.add(name)
-            more = [text for text in by_name[name] if text not in read]
-            read.update(more)
-            waiting += more
-    return read
+            neighbours = [text for text in texts_by_name[name] if text not in selected]
+            selected.update(neighbours)
+            queue += neighbours
+    return selected
 
 
-def _repeated(
-    changed: Iterable[Sequence[str]], same: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
+def _possible_duplicates(
+    changed: Iterable[Sequence[str]],
+    equal: AbstractSet[str],
+    names: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
-    """Return the texts that may hold an object once more that only one side has else.
+    """Return the equal texts that may define an object again that one side adds or removes.
 
-    changed: by side, the texts that the other one does not have; names: what is known of them.
+    changed: by side, the texts that the other side does not have;
+    names: of ConfigMaps and Secrets, by text.
     """
-    first, second = (
+    old_counts, new_counts = (
         Counter((root_kind(text), frozenset(names.get(text) or _names_of(text))) for text in texts)
         for texts in changed
     )
     names_by_kind: dict[str, set[str]] = defaultdict(set)
-    for kind, own in (first - second) + (second - first):
-        names_by_kind[kind] |= own or {_ANY}
+    for kind, text_names in (old_counts - new_counts) + (new_counts - old_counts):
+        names_by_kind[kind] |= text_names or {_ANY_NAME}
     if not names_by_kind:
         return set()
-    return {text for text in same if _may_be_one_of(text, names_by_kind)}
+    return {text for text in equal if _may_have_name(text, names_by_kind)}
 
 
-def _may_be_one_of(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> bool:
+def _may_have_name(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> bool:
     names = names_by_kind.get(root_kind(text))
     if names is None:
         return False
-    own = _names_of(text)
-    return _ANY in names or not own or bool(own & names)
+    text_names = _names_of(text)
+    return _ANY_NAME in names or not text_names or bool(text_names & names)
 
 
-def _always_read(texts: Iterable[str], same: AbstractSet[str]) -> set[str]:
-    """Return the texts that may hide a name, or hand their pod template to a Rollout."""
-    read = {text for text in same if hides_names(text)}
+def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
+    """Return the texts that may escape a name, or that share a pod template with a Rollout."""
+    selected = {text for text in equal if may_escape_names(text)}
     if any(_WORKLOAD_REF in text for text in texts):
-        read |= {text for text in same if _WORKLOAD_REF in text or root_kind(text) in _REFERRED}
-    return read
+        selected |= {
+            text for text in equal if _WORKLOAD_REF in text or root_kind(text) in _TEMPLATE_KINDS
+        }
+    return selected
 
 
 def _names_of(text: str) -> set[str]:
-    """Return names among which that of a ConfigMap or Secret is, nothing if that is not certain."""
+    """Return the possible names of a ConfigMap or Secret, nothing if they are not certain."""
     metadata = _METADATA.search(text)
     first = _FIRST_LINE.search(metadata[1]) if metadata else None
     if metadata is None or first is None:
@@ -143,28 +155,29 @@ def _names_of(text: str) -> set[str]:
     if not all(names) or not any(indent == first[1] for indent, _ in lines):
         return set()
     written = {name[2] for name in names if name}
-    # What another tool gave a hash is known without it, as what postrender did is.
+    # Names with a hash count without it too, because another tool may have added the hash.
     return written | {without_hash(name) for name in written} - {""}
 
 
-def _writes_others(sides: Iterable[Iterable[str]]) -> bool:
-    """Tell whether one side writes a namespace that the other does not.
+def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
+    """Return whether one side writes a namespace that the other side does not write.
 
-    Which one an absent one is may then be certain on one side only.
+    Then the meaning of an absent namespace may be certain on one side only.
     """
-    first, second = (
-        {name for text in texts for name in _NAMESPACE.findall(text)} for texts in sides
+    old_namespaces, new_namespaces = (
+        {namespace for text in texts for namespace in _NAMESPACE.findall(text)} for texts in sides
     )
-    return first != second
+    return old_namespaces != new_namespaces
 
 
-def _leaves_doubt(read: Iterable[str], left_out: Iterable[str]) -> bool:
-    """Tell whether what is left out may decide which namespace an absent one is.
+def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) -> bool:
+    """Return whether the texts left out may decide the meaning of an absent namespace.
 
-    That is the only one that the manifests write, where some objects write it and others do not.
+    An absent namespace is read as the only namespace that the manifests write. That matters if some
+    of the selected texts write a namespace and others do not.
     """
-    inside = [set(_NAMESPACE.findall(text)) for text in read]
-    if all(inside) or not any(inside):
+    written = [set(_NAMESPACE.findall(text)) for text in selected]
+    if all(written) or not any(written):
         return False
-    every = set[str]().union(*inside, *(_NAMESPACE.findall(text) for text in left_out))
-    return len(every) > 1
+    namespaces = set[str]().union(*written, *(_NAMESPACE.findall(text) for text in left_out))
+    return len(namespaces) > 1

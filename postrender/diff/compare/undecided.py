@@ -1,4 +1,4 @@
-"""What could not be told about a change, and what would help."""
+"""The parts of a comparison that stay open, each with a fix."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.fields import is_same
-from postrender.diff.compare.normalise import BaseNames, with_base_names
-from postrender.diff.compare.pairs import Pair, Repeated
+from postrender.diff.compare.pairs import Duplicates, Pair
 from postrender.diff.compare.side import ComparedObject, Side
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
@@ -19,128 +18,127 @@ def find_undecided(
     old: Side,
     new: Side,
     pairs: Sequence[Pair],
-    named: tuple[UsageIndex, UsageIndex],
-    touched: AbstractSet[int],
-    names: BaseNames,
-    repeated: tuple[Repeated, Repeated],
+    usages: tuple[UsageIndex, UsageIndex],
+    connected: AbstractSet[int],
+    duplicates: tuple[Duplicates, Duplicates],
 ) -> tuple[Undecided, ...]:
-    """Return what could not be told.
+    """Return the parts of a comparison that stay open.
 
-    named: what the objects of each side name; touched: the pairs that a change has to do with;
-    repeated: what stands in each side more than once.
+    usages and duplicates: of each side;
+    connected: the pairs that the change affects.
     """
-    concerned = {pairs[number].identity for number in touched}
-    found = [
+    identities = {pairs[number].identity for number in connected}
+    undecided = [
         *old.undecided,
         *new.undecided,
-        *_first_rendered(old, new),
-        *(each for pair in pairs for each in _nameless(old, new, pair)),
-        *_repeated(old, new, *repeated),
-        *_unsettled(old, concerned, names),
-        *_unsettled(new, concerned, names),
-        *_unknown_templates(old, new, pairs, named),
+        *_unrendered(old, new),
+        *(item for pair in pairs for item in _without_name(old, new, pair)),
+        *_duplicates(old, new, *duplicates),
+        *_ambiguous_references(old, identities),
+        *_ambiguous_references(new, identities),
+        *_missing_templates(old, new, pairs, usages),
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(undecided))
 
 
-def _first_rendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Say what is left out where the older side is not rendered and may be what was applied.
+def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
+    """Yield a note if only the older side is unrendered: it may have been applied like that.
 
-    A newer one that is not rendered yet will be.
+    A newer side that is unrendered is expected, because it has not been applied yet.
     """
-    has_revisions = any(each.is_content and each.is_revised for each in old.objects)
+    has_revisions = any(compared.is_content and compared.is_revised for compared in old.objects)
     if not old.is_rendered and has_revisions and new.is_rendered:
         yield Undecided(
-            old.inventory.stream.source,
-            "it is compared as postrender would render it: if it was applied without, every "
-            "workload that names a revised object rolls once more",
-            "compare what was applied, if that is another thing",
+            location=old.inventory.stream.source,
+            problem="the older side is not rendered and is compared as postrender would render it; "
+            "if it was applied without postrender, every workload that uses a revised object rolls "
+            "once more",
+            fix="Compare the manifests that were applied",
         )
 
 
-def _nameless(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
-    """Say where the API server makes the name: which of several it is cannot be told."""
+def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
+    """Yield a note if an object without a name (generateName) may have changed."""
     if pair.identity.name:
         return
     if pair.both and is_same(pair.both[0].data, pair.both[1].data):
         return
     side = new if pair.new else old
+    kind = pair.identity.kind
     yield Undecided(
-        str(_place(side, pair.newest)),
-        f"a {pair.identity.kind} without a name (generateName) cannot be told from others, and is "
-        "not compared",
-        "give it a name, or look at it yourself",
+        location=str(_location(side, pair.newest)),
+        problem=f"the {kind} has a generateName instead of a name, so it cannot be matched with "
+        "the other side and is not compared",
+        fix=f"Give the {kind} a name, or compare it yourself",
     )
 
 
-def _repeated(old: Side, new: Side, before: Repeated, after: Repeated) -> Iterator[Undecided]:
-    """Say what stands in the manifests several times, with other content each time."""
-    for side, own, others in ((old, before, after), (new, after, before)):
-        for key, objects in own.items():
-            data = [each.data for each in objects]
-            if all(is_same(data[0], each) for each in data):
+def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
+    """Yield a note for each object that a side defines several times with other content."""
+    for side, duplicates, other_side in ((old, before, after), (new, after, before)):
+        for key, objects in duplicates.items():
+            data = [compared.data for compared in objects]
+            if all(is_same(data[0], copy) for copy in data):
                 continue
-            if is_same(data, [each.data for each in others.get(key, ())]):
+            if is_same(data, [compared.data for compared in other_side.get(key, ())]):
                 continue
             yield Undecided(
-                str(_place(side, objects[-1])),
-                f"another {objects[-1].identity} stands before it, and which of them counts "
-                "depends on what applies them: this one is compared",
-                "take out or rename one of them",
+                location=str(_location(side, objects[-1])),
+                problem=f"{objects[-1].identity} is defined {len(objects)} times, and the last "
+                "definition is compared; the tool that applies the manifests may use another one",
+                fix="Remove or rename the other definitions",
             )
 
 
-def _unsettled(
-    side: Side, concerned: AbstractSet[Identity], names: BaseNames
-) -> Iterator[Undecided]:
-    """Say which references may name an object whose namespace does not settle it.
+def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
+    """Yield a note for each reference that may mean an object in another namespace.
 
-    concerned: what a change has to do with; other references are as they were.
+    identities: the objects that the change affects; other references do not change.
     """
     if side.context is None:
         return
     resolver = side.context.resolver
-    concerned_names = {identity.name for identity in concerned}
-    for each in side.main.values():
-        for reference in each.item.references if each.item else ():
-            item, name = each.item, side.base_names.get(reference.name, reference.name)
-            if item is None or not (each.identity in concerned or name in concerned_names):
+    names = {identity.name for identity in identities}
+    for compared in side.by_item.values():
+        item = compared.item
+        for reference in item.references if item else ():
+            base_name = side.base_names.get(reference.name, reference.name)
+            if item is None or not (compared.identity in identities or base_name in names):
                 continue
             if resolver.find(item, reference, reference.name):
                 continue
             if resolver.is_ambiguous(item, reference, reference.name):
                 location = side.inventory.location_of(item, reference.path, reference.line)
-                shown = with_base_names(reference.name, names.of_secrets)
                 yield Undecided(
-                    str(location),
-                    f"it names {reference.rule.target[1]}/{shown}, and of the two one has a "
-                    "namespace and the other none",
-                    "say which is the release's with --namespace",
+                    location=str(location),
+                    problem=f"the reference to {reference.rule.target[1]}/{reference.name} is "
+                    "ambiguous, because only one of the two objects has a namespace",
+                    fix="Set the release namespace with --namespace",
                 )
 
 
-def _unknown_templates(
-    old: Side, new: Side, pairs: Sequence[Pair], named: tuple[UsageIndex, UsageIndex]
+def _missing_templates(
+    old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Say where a Rollout takes its pod template from what the manifests do not have."""
+    """Yield a note for each Rollout whose pod template is not in the manifests."""
     for pair in pairs:
         if pair.new is None:
             continue
-        for side, each, names in ((new, pair.new, named[1]), (old, pair.old, named[0])):
-            if each and each.item and each.item.workload_ref and names.is_source_missing(each):
-                kind, name = each.item.workload_ref
+        for side, compared, index in ((new, pair.new, usages[1]), (old, pair.old, usages[0])):
+            if compared is None or compared.item is None or compared.item.workload_ref is None:
+                continue
+            if index.is_source_missing(compared):
+                kind, name = compared.item.workload_ref
                 yield Undecided(
-                    str(_place(side, each)),
-                    f"its pod template is that of {kind[1]}/{name}, which is not in these "
-                    "manifests: whether it rolls is not known",
-                    "compare manifests that have both",
+                    location=str(_location(side, compared)),
+                    problem=f"{compared.identity} uses the pod template of {kind[1]}/{name}, which "
+                    "is not in these manifests, so a restart cannot be predicted",
+                    fix="Compare manifests that have both objects",
                 )
                 break
 
 
-def _place(side: Side, each: ComparedObject) -> Location:
-    return (
-        side.inventory.location_of(each.item)
-        if each.item
-        else Location(side.inventory.stream.source)
-    )
+def _location(side: Side, compared: ComparedObject) -> Location:
+    if compared.item:
+        return side.inventory.location_of(compared.item)
+    return Location(side.inventory.stream.source)

@@ -1,4 +1,4 @@
-"""What each object names, on one side of a comparison, and what that is on the other."""
+"""The references of each object on one side, resolved to what they mean on both sides."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-# What is the same on both sides: the number of its pair, or what it is known by without one.
+# The target of a reference, equal on both sides: the number of its pair, or its key without a pair.
 Target = int | ObjectKey
 
 
 class Usage(NamedTuple):
-    """A ConfigMap or Secret as one object names it.
+    """The use of a ConfigMap or Secret by one object.
 
-    target: by which it is the same on both sides; identity: its base name; name: what stands in the
-    reference once it is rendered; version: what a pod template has of it, so that new pods are made
-    where this differs; label: by what it is named; is_in_template: whether in a pod template, or in
-    a Pod.
+    identity: of the ConfigMap or Secret, with the base name;
+    name: the name in the reference after the render;
+    version: if it differs, the pod template differs, and new pods are created;
+    label: the label of the reference in a graph;
+    is_in_template: whether the reference is in a pod template or in a Pod.
     """
 
     target: Target
@@ -38,133 +39,147 @@ class Usage(NamedTuple):
 
 
 class UsageIndex(NamedTuple):
-    """All that the objects of a side name, by item.
+    """The usages on one side.
 
-    behind: by a Rollout with workloadRef, the workload whose pod template it has; rollouts: by such
-    a workload, the Rollouts.
+    by_item: the usages of each object;
+    sources: by Rollout with a workloadRef, the workload that has the pod template;
+    rollouts: by such a workload, its Rollouts.
     """
 
     by_item: Mapping[ItemKey, Sequence[Usage]]
-    behind: Mapping[ItemKey, ComparedObject]
+    sources: Mapping[ItemKey, ComparedObject]
     rollouts: Mapping[ItemKey, Sequence[ComparedObject]]
 
-    def is_source_missing(self, each: ComparedObject) -> bool:
-        """Tell whether an object takes its pod template from one that the manifests do not have."""
-        item = each.item
-        return item is not None and item.workload_ref is not None and item.key not in self.behind
+    def is_source_missing(self, compared: ComparedObject) -> bool:
+        """Return whether an object uses a pod template that the manifests do not have."""
+        item = compared.item
+        return item is not None and item.workload_ref is not None and item.key not in self.sources
 
 
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
-    """Return what the objects of a side name; is_new: which side of the pairs it is."""
-    numbers = _numbers(pairs, other.resolver, is_new=is_new)
-    named = {}
-    for each in side.objects:
-        if each.item is not None and each.role != ORIGINAL:
-            named[each.item.key] = list(_named(side, each.item, numbers))
+    """Return the usages on a side; is_new: which side of the pairs it is."""
+    targets = _targets(pairs, other.resolver, is_new=is_new)
+    by_item = {}
+    for compared in side.objects:
+        if compared.item is not None and compared.role != ORIGINAL:
+            by_item[compared.item.key] = list(_usages(side, compared.item, targets))
     rollouts = {
-        workload: [side.main[rollout.key] for rollout in own]
-        for workload, own in find_rollouts(side.inventory.items, side.resolver).items()
+        workload: [side.by_item[rollout.key] for rollout in rollouts_of_workload]
+        for workload, rollouts_of_workload in find_rollouts(
+            side.inventory.items, side.resolver
+        ).items()
     }
-    behind = {
-        rollout.item.key: side.main[key]
-        for key, own in rollouts.items()
-        for rollout in own
+    sources = {
+        rollout.item.key: side.by_item[workload]
+        for workload, rollouts_of_workload in rollouts.items()
+        for rollout in rollouts_of_workload
         if rollout.item
     }
-    return UsageIndex(named, behind, rollouts)
+    return UsageIndex(by_item, sources, rollouts)
 
 
-class _Numbers(NamedTuple):
-    """Which pair a ConfigMap or Secret belongs to.
+class _Targets(NamedTuple):
+    """The numbers of the pairs of ConfigMaps and Secrets.
 
-    own: of those that this side has, by identity; others: of those that only the other one has, by
-    identity in the namespace that resolver takes theirs for.
+    here: of the objects on this side, by key as written;
+    elsewhere: of the objects on the other side only, by key in their effective namespace;
+    resolver: of the other side.
     """
 
-    own: Mapping[ObjectKey, int]
-    others: Mapping[ObjectKey, int]
+    here: Mapping[ObjectKey, int]
+    elsewhere: Mapping[ObjectKey, int]
     resolver: Resolver
 
-    def other(self, base: ObjectKey) -> int | None:
-        """Return the pair of what the other side has and this one does not."""
-        return self.others.get(_at_home(base, self.resolver))
+    def of_object(self, identity: Identity) -> Target:
+        """Return the target for an object of this side."""
+        key = _written_key(identity)
+        return self.here.get(key, key)
 
 
-def _numbers(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Numbers:
-    own, others = {}, {}
+def _targets(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Targets:
+    here, elsewhere = {}, {}
     for number, pair in enumerate(pairs):
-        each = pair.new if is_new else pair.old
+        compared = pair.new if is_new else pair.old
         if not pair.newest.is_content:
             continue
-        if each is not None:
-            own[_base(each.identity)] = number
+        if compared is not None:
+            here[_written_key(compared.identity)] = number
         else:
-            others[_at_home(_base(pair.identity), resolver)] = number
-    return _Numbers(own, others, resolver)
+            elsewhere[resolver.key_of(pair.identity)] = number
+    return _Targets(here, elsewhere, resolver)
 
 
-def _base(identity: Identity) -> ObjectKey:
+def _written_key(identity: Identity) -> ObjectKey:
     return identity.key_in(identity.namespace)
 
 
-def _at_home(base: ObjectKey, resolver: Resolver) -> ObjectKey:
-    return base._replace(namespace=resolver.effective_namespace(base.namespace))
-
-
-def _named(side: Side, item: Item, numbers: _Numbers) -> Iterator[Usage]:
+def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
     linked = set()
     context = side.context
     for link in context.links.get(item.key, ()) if context else ():
-        linked.add(link.reference.path)
+        reference = link.reference
+        linked.add(reference.path)
         keeps_base_name = link.keeps_base_name and link.target.key in side.originals
-        each = (side.originals if keeps_base_name else side.main)[link.target.key]
-        is_inside = _is_inside(item, link.reference)
-        yield _of(each, numbers, label_of(link.reference.path), is_in_template=is_inside)
+        used = (side.originals if keeps_base_name else side.by_item)[link.target.key]
+        is_in_template = _is_in_template(item, reference)
+        yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        each = side.main[mount.item.key]
-        # As a render writes it, so that both sides say the same.
+        # With the labels of the fields that a render adds, so that both sides are equal.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
-            yield _of(each, numbers, label, is_in_template=True)
+            used = side.by_item[mount.item.key]
+            yield _usage(used, targets, label, is_in_template=True)
     for reference in item.references:
         if reference.path not in linked:
-            yield from _elsewhere(side, item, reference, numbers)
+            yield from _usages_elsewhere(side, item, reference, targets)
 
 
-def _is_inside(item: Item, reference: Reference) -> bool:
-    """Tell whether a reference stands in a pod template; a Pod is one itself."""
+def _is_in_template(item: Item, reference: Reference) -> bool:
+    """Return whether a reference is in a pod template; a Pod is a template itself."""
     return reference.template is not None or item.identity.group_kind == POD
 
 
-def _of(each: ComparedObject, numbers: _Numbers, label: str, *, is_in_template: bool) -> Usage:
-    base = _base(each.identity)
-    version = each.name
-    if each.strategy == CHECKSUM:
-        content = {key: each.data.get(key) for key in ("data", "binaryData", "stringData")}
+def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_template: bool) -> Usage:
+    version = used.name
+    if used.strategy == CHECKSUM:
+        content = {key: used.data.get(key) for key in ("data", "binaryData", "stringData")}
         version += canonical_json(content)
-    target = numbers.own.get(base, base)
-    return Usage(target, each.identity, each.name, version, label, is_in_template)
+    return Usage(
+        target=targets.of_object(used.identity),
+        identity=used.identity,
+        name=used.name,
+        version=version,
+        label=label,
+        is_in_template=is_in_template,
+    )
 
 
-def _elsewhere(side: Side, item: Item, reference: Reference, numbers: _Numbers) -> Iterator[Usage]:
-    """Yield what a reference names that this side does not have.
+def _usages_elsewhere(
+    side: Side, item: Item, reference: Reference, targets: _Targets
+) -> Iterator[Usage]:
+    """Yield the usage for a reference to an object that this side does not have.
 
-    That is what the other side has, or a Secret whose name is that of a revision.
+    The target is an object of the other side, or a Secret with the name of a revision.
     """
     name, kind = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)
     identity = Identity(*kind, reference.namespace or item.identity.namespace, base_name)
-    number = numbers.other(_base(identity))
+    number = targets.elsewhere.get(targets.resolver.key_of(identity))
     if number is None and (kind != SECRET or base_name == name):
         return
-    target = _base(identity) if number is None else number
-    is_inside = _is_inside(item, reference)
-    yield Usage(target, identity, name, name, label_of(reference.path), is_inside)
+    yield Usage(
+        target=_written_key(identity) if number is None else number,
+        identity=identity,
+        name=name,
+        version=name,
+        label=label_of(reference.path),
+        is_in_template=_is_in_template(item, reference),
+    )
 
 
-def users_by_target(names: UsageIndex) -> dict[Target, list[ItemKey]]:
-    """Return the items whose pod templates name each target."""
+def users_by_target(index: UsageIndex) -> dict[Target, list[ItemKey]]:
+    """Return the items whose pod templates reference each target."""
     users: dict[Target, list[ItemKey]] = defaultdict(list)
-    for key, named in names.by_item.items():
-        for target in dict.fromkeys(each.target for each in named if each.is_in_template):
+    for key, usages in index.by_item.items():
+        for target in dict.fromkeys(usage.target for usage in usages if usage.is_in_template):
             users[target].append(key)
     return users

@@ -1,7 +1,7 @@
-"""Which workloads roll, and because of what.
+"""The changes of workloads: which of them roll, and why.
 
-A workload rolls when its pod template differs as it is applied, that is with the names of revisions
-in it. Why it does is told from the template by base names, and from the ConfigMaps behind them.
+A workload rolls if its pod template with revision names differs. The causes come from the template
+with base names, and from the ConfigMaps and Secrets behind these names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
-from postrender.diff.compare.normalise import BaseNames, applied, comparable
+from postrender.diff.compare.normalise import BaseNames, as_stored, comparable
 from postrender.diff.compare.pairs import Pair
 from postrender.diff.compare.side import ComparedObject
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
@@ -38,22 +38,22 @@ from postrender.diff.model import (
     FieldChange,
     WorkloadChange,
 )
-from postrender.inventory.examine import template_tree
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
+from postrender.kubernetes.templates import template_tree
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
 
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
 _IMAGE = pattern(_CONTAINER + r"\.image\Z")
-_ENVS = pattern(_CONTAINER + r"\.env\Z")
+_ENV_LIST = pattern(_CONTAINER + r"\.env\Z")
+_ENV_VARIABLE = pattern(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
 # A Pod is its own template.
 _IN_POD = pattern(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
-_NUMBER = pattern(r"^\[\d+\]")
-_ENV = pattern(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
+_INDEX = pattern(r"^\[\d+\]")
 
-# What happens where the pod template of a kind changes; where none is named, new pods are made.
+# The effect of a change of the pod template, by kind. Other kinds create new pods.
 _EFFECTS = {
     ("batch", "Job"): REFUSED,
     ("", "Pod"): REFUSED,
@@ -66,28 +66,41 @@ _EFFECTS = {
     ("", "ReplicationController"): NEXT_PODS,
     ("", "PodTemplate"): NO_PODS,
 }
-# Argo Rollouts scales the workload that a Rollout refers to down (spec.workloadRef.scaleDown).
+# Argo Rollouts scales down the workload that a Rollout references (spec.workloadRef.scaleDown).
 _SCALES_DOWN = ("onsuccess", "progressively")
 
+_CAUSE_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
+_CONTENT_CHANGES = "content changes"
 
-class Context(NamedTuple):
-    """All that workloads are judged by.
+# The usages of one target in the pod templates of a workload, before and after.
+_Usages = tuple[list[Usage], list[Usage]]
 
-    old and new: what the objects of each side name; contents: what changes of ConfigMaps and
-    Secrets, by target; rewritten: those on both sides whose data differs.
+
+class Comparison(NamedTuple):
+    """The facts of both sides that decide the changes of workloads.
+
+    old and new: the usages on each side;
+    contents: the changes of ConfigMaps and Secrets, by the number of the pair;
+    rewritten: the numbers of those that are on both sides with other data.
     """
 
     old: UsageIndex
     new: UsageIndex
-    contents: Mapping[Target, ContentChange]
-    rewritten: frozenset[Target]
+    contents: Mapping[int, ContentChange]
+    rewritten: frozenset[int]
     base_names: BaseNames
+
+    def content_change(self, target: Target) -> ContentChange | None:
+        """Return the change of a ConfigMap or Secret, None if it does not change."""
+        return self.contents.get(target) if isinstance(target, int) else None
 
 
 class _Difference(NamedTuple):
-    """How two workloads differ: outside of their pod templates, and why these differ.
+    """The difference between two workloads.
 
-    is_in_template: whether pod templates differ by base names too.
+    fields: outside of pod templates;
+    causes: of the difference between the pod templates;
+    is_in_template: whether the pod templates also differ with base names.
     """
 
     fields: tuple[FieldChange, ...]
@@ -95,245 +108,252 @@ class _Difference(NamedTuple):
     is_in_template: bool = False
 
 
-def is_workload(each: ComparedObject) -> bool:
-    """Tell whether an object has pod templates, or takes one from another."""
-    return each.identity.group_kind in WORKLOAD_KINDS
+def is_workload(compared: ComparedObject) -> bool:
+    """Return whether an object has pod templates, or takes one from another object."""
+    return compared.identity.group_kind in WORKLOAD_KINDS
 
 
-def find_workload_change(pair: Pair, context: Context) -> WorkloadChange | None:
-    """Return what happens to a workload, None where nothing does."""
+def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
+    """Return the change of a workload, None if nothing happens to it."""
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
         return WorkloadChange(pair.identity, change, effect)
     old, new = pair.both
-    old_source, new_source = _source(old, context.old), _source(new, context.new)
-    fields, causes, is_in_template = _difference(old, new, context)
-    if context.old.is_source_missing(old) or context.new.is_source_missing(new):
-        causes = ()  # whether it rolls is not known
+    old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
+    fields, causes, is_in_template = _difference(old, new, comparison)
+    if comparison.old.is_source_missing(old) or comparison.new.is_source_missing(new):
+        causes = ()  # the pod template is unknown, and so is the effect
     elif new_source is not new or old_source is not old:
-        causes = _difference(old_source, new_source, context).causes
-    in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, context))
+        causes = _difference(old_source, new_source, comparison).causes
+    in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, comparison))
     if not (causes or fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
     return WorkloadChange(
-        pair.identity,
-        CHANGED if fields or (is_in_template and not via) else UNCHANGED,
-        _effect(new, context) if causes else STAYS,
-        causes,
-        via,
-        in_place,
-        fields,
+        identity=pair.identity,
+        change=CHANGED if fields or (is_in_template and not via) else UNCHANGED,
+        effect=_effect(new, comparison) if causes else STAYS,
+        causes=causes,
+        via=via,
+        in_place=in_place,
+        fields=fields,
     )
 
 
-def _source(each: ComparedObject, names: UsageIndex) -> ComparedObject:
-    """Return the workload whose pod template an object has: its own, or that of workloadRef."""
-    return names.behind.get(each.item.key, each) if each.item else each
+def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
+    """Return the object that has the workload's pod template: itself, or its workloadRef."""
+    return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-def _is_hook(each: ComparedObject) -> bool:
-    return each.item is not None and each.item.is_hook
+def _is_hook(workload: ComparedObject) -> bool:
+    return workload.item is not None and workload.item.is_hook
 
 
-def _effect(each: ComparedObject, context: Context) -> str:
-    """Return what a change of its pod template does to a workload."""
-    if _is_hook(each):
+def _effect(workload: ComparedObject, comparison: Comparison) -> str:
+    """Return the effect of a new pod template on a workload."""
+    if _is_hook(workload):
         return HOOK
-    usual = _EFFECTS.get(each.identity.group_kind)
-    if usual:
-        return usual
-    if value_at(each.data, ("spec", "updateStrategy", "type")) == "OnDelete":
+    effect = _EFFECTS.get(workload.identity.group_kind)
+    if effect:
+        return effect
+    if value_at(workload.data, ("spec", "updateStrategy", "type")) == "OnDelete":
         return NEXT_PODS
-    return NO_PODS if _is_scaled_down(each, context) else ROLLS
+    return NO_PODS if _is_scaled_down(workload, comparison) else ROLLS
 
 
-def _is_scaled_down(each: ComparedObject, context: Context) -> bool:
-    """Tell whether a workload is there only for Rollouts to take its pod template."""
-    rollouts = context.new.rollouts.get(each.item.key, ()) if each.item else ()
+def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
+    """Return whether a workload has no pods, because Rollouts use its pod template."""
+    rollouts = comparison.new.rollouts.get(workload.item.key, ()) if workload.item else ()
     if not rollouts:
         return False
-    replicas = value_at(each.data, ("spec", "replicas"))
-    ways = [value_at(rollout.data, ("spec", "workloadRef", "scaleDown")) for rollout in rollouts]
-    return (replicas == 0 and replicas is not False) or any(way in _SCALES_DOWN for way in ways)
+    replicas = value_at(workload.data, ("spec", "replicas"))
+    modes = [value_at(rollout.data, ("spec", "workloadRef", "scaleDown")) for rollout in rollouts]
+    return (replicas == 0 and replicas is not False) or any(mode in _SCALES_DOWN for mode in modes)
 
 
-def _difference(old: ComparedObject, new: ComparedObject, context: Context) -> _Difference:
-    names = context.base_names
+def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
+    names = comparison.base_names
     before, after = differing(old.data, new.data)
     changes = find_field_changes(comparable(before, names), comparable(after, names))
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if is_same(templates[0], templates[1]):
-        # What may hold a pod template holds none then: a metric of another kind that is added.
-        within = _template_inside(kind)
-        return _Difference(tuple(each for each in changes if not within.match(each.path)), ())
-    touches = _template_touched(kind)
-    fields = tuple(change for change in changes if not touches.match(change.path))
-    inside = [change for change in changes if touches.match(change.path)]
-    configs = list(_config_causes(_named_by(old, new, context), context))
-    causes = [*configs, *_field_causes(_without_references(inside, configs))]
-    causes = causes or list(_unspoken(new, *templates))
-    ordered = tuple(sorted(causes, key=lambda cause: _ORDER.index(cause.kind)))
-    return _Difference(fields, ordered, bool(inside))
+        # A parent of a pod template may change without one, such as a new metric without a Job.
+        inside = _inside_template(kind)
+        return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
+    around = _template_or_parent(kind)
+    fields = tuple(change for change in changes if not around.match(change.path))
+    template_changes = [change for change in changes if around.match(change.path)]
+    config_causes = list(_config_causes(_template_usages(old, new, comparison), comparison))
+    field_changes = _without_references(template_changes, config_causes)
+    causes = [*config_causes, *_field_causes(field_changes)]
+    causes = causes or list(_causes_in_notation(new, *templates))
+    ordered = tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
+    return _Difference(fields, ordered, bool(template_changes))
 
 
-def _unspoken(each: ComparedObject, old: list[Json], new: list[Json]) -> Iterator[Cause]:
-    """Yield where pod templates differ that are the same by base names, and as they are read.
+def _causes_in_notation(
+    workload: ComparedObject, old: list[Json], new: list[Json]
+) -> Iterator[Cause]:
+    """Yield the causes if pod templates are equal with base names and as parsed values.
 
-    That is a revision's name in free text, or what only the render id sees: `env: []` or none.
+    They may differ in a revision name in free text. They may also differ in a part that only the
+    render ID covers, such as `env: null`.
     """
-    pattern = WORKLOAD_KINDS[each.identity.group_kind].template
+    pattern = WORKLOAD_KINDS[workload.identity.group_kind].template
     prefix = ".".join(part for part in pattern if part != EVERY_ITEM)
-    paths = [_NUMBER.sub("", change.path) for change in find_field_changes(old, new)]
+    paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
     for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
-        yield Cause(TEMPLATE, field=FieldChange(f"{prefix}{path}", CHANGED, None, None))
-
-
-_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
-
-
-@cache
-def _template_inside(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return what matches the paths of fields in a pod template."""
-    pattern = WORKLOAD_KINDS[group_kind].template
-    parts = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"(?:\A|\.){part}" for part in pattern)
-    return re.compile("".join(parts) + r"(?:[.\[]|\Z)") if pattern else _IN_POD
+        change = FieldChange(path=f"{prefix}{path}", change=CHANGED, old=None, new=None)
+        yield Cause(TEMPLATE, field=change)
 
 
 @cache
-def _template_touched(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return what matches the paths of fields in a pod template, or of what holds one."""
-    pattern = WORKLOAD_KINDS[group_kind].template
-    if not pattern:
+def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
+    """Return a pattern for the paths of fields in a pod template."""
+    parts = WORKLOAD_KINDS[group_kind].template
+    if not parts:
+        return _IN_POD
+    texts = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"(?:\A|\.){part}" for part in parts)
+    return re.compile("".join(texts) + r"(?:[.\[]|\Z)")
+
+
+@cache
+def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
+    """Return a pattern for the paths of fields in a pod template, and of its parents."""
+    parts = WORKLOAD_KINDS[group_kind].template
+    if not parts:
         return _IN_POD
     text = r"(?:[.\[]|\Z)"
-    for number, part in reversed(list(enumerate(pattern))):
-        own = r"\[[^\]]*\]" if part == EVERY_ITEM else re.escape(part)
+    for number, part in reversed(list(enumerate(parts))):
+        part_text = r"\[[^\]]*\]" if part == EVERY_ITEM else re.escape(part)
         dot = r"\." if number and part != EVERY_ITEM else ""
-        text = f"{dot}{own}{text}"
+        text = f"{dot}{part_text}{text}"
         text = f"(?:{text}|\\Z)" if number else text
     return re.compile(text)
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    """Return the pod templates in a workload's data as the API server has them."""
+    """Return the pod templates of a workload as the API server stores them."""
     tree = template_tree(group_kind)
     if tree is None:
         metadata = mapping_at(data, ("metadata",))
-        named = {key: metadata.get(key) for key in ("labels", "annotations")}
-        return [applied({"metadata": named, "spec": data.get("spec")})]
-    return [applied(template) for _, template, _ in tree.find(data)]
+        strings = {key: metadata.get(key) for key in ("labels", "annotations")}
+        return [as_stored({"metadata": strings, "spec": data.get("spec")})]
+    return [as_stored(template) for _, template, _ in tree.find(data)]
 
 
-def _named_by(
-    old: ComparedObject, new: ComparedObject, context: Context
-) -> dict[Target, tuple[list[Usage], list[Usage]]]:
-    """Return what the pod templates of a workload name, by target: before and after."""
-    named: dict[Target, tuple[list[Usage], list[Usage]]] = {}
-    for side, (each, names) in enumerate(((old, context.old), (new, context.new))):
-        for one in names.by_item.get(each.item.key, ()) if each.item else ():
-            if one.is_in_template:
-                named.setdefault(one.target, ([], []))[side].append(one)
-    return named
+def _template_usages(
+    old: ComparedObject, new: ComparedObject, comparison: Comparison
+) -> dict[Target, _Usages]:
+    """Return the usages in the pod templates of a workload, by target."""
+    usages: dict[Target, _Usages] = {}
+    for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
+        for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
+            if usage.is_in_template:
+                usages.setdefault(usage.target, ([], []))[side].append(usage)
+    return usages
 
 
-def _config_causes(
-    named: Mapping[Target, tuple[list[Usage], list[Usage]]], context: Context
-) -> Iterator[Cause]:
-    for target, (before, after) in named.items():
-        versions = {one.version for one in before}, {one.version for one in after}
-        if versions[0] == versions[1]:
+def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> Iterator[Cause]:
+    for target, (before, after) in usages.items():
+        if {usage.version for usage in before} == {usage.version for usage in after}:
             continue
-        what = _what_of(before, after, target, context)
-        change = context.contents.get(target)
-        keys = tuple(each.key for each in change.keys) if change and what == _CONTENT else ()
-        yield Cause(CONFIG, (after or before)[0].identity, what=what, keys=keys)
+        reason = _reason(before, after, target, comparison)
+        change = comparison.content_change(target)
+        is_content = change is not None and reason == _CONTENT_CHANGES
+        yield Cause(
+            kind=CONFIG,
+            subject=(after or before)[0].identity,
+            reason=reason,
+            keys=tuple(key.key for key in change.keys) if change and is_content else (),
+        )
 
 
-_CONTENT = "its content changes"
-
-
-def _what_of(
-    before: Sequence[Usage], after: Sequence[Usage], target: Target, context: Context
+def _reason(
+    before: Sequence[Usage], after: Sequence[Usage], target: Target, comparison: Comparison
 ) -> str:
+    """Return the reason why a ConfigMap or Secret changes a pod template, as a phrase."""
     if not before:
-        return "it is named now"
+        return "reference added"
     if not after:
-        return "it is no longer named"
-    if target in context.rewritten:
-        return _CONTENT
+        return "reference removed"
+    if target in comparison.rewritten:
+        return _CONTENT_CHANGES
     if not isinstance(target, int):
-        return "another revision of it is named, which is not in these manifests"
-    content = context.contents.get(target)
+        return "reference to another revision, which is not in these manifests"
+    content = comparison.content_change(target)
     if content and content.change == REMOVED:
-        return "it is removed, and still named"
+        return "removed, but still referenced"
     if content and content.change == ADDED:
-        return "it is added, and was named before"
-    if {one.name for one in before} == {one.name for one in after}:
-        return "its strategy changes"
+        return "added, and already referenced before"
+    if {usage.name for usage in before} == {usage.name for usage in after}:
+        return "strategy changes"
     return "another name for the same content"
 
 
-def _in_place(old: ComparedObject, new: ComparedObject, context: Context) -> Iterator[Identity]:
-    """Yield what changes under a name that stays, as the workload names it."""
-    for target, (before, after) in _named_by(old, new, context).items():
-        change = context.contents.get(target)
-        if change is None or target not in context.rewritten:
+def _in_place(
+    old: ComparedObject, new: ComparedObject, comparison: Comparison
+) -> Iterator[Identity]:
+    """Yield the ConfigMaps and Secrets of a workload that change under the same name."""
+    for target, (before, after) in _template_usages(old, new, comparison).items():
+        change = comparison.content_change(target)
+        if change is None or target not in comparison.rewritten:
             continue
-        if {one.name for one in before} & {one.name for one in after}:
+        if {usage.name for usage in before} & {usage.name for usage in after}:
             yield change.identity
 
 
 def _without_references(
-    changes: Iterable[FieldChange], configs: Iterable[Cause]
+    changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
-    """Yield changes but for those that only say that another ConfigMap is named."""
-    names = {cause.subject.name for cause in configs if cause.subject}
+    """Yield the changes except for names in references, which the causes report already."""
+    names = {cause.subject.name for cause in config_causes if cause.subject}
     for change in changes:
-        if not (_is_name(change) and {change.old, change.new} <= names):
+        if not (_is_reference(change) and {change.old, change.new} <= names):
             yield change
 
 
-def _is_name(change: FieldChange) -> bool:
+def _is_reference(change: FieldChange) -> bool:
     is_text = isinstance(change.old, str) and isinstance(change.new, str)
     return is_text and change.path.endswith((".name", ".secretName"))
 
 
 def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
     variables: dict[tuple[str, str], list[FieldChange]] = {}
-    for change in _each_variable(changes):
-        image, variable = _IMAGE.search(change.path), _ENV.search(change.path)
+    for change in _by_variable(changes):
+        image, variable = _IMAGE.search(change.path), _ENV_VARIABLE.search(change.path)
         if image and change.change == CHANGED:
-            yield Cause(IMAGE, container=image[1], old=change.old, new=change.new)
+            yield Cause(kind=IMAGE, container=image[1], old=change.old, new=change.new)
         elif variable:
             variables.setdefault((variable[1], variable[2]), []).append(change)
         else:
             yield Cause(TEMPLATE, field=change)
-    for (container, name), own in variables.items():
-        old = _value_of((change.path, change.old) for change in own)
-        new = _value_of((change.path, change.new) for change in own)
-        yield Cause(ENV, container=container, what=name, old=old, new=new)
+    for (container, name), parts in variables.items():
+        old = _variable_value((part.path, part.old) for part in parts)
+        new = _variable_value((part.path, part.new) for part in parts)
+        yield Cause(kind=ENV, container=container, variable=name, old=old, new=new)
 
 
-def _each_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """Yield changes, those of a whole `env` one by one."""
+def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
+    """Yield the changes; the addition or removal of an `env` becomes one change a variable."""
     for change in changes:
         items = change.old if change.new is None else change.new
-        is_whole = _ENVS.search(change.path) and change.change != CHANGED
+        is_whole = _ENV_LIST.search(change.path) and change.change != CHANGED
         if not is_whole or not isinstance(items, list):
             yield change
             continue
         for item in items:
             name = value_at(item, ("name",))
             old, new = (item, None) if change.new is None else (None, item)
-            yield FieldChange(f"{change.path}[name={name}]", change.change, old, new)
+            path = f"{change.path}[name={name}]"
+            yield FieldChange(path=path, change=change.change, old=old, new=new)
 
 
-def _value_of(changes: Iterable[tuple[str, Json]]) -> Json:
-    """Return what a variable is on one side, of changes of the whole of it or of its parts."""
-    for path, value in changes:
+def _variable_value(parts: Iterable[tuple[str, Json]]) -> Json:
+    """Return the value of a variable on one side, from the changes of it or of its parts."""
+    for path, value in parts:
         if isinstance(value, dict) and path.endswith("]"):
             return value.get("value", value.get("valueFrom", ""))
         if value is not None:

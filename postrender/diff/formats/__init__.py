@@ -1,8 +1,8 @@
-"""The output formats of `postrender diff`: every module in this folder is one.
+"""The output formats of `postrender diff`; every module in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file with that output. A new module needs no entry anywhere: the command line, the
-tests and the documents list this folder.
+the suffix of a file with that output. A new format needs no registration: the command line, the
+tests and the documentation list this folder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ def format_names() -> tuple[str, ...]:
     """Return the names of the formats, sorted. No format is imported."""
     try:
         entries = os.listdir(os.path.dirname(__file__))
-    except OSError:  # in a zip file; importing pkgutil takes longer than a small render
+    except OSError:  # in a zip file; pkgutil takes longer to import than a small render
         import pkgutil
 
         entries = [module.name for module in pkgutil.iter_modules(__path__)]

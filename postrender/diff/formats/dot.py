@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from postrender.diff.wording.terminal import Terminal
 
 FILE_SUFFIX = "dot"
-_DOT_SHAPES = {"workload": "box", "config": "note", "other": "ellipse"}
+_SHAPES = {"workload": "box", "config": "note", "other": "ellipse"}
 
 
 def render(source: HasGraph, terminal: Terminal) -> str:
-    """Return a graph in the DOT language of Graphviz."""
+    """Return the graph of a preview or an explanation in the DOT language."""
     drawing = draw(source.graph)
     line = COLOURS[UNCHANGED].line
     lines = [
@@ -27,38 +27,39 @@ def render(source: HasGraph, terminal: Terminal) -> str:
         f'  edge [fontname=Helvetica, fontsize=9, color="{line}", fontcolor="{line}"];',
     ]
     for frame in drawing.frames:
-        boxes = [f"  {_dot_box(box)}" for box in frame.boxes]
+        boxes = [f"  {_box(box)}" for box in frame.boxes]
         if frame.title:
-            title = _dot_text((frame.title,))
+            title = _text((frame.title,))
             lines.append(f"  subgraph cluster_{frame.id} {{")
             lines.append(f'    label="{title}"; style="rounded"; color="{line}";')
             lines += [*(f"  {box}" for box in boxes), "  }"]
         else:
             lines += boxes
-    lines += [f"  {_dot_arrow(arrow)}" for arrow in drawing.arrows]
+    lines += [f"  {_arrow(arrow)}" for arrow in drawing.arrows]
     if not source.graph.nodes:
         lines.append(f'  nothing [shape=plaintext, style="", label="{NOTHING}"];')
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _dot_box(box: Box) -> str:
+def _box(box: Box) -> str:
     colours = COLOURS[box.style]
     return (
-        f'{box.id} [label="{_dot_text(box.lines)}", shape={_DOT_SHAPES[box.role]}, '
+        f'{box.id} [label="{_text(box.lines)}", shape={_SHAPES[box.role]}, '
         f'fillcolor="{colours.fill}", color="{colours.line}"];'
     )
 
 
-def _dot_arrow(arrow: Arrow) -> str:
+def _arrow(arrow: Arrow) -> str:
     colours = COLOURS[arrow.change]
-    style = f', style={colours.dots}, color="{colours.line}", fontcolor="{colours.line}"'
-    label = _dot_text(wrapped(arrow.label))
-    attributes = f'label="{label}"{style if arrow.change != UNCHANGED else ""}'
+    attributes = f'label="{_text(wrapped(arrow.label))}"'
+    if arrow.change != UNCHANGED:
+        attributes += f", style={colours.line_style}"
+        attributes += f', color="{colours.line}", fontcolor="{colours.line}"'
     return f"{arrow.source} -> {arrow.target} [{attributes}];"
 
 
-def _dot_text(lines: Iterable[str]) -> str:
-    """Return lines for a quoted string, in which Graphviz reads escapes and HTML's entities."""
+def _text(lines: Iterable[str]) -> str:
+    """Return lines as a quoted string; Graphviz reads escapes and HTML entities in one."""
     return "\\n".join(
         line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines
     )

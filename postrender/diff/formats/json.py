@@ -1,4 +1,4 @@
-"""A preview as JSON, for programs; diff.schema.json describes it and promises what stays."""
+"""A preview as JSON, for programs; diff.schema.json describes the format and its stability."""
 
 from __future__ import annotations
 
@@ -31,12 +31,16 @@ from postrender.diff.model import (
     UNCHANGED,
     Blob,
     Cause,
+    ContentChange,
     FieldChange,
+    Graph,
     Hunk,
     KeyChange,
     Preview,
+    RevisionChange,
+    WorkloadChange,
 )
-from postrender.diff.wording.wording import NO_NEWLINE
+from postrender.diff.wording.unified_diff import NO_NEWLINE
 from postrender.kubernetes.kinds import Identity
 
 TYPE_CHECKING = False
@@ -55,108 +59,115 @@ Json = dict[str, Any]
 
 
 def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as JSON that fits diff.schema.json."""
+    """Return a preview as JSON that conforms to diff.schema.json."""
     document = {
         "version": VERSION,
         "old": preview.old,
         "new": preview.new,
         "hasChanges": preview.has_changes,
         "summary": _summary(preview),
-        "contents": [
-            {
-                "object": _object(each.identity),
-                "change": each.change,
-                "strategy": each.strategy,
-                "oldRevision": each.old_revision,
-                "newRevision": each.new_revision,
-                "keys": [_key(key) for key in each.keys],
-                "fields": _fields(each.fields),
-                "users": [_object(user) for user in each.users],
-                "formerUsers": [_object(user) for user in each.former],
-                "note": each.note,
-            }
-            for each in preview.contents
-        ],
-        "workloads": [
-            {
-                "object": _object(each.identity),
-                "change": each.change,
-                "effect": _word(each.effect),
-                "causes": [_cause(cause) for cause in each.causes],
-                "via": _object(each.via) if each.via else None,
-                "inPlace": [_object(target) for target in each.in_place],
-                "fields": _fields(each.fields),
-            }
-            for each in preview.workloads
-        ],
-        "revisions": [
-            {
-                "object": _object(each.identity),
-                "name": each.name,
-                "change": each.change,
-                "isCarried": each.is_retained,
-            }
-            for each in preview.revisions
-        ],
+        "contents": [_content(content) for content in preview.contents],
+        "workloads": [_workload(workload) for workload in preview.workloads],
+        "revisions": [_revision(revision) for revision in preview.revisions],
         "objects": [
             {
-                "object": _object(each.identity),
-                "change": each.change,
-                "fields": _fields(each.fields),
+                "object": object_json(change.identity),
+                "change": change.change,
+                "fields": _fields(change.fields),
             }
-            for each in preview.objects
+            for change in preview.objects
         ],
         "undecided": [
-            {"location": each.location, "problem": each.problem, "fix": each.fix}
-            for each in preview.undecided
+            {"location": item.location, "problem": item.problem, "fix": item.fix}
+            for item in preview.undecided
         ],
-        "graph": {
-            "nodes": [
-                {
-                    "object": _object(node.identity),
-                    "role": node.role,
-                    "change": node.change,
-                    "effect": _word(node.effect),
-                }
-                for node in preview.graph.nodes
-            ],
-            "edges": [
-                {
-                    "source": edge.source,
-                    "target": edge.target,
-                    "label": edge.label,
-                    "change": edge.change,
-                }
-                for edge in preview.graph.edges
-            ],
-        },
+        "graph": _graph(preview.graph),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _summary(preview: Preview) -> Json:
     return {
-        "contents": _counts(_CHANGES, (each.change for each in preview.contents)),
-        "workloads": _counts(_EFFECTS, (each.effect for each in preview.workloads)),
-        "revisions": _counts(_REVISIONS, (each.change for each in preview.revisions)),
-        "objects": _counts(_CHANGES[:3], (each.change for each in preview.objects)),
+        "contents": _counts(_CHANGES, (content.change for content in preview.contents)),
+        "workloads": _counts(_EFFECTS, (workload.effect for workload in preview.workloads)),
+        "revisions": _counts(_REVISIONS, (revision.change for revision in preview.revisions)),
+        "objects": _counts(_CHANGES[:3], (change.change for change in preview.objects)),
         "undecided": len(preview.undecided),
     }
 
 
-def _counts(every: Iterable[str], found: Iterable[str]) -> Json:
-    """Return how often each word is found, those too that never are."""
-    counts = Counter(found)
-    return {_word(word): counts[word] for word in every}
+def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
+    """Return how often each word is among the values, including words with a count of 0."""
+    counts = Counter(values)
+    return {_camel_case(word): counts[word] for word in words}
 
 
-def _word(text: str) -> str:
-    """Return a word of the model as one word: `nextRun`."""
-    first, *more = text.split(" ")
-    return first + "".join(word.capitalize() for word in more)
+def _content(content: ContentChange) -> Json:
+    return {
+        "object": object_json(content.identity),
+        "change": content.change,
+        "strategy": content.strategy,
+        "oldRevision": content.old_revision,
+        "newRevision": content.new_revision,
+        "keys": [_key(key) for key in content.keys],
+        "fields": _fields(content.fields),
+        "users": [object_json(user) for user in content.users],
+        "formerUsers": [object_json(user) for user in content.former],
+        "note": content.note,
+    }
 
 
-def _object(identity: Identity) -> Json:
+def _workload(workload: WorkloadChange) -> Json:
+    return {
+        "object": object_json(workload.identity),
+        "change": workload.change,
+        "effect": _camel_case(workload.effect),
+        "causes": [_cause(cause) for cause in workload.causes],
+        "via": object_json(workload.via) if workload.via else None,
+        "inPlace": [object_json(target) for target in workload.in_place],
+        "fields": _fields(workload.fields),
+    }
+
+
+def _revision(revision: RevisionChange) -> Json:
+    return {
+        "object": object_json(revision.identity),
+        "name": revision.name,
+        "change": revision.change,
+        "isRetained": revision.is_retained,
+    }
+
+
+def _graph(graph: Graph) -> Json:
+    nodes = [
+        {
+            "object": object_json(node.identity),
+            "role": node.role,
+            "change": node.change,
+            "effect": _camel_case(node.effect),
+        }
+        for node in graph.nodes
+    ]
+    edges = [
+        {
+            "source": edge.source,
+            "target": edge.target,
+            "label": edge.label,
+            "change": edge.change,
+        }
+        for edge in graph.edges
+    ]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _camel_case(text: str) -> str:
+    """Return a word of the model as a JSON value: `nextRun` for `next run`."""
+    first, *rest = text.split(" ")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def object_json(identity: Identity) -> Json:
+    """Return an identity as JSON; `postrender explain` uses the same form."""
     return {
         "group": identity.group,
         "kind": identity.kind,
@@ -199,8 +210,8 @@ def _cause(cause: Cause) -> Json:
     if cause.kind == CONFIG:
         return {
             "kind": cause.kind,
-            "object": _object(cause.subject) if cause.subject else None,
-            "what": cause.what,
+            "object": object_json(cause.subject) if cause.subject else None,
+            "what": cause.reason,
             "keys": list(cause.keys),
         }
     if cause.kind == IMAGE:
@@ -214,7 +225,7 @@ def _cause(cause: Cause) -> Json:
         return {
             "kind": cause.kind,
             "container": cause.container,
-            "variable": cause.what,
+            "variable": cause.variable,
             "old": cause.old,
             "new": cause.new,
         }

@@ -1,8 +1,8 @@
 """A preview as a comment on a pull request, for GitHub and GitLab.
 
-Whatever comes from a manifest stands in a code span or in a fenced block, where neither Markdown,
-HTML, mentions nor issue numbers mean anything; in the summaries of folded parts, which are HTML,
-its characters are escaped. What is too long is cut: see `render`.
+Text from manifests is in code spans or fenced blocks, where Markdown, HTML, mentions and issue
+numbers have no effect. In the summaries of folded sections, which are HTML, it is escaped. A long
+preview is truncated: see `render`.
 """
 
 from __future__ import annotations
@@ -14,41 +14,34 @@ from postrender.diff.model import (
     REFUSED,
     ROLLS,
     ContentChange,
-    FieldChange,
     KeyChange,
     ObjectChange,
     Preview,
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.wording.grouping import find_alike
-from postrender.diff.wording.truncate import Cut, Nouns, Part, Section, size_of
-from postrender.diff.wording.wording import (
+from postrender.diff.wording.grouping import group_alike, group_by_effect
+from postrender.diff.wording.phrases import (
     EFFECTS,
     TITLES,
-    Style,
-    alike_by_effect,
-    and_more,
     describe_cause,
     describe_change,
     describe_content,
     describe_effect,
-    describe_field,
-    describe_in_place,
-    describe_key,
-    describe_more,
     describe_other_revisions,
-    describe_own,
+    describe_pods,
+    describe_rest,
     describe_revision,
-    describe_shared,
-    describe_via,
-    diff_lines,
-    listed,
-    namer,
     revision_name,
     shown_revisions,
-    summary_line,
 )
+from postrender.diff.wording.plurals import Forms, and_more, listed
+from postrender.diff.wording.style import Style, namer
+from postrender.diff.wording.summary import summary_line
+from postrender.diff.wording.truncate import Part, Section, Truncation, size_of
+from postrender.diff.wording.unified_diff import describe_key, diff_lines
+from postrender.diff.wording.value_text import describe_field
+from postrender.errors import sentences
 from postrender.startup.patterns import pattern
 from postrender.text.escapes import visible
 
@@ -61,40 +54,40 @@ FILE_SUFFIX = "md"
 
 
 MARKER = "<!-- postrender diff -->"
-"""The first line, by which a CI job finds its comment of the last run again."""
+"""The first line, by which a CI job finds the comment of its last run."""
 
-# GitHub takes 65,536 characters (GitLab 1,000,000); the rest is for what a CI job adds, a link to
-# the page for instance.
+# GitHub accepts 65,536 characters (GitLab 1,000,000). The remainder is for text that a CI job adds,
+# such as a link to the HTML page.
 LIMIT = 65_000
-_FOR_NOTICE = 600
-_LONG = 1_000
+_NOTICE_SIZE = 600
+_LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
-# Of objects that change alike: what is cut is cut with all that are told together.
+# Truncation drops a group of objects that change alike as a whole, so groups are split.
 _MOST_ALIKE = 50
 
-# Of all fields outside of a pod template the one that a reader asks for: it stands in the table.
+# The most requested field outside the pod template is in the table.
 _REPLICAS = "spec.replicas"
 
-_WORKLOADS = Nouns("workload", "workloads")
-_KEYS = Nouns("key", "keys")
-_FIELDS = Nouns("workload outside of its pod template", "workloads outside of their pod templates")
-_REVISIONS = Nouns("revision", "revisions")
-_OBJECTS = Nouns("other object", "other objects")
-_UNDECIDED = Nouns("undecided thing", "undecided things")
+_WORKLOADS = Forms("workload", "workloads")
+_KEYS = Forms("key", "keys")
+_FIELDS = Forms("workload outside its pod template", "workloads outside their pod templates")
+_REVISIONS = Forms("revision", "revisions")
+_OBJECTS = Forms("other object", "other objects")
+_UNDECIDED = Forms("undecided item", "undecided items")
 
 _END = "\n</details>\n"
 
 _TICKS = pattern("`+")
-# Of GitHub and GitLab: GH-1 is an issue, www.… a link, :word: a picture.
+# GitHub and GitLab treat GH-1 as an issue, www.… as a link and :word: as an emoji.
 _PLAIN_WORD = pattern(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
 )
 
 
 def code(text: str) -> str:
-    """Return text as a code span, whatever it holds."""
+    """Return any text as a code span."""
     text = visible(text) or " "
     fence = "`" * (_longest_ticks(text) + 1)
     is_stripped = text[0] == text[-1] == " " and text.strip()  # CommonMark 0.31, code spans
@@ -108,17 +101,17 @@ def _longest_ticks(text: str) -> int:
 
 
 def _code_in_table(text: str) -> str:
-    """Return text as a code span in a cell, which a `|` would end."""
+    """Return a text as a code span in a table cell, with `|` escaped."""
     return code(text).replace("|", "\\|")
 
 
-def _in_html(text: str) -> str:
+def _code_in_html(text: str) -> str:
     text = visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"<code>{text}</code>"
 
 
 def prose(text: str) -> str:
-    """Return a sentence, in which each word that could be more than a word is a code span."""
+    """Return a sentence in which each word that Markdown could interpret is a code span."""
     words = text.split(" ")
     return " ".join(word if _PLAIN_WORD.fullmatch(word) else code(word) for word in words)
 
@@ -130,197 +123,213 @@ def _prose_in_table(text: str) -> str:
 def render(preview: Preview, terminal: Terminal) -> str:
     """Return a preview as Markdown of at most 65,536 characters.
 
-    Where it is longer, it is cut in this order: fields of other objects; long diffs, the longest
-    first; other objects, other fields of workloads, revisions, ConfigMaps and Secrets, what is
-    undecided, from the end of each; the reasons in the table of workloads, then its rows.
+    A longer preview is truncated in this order: fields of other objects; long diffs, the longest
+    first; from the end of each section: other objects, other fields of workloads, revisions,
+    ConfigMaps and Secrets, undecided items; the causes in the table of workloads, then its rows.
     """
-    style = Style(code, prose, namer(preview), _LONGEST_VALUE, "→")
-    in_table = style._replace(code=_code_in_table, prose=_prose_in_table)
+    style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
+    table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
     sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
-    title = f"{MARKER}\n### What changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
-    contents = [_contents(group, style) for group in _alike(find_alike(preview.contents))]
+    title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
+    contents = [_contents(group, style) for group in _split(group_alike(preview.contents))]
     sections = [
-        _workloads(preview.workloads, in_table),
+        _workloads(preview.workloads, table_style),
         *contents,
         _fields(preview.workloads, style),
-        _revisions(preview, in_table),
+        _revisions(preview, table_style),
         _objects(preview.objects, style),
         _undecided(preview.undecided, style),
     ]
-    table, *of_contents, fields, revisions, objects, undecided = range(len(sections))
-    cut = Cut(sections, LIMIT - size_of(title), _FOR_NOTICE)
-    cut.shorten([objects])
-    cut.shorten(of_contents)
-    for number in (objects, fields, revisions, *reversed(of_contents), undecided):
-        cut.drop(number)
-    cut.shorten([table])
-    cut.drop(table)
-    return title + _notice(cut.left_out()) + cut.text()
+    table, *content_numbers, fields, revisions, objects, undecided = range(len(sections))
+    truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
+    truncation.abbreviate([objects])
+    truncation.abbreviate(content_numbers)
+    for number in (objects, fields, revisions, *reversed(content_numbers), undecided):
+        truncation.drop(number)
+    truncation.abbreviate([table])
+    truncation.drop(table)
+    return title + _notice(truncation.omissions()) + truncation.text()
 
 
-def _notice(left_out: Sequence[str]) -> str:
-    if not left_out:
+def _notice(omissions: Sequence[str]) -> str:
+    if not omissions:
         return ""
     return (
-        f"\n> Cut to fit into a comment; left out: {prose(', '.join(left_out))}. "
+        f"\n> Truncated to fit into a comment. Left out: {prose(', '.join(omissions))}. "
         "`postrender diff --format text` shows everything.\n"
     )
 
 
-def _alike(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
-    """Yield groups of changes that are alike, larger ones in parts."""
+def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
+    """Yield groups, large ones in several parts."""
     for group in groups:
         for start in range(0, len(group), _MOST_ALIKE):
             yield group[start : start + _MOST_ALIKE]
 
 
 def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    parts = tuple(_row(group, style) for group in _alike(alike_by_effect(workloads)))
-    head = "\n| workload | effect | because |\n| --- | --- | --- |\n" if parts else ""
-    return Section(head, parts, "", _WORKLOADS, "the causes of ")
+    parts = tuple(_row(group, style) for group in _split(group_by_effect(workloads)))
+    head = "\n| workload | effect | cause |\n| --- | --- | --- |\n" if parts else ""
+    return Section(head=head, parts=parts, foot="", noun=_WORKLOADS, brief="the causes of ")
 
 
 def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
     workload = group[0]
-    names = "<br>".join(style.code(_short(style.name(each.identity))) for each in group)
-    short = EFFECTS[workload.effect][0]
+    names = "<br>".join(style.code(_short(style.name(item.identity))) for item in group)
+    short = EFFECTS[workload.effect].one
     effect = "<br>".join(dict.fromkeys(map(describe_effect, group)))
     if workload.effect in (REFUSED, ROLLS):
         short, effect = f"**{short}**", effect.replace(short, f"**{short}**")
     for field in workload.fields:
         if field.path == _REPLICAS:
-            words = f"<br>{describe_field(field, style)}"
-            short, effect = short + words, effect + words
-    reasons = [describe_cause(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
-    if more := len(workload.causes) - len(reasons):
-        reasons.append(f"{more:,} more")
-    reasons += [describe_in_place(workload, style), describe_via(workload, style)]
-    because = "<br>".join(filter(None, reasons))
+            replicas = f"<br>{describe_field(field, style)}"
+            short, effect = short + replicas, effect + replicas
+    causes = [describe_cause(cause, style) for cause in workload.causes[:_MOST_CAUSES]]
+    if count := len(workload.causes) - len(causes):
+        causes.append(f"{count:,} more")
+    cell = "<br>".join([*causes, *describe_pods(workload, style)])
     kinds = ", ".join(dict.fromkeys(cause.kind for cause in workload.causes))
-    full = f"| {names} | {effect} | {because} |\n"
+    full = f"| {names} | {effect} | {cell} |\n"
     return _part(full, f"| {names} | {short} | {kinds} |\n", len(group))
 
 
 def _contents(group: Sequence[ContentChange], style: Style) -> Section:
-    """Return one that changes, or several that change alike, which no text of theirs does."""
-    content, *others = group
-    if not others:
+    """Return the section of one ConfigMap, or of a group that changes alike (never in its data)."""
+    content, *rest = group
+    if not rest:
         return _content(content, style)
-    kinds = Nouns(content.identity.kind, f"{content.identity.kind}s")
-    names = [_own(each, style) for each in group]
-    told = [*describe_shared(content, style), *_describe_field(content.fields, style)]
-    first = _in_html(_short(style.name(content.identity)))
-    head = f"{_fold(f'{first} {and_more(others)} change outside of their data')}\n"
-    part = _item(names, told)
-    return Section(head, (part,), _END, kinds, "the fields of ")
+    kind = content.identity.kind
+    details = [
+        *describe_content(content, style).shared,
+        *(describe_field(field, style) for field in content.fields),
+    ]
+    first = _code_in_html(_short(style.name(content.identity)))
+    return Section(
+        head=f"{_fold(f'{first} {and_more(len(rest))} change outside their data')}\n",
+        parts=(_item([_individual(item, style) for item in group], details),),
+        foot=_END,
+        noun=Forms(kind, f"{kind}s"),
+        brief="the fields of ",
+    )
 
 
-def _own(content: ContentChange, style: Style) -> str:
-    words = "; ".join(describe_own(content, style))
+def _individual(content: ContentChange, style: Style) -> str:
+    facts = "; ".join(describe_content(content, style).individual)
     name = code(_short(style.name(content.identity)))
-    return f"{name}: {words}" if words else name
+    return f"{name}: {facts}" if facts else name
 
 
 def _content(content: ContentChange, style: Style) -> Section:
-    name, does = style.name(content.identity), describe_change(content.change)
-    keys = [_in_html(_short(each.key)) for each in content.keys]
-    summary = f"{_in_html(_short(name))} {does}" + (f": {listed(keys)}" if keys else "")
-    facts = describe_content(content, style)
-    head = _fold(summary) + (f"\nIt {does}: {'; '.join(facts)}\n" if facts else "")
+    kind, name = content.identity.kind, _code_in_html(_short(style.name(content.identity)))
+    keys = [_code_in_html(_short(key.key)) for key in content.keys]
+    summary = f"{name} {describe_change(content.change)}" + (f": {listed(keys)}" if keys else "")
+    facts = "; ".join(describe_content(content, style).all)
     fields = "".join(f"- {describe_field(field, style)}\n" for field in content.fields)
     parts = [Part(f"\n{fields}")] if fields else []
     parts += [_key(key, style) for key in content.keys]
-    nouns = Nouns(content.identity.kind, f"{content.identity.kind}s")
-    return Section(head, tuple(parts), _END, _KEYS, "the diffs of ", nouns)
+    return Section(
+        head=_fold(summary) + (f"\n{facts[0].upper()}{facts[1:]}\n" if facts else ""),
+        parts=tuple(parts),
+        foot=_END,
+        noun=_KEYS,
+        brief="the diffs of ",
+        section_noun=Forms(kind, f"{kind}s"),
+    )
 
 
 def _key(key: KeyChange, style: Style) -> Part:
-    words = (
-        f"\n**{code(_short(key.key))}** {describe_change(key.change)} ({describe_key(key, style)})"
-    )
+    change = f"{describe_change(key.change)} ({describe_key(key, style)})"
+    title = f"\n**{code(_short(key.key))}** {change}"
     lines = diff_lines(key)
     if not lines:
-        return Part(f"{words}\n")
+        return Part(f"{title}\n")
     text = "\n".join(lines)
     fence = "`" * max(3, _longest_ticks(text) + 1)
-    full = f"{words}\n\n{fence}diff\n{text}\n{fence}\n"
-    return Part(full, f"{words}: the diff is left out\n" if len(full) > _LONG else "")
+    full = f"{title}\n\n{fence}diff\n{text}\n{fence}\n"
+    return Part(full, f"{title}: the diff is left out\n" if len(full) > _LONG_DIFF else "")
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    """Return what changes of workloads besides what the table tells."""
+    """Return the changes of workloads that are not in the table."""
     outside = [
         ObjectChange(
             workload.identity,
             workload.change,
-            tuple(each for each in workload.fields if each.path != _REPLICAS),
+            tuple(field for field in workload.fields if field.path != _REPLICAS),
         )
         for workload in workloads
     ]
-    # What changes alike in the whole may not do so here, and the other way round.
+    # The groups differ from those of the table, which depend on the causes.
     parts = [
-        _item(_names(group, style), _describe_field(group[0].fields, style))
-        for group in _alike(find_alike(each for each in outside if each.fields))
+        _object_item(group, style)
+        for group in _split(group_alike(change for change in outside if change.fields))
     ]
-    return _list(f"{TITLES['workloads']}, outside of their pod templates", parts, _FIELDS)
+    return _list(f"{TITLES['workloads']}, outside their pod templates", parts, _FIELDS)
 
 
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
     parts = [
-        _item(_names(group, style), _describe_field(group[0].fields, style), group[0].change)
-        for group in _alike(find_alike(objects))
+        _object_item(group, style, describe_change(group[0].change))
+        for group in _split(group_alike(objects))
     ]
     return _list(TITLES["objects"], parts, _OBJECTS)
 
 
-def _names(group: Iterable[ObjectChange], style: Style) -> list[str]:
-    return [code(_short(style.name(each.identity))) for each in group]
+def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") -> Part:
+    names = [code(_short(style.name(change.identity))) for change in group]
+    return _item(names, [describe_field(field, style) for field in group[0].fields], verb)
 
 
-def _describe_field(fields: Iterable[FieldChange], style: Style) -> list[str]:
-    return [describe_field(field, style) for field in fields]
-
-
-def _item(names: Sequence[str], details: Sequence[str], change: str = "") -> Part:
-    """Return an item of a list: an object and what changes, and others that it changes in."""
-    does = f" {describe_change(change)}" if change else ""
-    first, *others = names
-    lines = [f"- {first}{does}", *(f"  - {each}" for each in details)]
-    if others:
-        lines += [f"  - {describe_more(others)}", *(f"    - {each}" for each in others)]
-    brief = "".join(f"- {each}{does}\n" for each in names)
+def _item(names: Sequence[str], details: Sequence[str], verb: str = "") -> Part:
+    """Return a list item: an object, the details of its change, and objects that change alike."""
+    verb = f" {verb}" if verb else ""
+    first, *rest = names
+    lines = [f"- {first}{verb}", *(f"  - {detail}" for detail in details)]
+    if rest:
+        lines += [f"  - {describe_rest(rest)}", *(f"    - {name}" for name in rest)]
+    brief = "".join(f"- {name}{verb}\n" for name in names)
     return _part("".join(f"{line}\n" for line in lines), brief, len(names))
 
 
-def _part(full: str, brief: str, holds: int = 1) -> Part:
-    return Part(full, brief if size_of(brief) < size_of(full) else "", holds)
+def _part(full: str, brief: str, count: int) -> Part:
+    return Part(full, brief if size_of(brief) < size_of(full) else "", count)
 
 
-def _list(title: str, parts: Sequence[Part], nouns: Nouns) -> Section:
-    count = sum(part.holds for part in parts)
-    head = f"{_fold(f'{title} ({count:,})')}\n" if parts else ""
-    return Section(head, tuple(parts), _END if parts else "", nouns, "the fields of ")
+def _list(title: str, parts: Sequence[Part], noun: Forms) -> Section:
+    count = sum(part.items for part in parts)
+    return Section(
+        head=f"{_fold(f'{title} ({count:,})')}\n" if parts else "",
+        parts=tuple(parts),
+        foot=_END if parts else "",
+        noun=noun,
+        brief="the fields of ",
+    )
 
 
 def _revisions(preview: Preview, style: Style) -> Section:
-    told, others = shown_revisions(preview)
-    if not told or not preview.has_changes:
-        return Section("", (), "", _REVISIONS)
-    columns = "| revision | what becomes of it |\n| --- | --- |\n"
-    title = f"{TITLES['revisions']} ({len(told):,})"
-    head = f"{_fold(title)}\n{columns}"
-    rows = [f"| {revision_name(each, style)} | {describe_revision(each)} |\n" for each in told]
-    foot = f"\n{describe_other_revisions(others)}\n{_END}" if others else _END
-    return Section(head, tuple(map(Part, rows)), foot, _REVISIONS)
+    shown, others = shown_revisions(preview)
+    if not shown or not preview.has_changes:
+        return Section(head="", parts=(), foot="", noun=_REVISIONS)
+    title = f"{TITLES['revisions']} ({len(shown):,})"
+    rows = [
+        f"| {revision_name(revision, style)} | {describe_revision(revision)} |\n"
+        for revision in shown
+    ]
+    return Section(
+        head=f"{_fold(title)}\n| revision | status |\n| --- | --- |\n",
+        parts=tuple(map(Part, rows)),
+        foot=f"\n{describe_other_revisions(others)}\n{_END}" if others else _END,
+        noun=_REVISIONS,
+    )
 
 
 def _undecided(undecided: Sequence[Undecided], style: Style) -> Section:
     lines = [
-        f"- {code(each.location)}: {style.prose(each.problem)}; {style.prose(each.fix)}\n"
-        for each in undecided
+        f"- {code(item.location)}: {sentences(style.prose(item.problem), style.prose(item.fix))}\n"
+        for item in undecided
     ]
     head = f"\n**{TITLES['undecided']}**\n\n" if lines else ""
-    return Section(head, tuple(map(Part, lines)), "", _UNDECIDED)
+    return Section(head=head, parts=tuple(map(Part, lines)), foot="", noun=_UNDECIDED)
 
 
 def _fold(summary: str) -> str:

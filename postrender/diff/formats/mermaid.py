@@ -13,9 +13,9 @@ from postrender.diff.wording.drawing import (
     Arrow,
     Box,
     Drawing,
-    by_interest,
     draw,
-    part,
+    nodes_by_relevance,
+    subgraph,
 )
 from postrender.diff.wording.truncate import size_of
 from postrender.startup.patterns import pattern
@@ -27,61 +27,61 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "mmd"
 
-# Beyond these Mermaid draws an error, and a page cannot set them (mermaid 11, config schema,
-# maxTextSize and maxEdges).
+# Mermaid draws an error for larger graphs, and a page cannot change the limits (mermaid 11, config
+# schema, maxTextSize and maxEdges).
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
 _SHORTEST_BOX = len('  n_[""]\n')
 
-_MERMAID_SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
-_MERMAID_ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
-# Characters that mean nothing to Mermaid or to Markdown, except where a line begins like a list.
+_SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
+_ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
+# Characters without a meaning in Mermaid and Markdown, except in the marker of a list item.
 _PLAIN = frozenset(" /.,()-")
-_LIST = pattern(r"-|\d+[.)]")
+_LIST_MARKER = pattern(r"-|\d+[.)]")
 
 
 def render(source: HasGraph, terminal: Terminal) -> str:
-    """Return a graph as a Mermaid flowchart.
+    """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
-    One that is larger than what Mermaid draws is cut, with a notice in it: what changes and what is
-    next to it stays longest.
+    A graph that is too large for Mermaid is truncated, with a notice. Changed objects and their
+    neighbours are retained first.
     """
     graph = source.graph
-    whole = _mermaid(draw(graph), () if graph.nodes else (NOTHING,))
-    if _fits(whole):
-        return whole
-    order = by_interest(graph)
+    chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING,))
+    if _fits(chart):
+        return chart
+    order = nodes_by_relevance(graph)
     total = len(order)
 
-    def cut(size: int) -> str:
+    def truncated(size: int) -> str:
         notice = (
             f"{total - size} of {total} objects are not drawn:",
-            f"Mermaid takes {MAX_EDGES} arrows",
+            f"Mermaid draws {MAX_EDGES} arrows",
             f"and {MAX_CHARACTERS:,} characters.",
-            "The format dot has them all.",
+            "Use --format dot for all.",
         )
-        return _mermaid(draw(part(graph, order[:size])), notice)
+        return _flowchart(draw(subgraph(graph, order[:size])), notice)
 
     sizes = range(min(total, MAX_CHARACTERS // _SHORTEST_BOX))
-    too_large = bisect_left(sizes, True, key=lambda size: not _fits(cut(size)))
-    return cut(max(too_large - 1, 0))
+    too_large = bisect_left(sizes, True, key=lambda size: not _fits(truncated(size)))
+    return truncated(max(too_large - 1, 0))
 
 
-def _mermaid(drawing: Drawing, notice: Sequence[str]) -> str:
+def _flowchart(drawing: Drawing, notice: Sequence[str]) -> str:
     lines = ["flowchart LR"]
     if notice:
-        lines.append(f'  notice["{_mermaid_text(notice)}"]')
+        lines.append(f'  notice["{_text(notice)}"]')
     for frame in drawing.frames:
-        boxes = [f"  {_mermaid_box(box)}" for box in frame.boxes]
+        boxes = [f"  {_box(box)}" for box in frame.boxes]
         if frame.title:
-            head = f'  subgraph {frame.id}["{_mermaid_text((frame.title,))}"]'
+            head = f'  subgraph {frame.id}["{_text((frame.title,))}"]'
             boxes = [head, *(f"  {box}" for box in boxes), "  end"]
             boxes.append(f"  class {frame.id} namespace")
         lines += boxes
-    lines += [f"  {_mermaid_arrow(arrow)}" for arrow in drawing.arrows]
-    return "\n".join([*lines, *_mermaid_styles(drawing.arrows)]) + "\n"
+    lines += [f"  {_arrow(arrow)}" for arrow in drawing.arrows]
+    return "\n".join([*lines, *_styles(drawing.arrows)]) + "\n"
 
 
-def _mermaid_styles(arrows: Sequence[Arrow]) -> Iterator[str]:
+def _styles(arrows: Sequence[Arrow]) -> Iterator[str]:
     yield f"  classDef namespace fill:none,stroke:{COLOURS[UNCHANGED].line}"
     for change, colours in COLOURS.items():
         name = "default" if change == UNCHANGED else change
@@ -92,31 +92,30 @@ def _mermaid_styles(arrows: Sequence[Arrow]) -> Iterator[str]:
             yield f"  linkStyle {','.join(numbers)} stroke:{COLOURS[change].line}"
 
 
-def _mermaid_box(box: Box) -> str:
-    opening, closing = _MERMAID_SHAPES[box.role]
+def _box(box: Box) -> str:
+    opening, closing = _SHAPES[box.role]
     style = f":::{box.style}" if box.style != UNCHANGED else ""
-    return f'{box.id}{opening}"{_mermaid_text(box.lines)}"{closing}{style}'
+    return f'{box.id}{opening}"{_text(box.lines)}"{closing}{style}'
 
 
-def _mermaid_arrow(arrow: Arrow) -> str:
-    label = f'|"{_mermaid_text((arrow.label,))}"|' if arrow.label else ""
-    return f"{arrow.source} {_MERMAID_ARROWS[arrow.change]}{label} {arrow.target}"
+def _arrow(arrow: Arrow) -> str:
+    label = f'|"{_text((arrow.label,))}"|' if arrow.label else ""
+    return f"{arrow.source} {_ARROWS[arrow.change]}{label} {arrow.target}"
 
 
-def _mermaid_text(lines: Iterable[str]) -> str:
-    return "<br/>".join(map(_mermaid_line, lines))
+def _text(lines: Iterable[str]) -> str:
+    return "<br/>".join(map(_line, lines))
 
 
-def _mermaid_line(line: str) -> str:
-    plain = 1 if _LIST.match(line) else 0
-    line = line.replace(":fa-", ":\N{WORD JOINER}fa-")  # `fa:fa-ban` would be drawn as an icon
+def _line(line: str) -> str:
+    start = 1 if _LIST_MARKER.match(line) else 0
+    line = line.replace(":fa-", ":\N{WORD JOINER}fa-")  # Mermaid draws `fa:fa-ban` as an icon
     return "".join(
-        char if at >= plain and (char.isalnum() or char in _PLAIN) else f"#{ord(char)};"
-        for at, char in enumerate(line)
+        char if position >= start and (char.isalnum() or char in _PLAIN) else f"#{ord(char)};"
+        for position, char in enumerate(line)
     )
 
 
 def _fits(text: str) -> bool:
-    # Mermaid counts as JavaScript does: in units of UTF-16.
-    arrows = sum(text.count(f" {arrow}") for arrow in _MERMAID_ARROWS.values())
+    arrows = sum(text.count(f" {arrow}") for arrow in _ARROWS.values())
     return arrows <= MAX_EDGES and size_of(text) <= MAX_CHARACTERS

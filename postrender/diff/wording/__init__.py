@@ -1,1 +1,1 @@
-"""What the formats of `postrender diff` share: phrases, grouping, cutting, the terminal."""
+"""Phrases, grouping, truncation and drawing, shared by the formats of `postrender diff`."""

@@ -1,7 +1,7 @@
-"""Who names what, drawn: Mermaid for a Markdown page, DOT for Graphviz.
+"""The reference graph as boxes and arrows: for Mermaid in a Markdown page, or DOT for Graphviz.
 
-What changes is told by words as well as by colours. A name is data: whatever it holds, it cannot
-become part of the drawing's own language.
+Changes are shown in words and in colours. Names are data: no name can become part of the syntax
+of a drawing.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class HasGraph(Protocol):
-        """What has a graph: a preview, and what explain tells."""
+        """A preview or an explanation."""
 
         @property
         def graph(self) -> Graph:
-            """Who names what."""
+            """The reference graph."""
 
 
 _EFFECTS = {
     ROLLS: "rolls",
     STARTS: "starts",
     ENDS: "ends",
-    NEXT_RUN: "its next run has it",
-    NEXT_PODS: "its next pods have it",
-    HOOK: "runs anew, as a hook",
-    REFUSED: "the API server refuses it",
-    STAYS: "its pods stay",
+    NEXT_RUN: "changes on its next run",
+    NEXT_PODS: "changes when its pods are replaced",
+    HOOK: "hook, runs again",
+    REFUSED: "rejected by the API server",
+    STAYS: "does not restart",
 }
 
 
 class Colours(NamedTuple):
-    """How a change is drawn: what a box is filled with, lines, and what lines are made of."""
+    """The look of a change: the fill of boxes, the colour of lines and their style in DOT."""
 
     fill: str
     line: str
-    dots: str
+    line_style: str
 
 
-# With the ink, to be read on a light page and on a dark one.
+# These colours and the ink are readable on light and dark pages.
 COLOURS = {
     ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
     REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
@@ -72,16 +72,16 @@ COLOURS = {
 }
 INK = "#1f2328"
 
-# Mermaid breaks lines that are much longer than this by itself.
+# Mermaid itself breaks lines that are much longer.
 _WIDTH = 24
 _PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
-_NO_ID = pattern(r"[^A-Za-z0-9]+")
+_NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
 _LONGEST_ID = 40
 NOTHING = "There is nothing to draw."
 
 
 class Box(NamedTuple):
-    """One object as it is drawn; style: a change, by whose colours."""
+    """An object in the drawing; style: the change whose colours the box has."""
 
     id: str
     lines: tuple[str, ...]
@@ -90,7 +90,7 @@ class Box(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A namespace with the boxes in it; title: "" where no line is drawn around them."""
+    """A namespace and its boxes; title: "" for a frame that is not drawn."""
 
     id: str
     title: str
@@ -98,7 +98,7 @@ class Frame(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """All by which one object names another; source and target: ids of boxes."""
+    """All references of one object to another; source and target: IDs of boxes."""
 
     source: str
     target: str
@@ -107,18 +107,18 @@ class Arrow(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """All that is to be drawn."""
+    """A graph as boxes in frames, and arrows."""
 
     frames: tuple[Frame, ...]
     arrows: tuple[Arrow, ...]
 
 
 def draw(graph: Graph) -> Drawing:
-    """Return the boxes and arrows of a graph, in frames for its namespaces."""
+    """Return the boxes and arrows of a graph, with a frame for each namespace."""
     ids = _unique(_node_slug(node) for node in graph.nodes)
     boxes: dict[str | None, list[Box]] = defaultdict(list)
-    for node, id_ in zip(graph.nodes, ids, strict=True):
-        boxes[node.identity.namespace].append(_box(node, id_))
+    for node, box_id in zip(graph.nodes, ids, strict=True):
+        boxes[node.identity.namespace].append(_box(node, box_id))
     titles = [visible(f"namespace {name}") if name and len(boxes) > 1 else "" for name in boxes]
     frame_ids = _unique(f"in_{_slug(name or '')}" for name in boxes)
     frames = map(Frame, frame_ids, titles, map(tuple, boxes.values()))
@@ -126,16 +126,16 @@ def draw(graph: Graph) -> Drawing:
 
 
 def _node_slug(node: GraphNode) -> str:
-    kind, namespace, name = node.identity[1:]
-    return "n_" + _slug(f"{kind} {namespace or ''} {name}")
+    identity = node.identity
+    return "n_" + _slug(f"{identity.kind} {identity.namespace or ''} {identity.name}")
 
 
 def _slug(text: str) -> str:
-    return _NO_ID.sub("_", text)[:_LONGEST_ID].strip("_")
+    return _NOT_IN_ID.sub("_", text)[:_LONGEST_ID].strip("_")
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return slugs with numbers after those that were there before; none has `__` itself."""
+    """Return slugs; repeated ones end in a number after `__`, which no slug contains."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:
@@ -144,59 +144,65 @@ def _unique(slugs: Iterable[str]) -> list[str]:
     return ids
 
 
-def _box(node: GraphNode, id_: str) -> Box:
+def _box(node: GraphNode, box_id: str) -> Box:
     change = "" if node.change == UNCHANGED else node.change
     effect = "" if not change and node.effect == STAYS else _EFFECTS.get(node.effect, "")
-    words = ", ".join(word for word in (change, effect) if word)
-    texts = (node.identity.kind, node.identity.name, words, node.note)
+    status = ", ".join(word for word in (change, effect) if word)
+    texts = (node.identity.kind, node.identity.name, status, node.note)
     lines = tuple(line for text in texts for line in wrapped(visible(text)))
-    return Box(id_, lines, node.role, change or (CHANGED if effect else UNCHANGED))
+    style = change or (CHANGED if effect else UNCHANGED)
+    return Box(id=box_id, lines=lines, role=node.role, style=style)
 
 
 def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
-    """Yield one arrow for the edges that differ only in their labels."""
+    """Yield one arrow for all edges that differ only in their labels."""
     labels: dict[tuple[int, int, str, bool], dict[str, None]] = defaultdict(dict)
     for edge in edges:
         labels[edge.source, edge.target, edge.change, edge.keeps_base_name][edge.label] = None
-    for (source, target, change, keeps_base_name), by in labels.items():
-        more = [change] if change != UNCHANGED else []
-        more += ["keeps the base name"] if keeps_base_name else []
-        words = ", ".join(filter(None, by))
-        words += f" ({', '.join(more)})" if more else ""
-        yield Arrow(ids[source], ids[target], visible(words).strip(), change)
+    for (source, target, change, keeps_base_name), names in labels.items():
+        notes = [change] if change != UNCHANGED else []
+        notes += ["keeps the base name"] if keeps_base_name else []
+        label = ", ".join(filter(None, names)) + (f" ({', '.join(notes)})" if notes else "")
+        yield Arrow(
+            source=ids[source],
+            target=ids[target],
+            label=visible(label).strip(),
+            change=change,
+        )
 
 
 def wrapped(text: str) -> list[str]:
-    """Return a text in lines, broken between words, and where one is too long at its hyphens."""
+    """Return a text as lines, broken between words; long words are broken after punctuation."""
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
 
 
-def by_interest(graph: Graph) -> list[int]:
-    """Return the numbers of all nodes: first those that change, each before its neighbours."""
-    near: dict[int, list[int]] = defaultdict(list)
+def nodes_by_relevance(graph: Graph) -> list[int]:
+    """Return the numbers of all nodes: changed nodes first, each followed by its neighbours."""
+    neighbours: dict[int, list[int]] = defaultdict(list)
     changed = {number for number, node in enumerate(graph.nodes) if _is_changed(node)}
     for edge in graph.edges:
-        near[edge.source].append(edge.target)
-        near[edge.target].append(edge.source)
+        neighbours[edge.source].append(edge.target)
+        neighbours[edge.target].append(edge.source)
         if edge.change != UNCHANGED:
             changed |= {edge.source, edge.target}
-    first = sorted(range(len(graph.nodes)), key=lambda number: number not in changed)
-    return list(dict.fromkeys(each for number in first for each in (number, *near[number])))
+    changed_first = sorted(range(len(graph.nodes)), key=lambda number: number not in changed)
+    order = (node for number in changed_first for node in (number, *neighbours[number]))
+    return list(dict.fromkeys(order))
 
 
 def _is_changed(node: GraphNode) -> bool:
     return node.change != UNCHANGED or node.effect in (ROLLS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED)
 
 
-def part(graph: Graph, numbers: Iterable[int]) -> Graph:
-    """Return the part of a graph that has these nodes, in the order of the whole."""
-    new = {old: number for number, old in enumerate(sorted(numbers))}
+def subgraph(graph: Graph, numbers: Iterable[int]) -> Graph:
+    """Return the subgraph of these nodes, in their original order."""
+    new_numbers = {old: new for new, old in enumerate(sorted(numbers))}
     return Graph(
-        tuple(graph.nodes[number] for number in new),
+        tuple(graph.nodes[number] for number in new_numbers),
         tuple(
-            edge._replace(source=new[edge.source], target=new[edge.target])
+            edge._replace(source=new_numbers[edge.source], target=new_numbers[edge.target])
             for edge in graph.edges
-            if edge.source in new and edge.target in new
+            if edge.source in new_numbers and edge.target in new_numbers
         ),
     )

@@ -1,6 +1,6 @@
-"""Changes that differ in nothing but the object: a chart's version in a label of all that it makes.
+"""Groups of objects that change alike, such as a chart version in the labels of every object.
 
-Told once for all of them, they do not bury what changes in one object alone.
+A format describes such a change once, so that it does not bury the changes of single objects.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable
 
 from postrender.diff.model import CHANGED, ContentChange, ObjectChange, WorkloadChange
+from postrender.diff.wording.phrases import EFFECTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,19 +17,26 @@ if TYPE_CHECKING:
 
     Change = TypeVar("Change", WorkloadChange, ContentChange, ObjectChange)
 
+_RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
-def find_alike(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return changes in groups of those that are alike, each in order; alone ones come first."""
+
+def group_alike(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return groups of equal changes, each in order; groups of one come first."""
     groups: dict[Hashable, list[Change]] = defaultdict(list)
     for number, change in enumerate(changes):
-        groups[_what_changes(change) or number].append(change)
+        groups[_key(change) or number].append(change)
     return sorted(groups.values(), key=lambda group: len(group) > 1)
 
 
-def _what_changes(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
-    """Return what changes of an object, None where its name says all or it has texts of its own.
+def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
+    """Return groups of workloads that change alike, the most important effect first."""
+    return sorted(group_alike(workloads), key=lambda group: _RANKS[group[0].effect])
 
-    A Secret is never like another one: that they are told alike would say so of what they hold.
+
+def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
+    """Return a value that equal changes share, or None for a change that is never grouped.
+
+    Two Secrets never share a key: a group of Secrets would reveal that their content is equal.
     """
     if isinstance(change, WorkloadChange):
         details = change.causes, change.fields, change.in_place, change.via

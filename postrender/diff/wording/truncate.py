@@ -1,115 +1,114 @@
-"""Cutting a text that is made of sections, until it fits into so many characters."""
+"""Truncation of a text made of sections, until it has at most a given number of characters."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from postrender.diff.wording.plurals import Forms
 from postrender.startup.records import NamedTuple
 
 
 class Part(NamedTuple):
-    """A part of a section; brief: what may stand in its place, "" where nothing shorter may.
+    """A part of a section.
 
-    holds: how many of what parts are called.
+    full: the text of the part;
+    brief: a shorter text, "" if there is none;
+    items: the number of items in the part.
     """
 
     full: str
     brief: str = ""
-    holds: int = 1
-
-
-class Nouns(NamedTuple):
-    """What one and what many are called."""
-
-    one: str
-    many: str
+    items: int = 1
 
 
 class Section(NamedTuple):
-    """A part of a text that is made of parts itself.
+    """A section of a text.
 
-    head and foot: what stands before and after the parts; part: what parts are called in a notice;
-    brief: what it says before that when they are brief; whole: what the section itself is called,
-    None where only its parts are counted.
+    head, foot: the text before and after the parts;
+    noun: the noun for the items of the parts, for the notice;
+    brief: a phrase before the noun, for items that are abbreviated;
+    section_noun: the noun for the section itself, None if only its items are counted.
     """
 
     head: str
     parts: tuple[Part, ...]
     foot: str
-    part: Nouns
+    noun: Forms
     brief: str = ""
-    whole: Nouns | None = None
+    section_noun: Forms | None = None
 
 
-class Cut:
-    """Sections that are cut step by step; once all of it fits, a step does nothing."""
+class Truncation:
+    """Sections that are truncated step by step; a step does nothing once the text fits."""
 
-    def __init__(self, sections: Sequence[Section], room: int, for_notice: int) -> None:
-        """Take sections, and how many characters there are for them and for a notice if one is."""
+    __slots__ = ("_dropped", "_excess", "_kept", "_sections")
+
+    def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
+        """Take the sections, their maximum size, and the size of a notice on what is left out."""
         self._sections = sections
         self._kept = [[part.full for part in section.parts] for section in sections]
-        self._gone: set[int] = set()
-        self._excess = sum(map(_size_of, sections)) - room
+        self._dropped: set[int] = set()
+        self._excess = sum(map(_section_size, sections)) - limit
         if self._excess > 0:
-            self._excess += for_notice
+            self._excess += notice_size
 
-    def shorten(self, numbers: Iterable[int]) -> None:
-        """Put parts of these sections in brief: the longest first, of equals the last."""
+    def abbreviate(self, numbers: Iterable[int]) -> None:
+        """Abbreviate parts of these sections: the longest first, of equal ones the last."""
         gains = [
-            (size_of(part.brief) - size_of(part.full), number, at)
+            (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
             if self._excess > 0
-            for at, part in enumerate(self._sections[number].parts)
+            for position, part in enumerate(self._sections[number].parts)
             if part.brief
         ]
-        for gain, number, at in sorted(gains, key=lambda each: (each[0], each[1], -each[2])):
+        for gain, number, position in sorted(gains, key=lambda item: (item[0], item[1], -item[2])):
             if self._excess <= 0:
                 return
-            self._kept[number][at] = self._sections[number].parts[at].brief
+            self._kept[number][position] = self._sections[number].parts[position].brief
             self._excess += gain
 
     def drop(self, number: int) -> None:
-        """Take parts from the end of a section, and with its last one the section."""
+        """Drop parts from the end of a section, and the section if no part is left."""
         section, kept = self._sections[number], self._kept[number]
         is_too_long = self._excess > 0
         while kept and self._excess > 0:
             self._excess -= size_of(kept.pop())
         if is_too_long and not kept:
             self._excess -= size_of(section.head) + size_of(section.foot)
-            self._gone.add(number)
+            self._dropped.add(number)
 
-    def left_out(self) -> list[str]:
-        """Return what is left out, in words."""
-        counts: Counter[tuple[str, Nouns]] = Counter()
+    def omissions(self) -> list[str]:
+        """Return the number of items that are left out, as phrases."""
+        counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
-            if number in self._gone and section.whole:
-                counts["", section.whole] += 1
+            if number in self._dropped and section.section_noun:
+                counts["", section.section_noun] += 1
                 continue
-            pairs = zip(section.parts, kept)  # noqa: B905 (the rest is dropped)
-            counts[section.brief, section.part] += sum(
-                part.holds for part, text in pairs if text != part.full
+            pairs = zip(section.parts, kept)  # noqa: B905 (`kept` may be shorter)
+            counts[section.brief, section.noun] += sum(
+                part.items for part, text in pairs if text != part.full
             )
-            counts["", section.part] += sum(part.holds for part in section.parts[len(kept) :])
+            counts["", section.noun] += sum(part.items for part in section.parts[len(kept) :])
         return [
-            f"{before}{count:,} {nouns.one if count == 1 else nouns.many}"
-            for (before, nouns), count in counts.items()
+            f"{prefix}{count:,} {noun.of(count)}"
+            for (prefix, noun), count in counts.items()
             if count
         ]
 
     def text(self) -> str:
-        """Return what is left."""
+        """Return the text that is left."""
         texts = []
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
-            if number not in self._gone:
+            if number not in self._dropped:
                 texts += [section.head, *kept, section.foot]
         return "".join(texts)
 
 
 def size_of(text: str) -> int:
-    """Return how many characters a text has; those beyond U+FFFF are two in UTF-16."""
+    """Return the number of UTF-16 code units of a text, as GitHub and Mermaid count them."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
-def _size_of(section: Section) -> int:
+def _section_size(section: Section) -> int:
     return sum(map(size_of, (section.head, section.foot, *(part.full for part in section.parts))))

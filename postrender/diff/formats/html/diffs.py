@@ -1,4 +1,4 @@
-"""Differences of texts and of values as HTML, in which the words that differ are marked."""
+"""Diffs of texts and values as HTML; the words that differ are marked."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from itertools import groupby
 
 from postrender.diff.formats.html.markup import Html, escaped, joined, tag
 from postrender.diff.model import FieldChange, Hunk, Line
-from postrender.diff.wording.wording import IN_ANOTHER_WAY, MARKS, NO_NEWLINE, hunk_header
+from postrender.diff.wording.phrases import MARKS
+from postrender.diff.wording.unified_diff import NO_NEWLINE, hunk_header
+from postrender.diff.wording.value_text import WRITTEN_DIFFERENTLY, common_length
 from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json
 
-# Marks are of help where most of a line stays; elsewhere they are noise.
-_LEAST_COMMON = 1 / 3
+# Words are marked only if enough of the line is unchanged; otherwise marks are noise.
+_MIN_COMMON = 1 / 3
 _LONGEST_VALUE = 5000
 _WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff. A line is `del`, `ins` or `span`; its numbers are attributes."""
+    """Return a unified diff. Each line is a `del`, `ins` or `span` with its numbers in data-l."""
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
 
 def _hunk(hunk: Hunk) -> str:
-    head = hunk_header(hunk.old, hunk.old_count, hunk.new, hunk.new_count)
     width = len(str(max(hunk.old + hunk.old_count, hunk.new + hunk.new_count)))
-    lines = [f'<span class="at">{head}\n</span>']
+    lines = [f'<span class="hunk">{hunk_header(hunk)}\n</span>']
     for is_context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
         group = [*run]
         shown = _unchanged(group) if is_context else _changed(group)
@@ -35,7 +36,7 @@ def _hunk(hunk: Hunk) -> str:
 
 
 def _line(line: Line, text: Html, width: int) -> str:
-    """Return one line. data-l: its numbers, for the margin; the sign is text, to be copied."""
+    """Return a line. Its numbers are an attribute for the margin; copied text has the sign only."""
     name = {"-": "del", "+": "ins"}.get(line.sign, "span")
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
@@ -47,13 +48,13 @@ def _unchanged(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Yield lines that are removed, and then those added in their place, which are their pairs."""
+    """Yield the removed and then the added lines; words that differ within a pair are marked."""
     old = [line for line in lines if line.sign == "-"]
     new = [line for line in lines if line.sign == "+"]
-    pairs = [_marked(one.text, other.text) for one, other in zip(old, new, strict=False)]
-    for side, removed_or_added in enumerate((old, new)):
-        for at, line in enumerate(removed_or_added):
-            yield line, pairs[at][side] if at < len(pairs) else escaped(line.text)
+    pairs = [_marked(before.text, after.text) for before, after in zip(old, new, strict=False)]
+    for side, side_lines in enumerate((old, new)):
+        for number, line in enumerate(side_lines):
+            yield line, pairs[number][side] if number < len(pairs) else escaped(line.text)
 
 
 def _end(line: Line) -> str:
@@ -62,30 +63,24 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Return two lines as markup, in which the part that differs is marked, by whole words."""
-    start = _common(old, new)
+    """Return two lines as markup; the part that differs is marked, in whole words."""
+    start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
         start -= 1
-    end = _common(old[start:][::-1], new[start:][::-1])
+    end = common_length(old[start:][::-1], new[start:][::-1])
     while end and (_in_word(old, len(old) - end) or _in_word(new, len(new) - end)):
         end -= 1
     longest = max(len(old.strip()), len(new.strip()))
     common = len(old[:start].strip()) + len(old[len(old) - end :].strip())
-    if common < _LEAST_COMMON * longest:
+    if common < _MIN_COMMON * longest:
         return escaped(old), escaped(new)
     return _with_mark(old, start, end), _with_mark(new, start, end)
 
 
-def _common(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at their start."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (mine, its) in pairs if mine != its), min(len(one), len(other)))
-
-
-def _in_word(text: str, at: int) -> bool:
-    """Tell whether a place is between two characters of one word."""
-    around = text[max(at - 1, 0) : at + 1]
-    return len(around) == 2 and at > 0 and all(map(_WORD.match, around))
+def _in_word(text: str, position: int) -> bool:
+    """Return whether a position is between two characters of one word."""
+    around = text[max(position - 1, 0) : position + 1]
+    return len(around) == 2 and position > 0 and all(map(_WORD.match, around))
 
 
 def _with_mark(text: str, start: int, end: int) -> Html:
@@ -95,26 +90,26 @@ def _with_mark(text: str, start: int, end: int) -> Html:
 
 
 def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
-    """Return the fields of an object that change, each with its path, the old and the new value."""
+    """Return the changed fields of an object, each with its path, its old and its new value."""
     return tag("ul", *map(_field, fields), class_="fields") if fields else Html("")
 
 
 def _field(field: FieldChange) -> Html:
     path = field.path.removesuffix("[]")
     name = joined("order of " if path != field.path else "", tag("code", path))
-    is_told = field.old is not None or field.new is not None
-    values = values_markup(field.old, field.new) if is_told else IN_ANOTHER_WAY
+    has_values = field.old is not None or field.new is not None
+    values = values_markup(field.old, field.new) if has_values else WRITTEN_DIFFERENTLY
     return tag("li", sign_markup(field.change), name, " ", values)
 
 
 def sign_markup(change: str) -> Html:
-    """Return the sign of a change: who hears the page hears the word."""
+    """Return the sign of a change; screen readers get the word instead."""
     sign = tag("span", MARKS[change], class_=f"sign {change}", aria_hidden="true")
-    return joined(sign, tag("span", f"{change} ", class_="heard"))
+    return joined(sign, tag("span", f"{change} ", class_="sr-only"))
 
 
 def values_markup(old: Json, new: Json) -> Html:
-    """Return what stands in the old place and what in the new; None: nothing does."""
+    """Return an old and a new value; None: that side has no value."""
     parts = []
     if old is not None:
         parts.append(tag("del", value_markup(old)))
@@ -126,8 +121,8 @@ def values_markup(old: Json, new: Json) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """Return plain data as a person reads it: text as it is, else JSON, and the start of either."""
-    if isinstance(value, str) and not _reads_as_other(value):
+    """Return a value for a reader: plain text or JSON, truncated if it is long."""
+    if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
         text = json.dumps(value, ensure_ascii=False, default=str)
@@ -138,8 +133,8 @@ def value_markup(value: Json) -> Html:
     return joined(*_with_breaks(text))
 
 
-def _reads_as_other(text: str) -> bool:
-    """Tell whether a string would be taken for a number, a truth value, nothing or JSON."""
+def _is_ambiguous(text: str) -> bool:
+    """Return whether a string looks like a number, a boolean, null or JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:
@@ -149,6 +144,6 @@ def _reads_as_other(text: str) -> bool:
 
 
 def _with_breaks(text: str) -> Iterator[Html]:
-    """Yield lines as markup: a line break in a value is one on the page."""
+    """Yield lines as markup; a line break in a value is a line break on the page."""
     for number, line in enumerate(text.split("\n")):
         yield Html("\n" * bool(number) + escaped(line))

@@ -1,8 +1,8 @@
-"""The entries of the HTML page: one element for each thing that changes, which can be folded."""
+"""The entries of the HTML page: an element that can be folded for each change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from postrender.diff.formats.html.diffs import (
     fields_markup,
@@ -27,271 +27,287 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.wording import wording as words
+from postrender.diff.wording.phrases import (
+    BADGES,
+    EFFECTS,
+    TITLES,
+    describe_cause,
+    describe_content,
+    describe_effect,
+    describe_other_revisions,
+    describe_pods,
+    describe_revision,
+    revision_name,
+)
+from postrender.diff.wording.plurals import and_more, counted
+from postrender.diff.wording.style import Style, namer
+from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# A list of more objects that change alike is opened folded.
+# A longer list of objects that change alike is folded when the page opens.
 _OPEN_MEMBERS = 12
+_NO_FACTS = Html("")
 
 
-class Names(NamedTuple):
-    """How objects are called on the page, where their entries stand, what happens to workloads."""
+class ObjectNames:
+    """The names of objects on the page, with links to their entries.
 
-    name: Callable[[Identity], str]
-    anchors: dict[Identity, str]
-    effects: dict[Identity, str]
+    effects: the effect on each workload;
+    style: writes the names of objects as links, and other texts from manifests as code.
+    """
 
-    @classmethod
-    def of(cls, preview: Preview) -> Names:
-        """Return the names of what a preview has entries of."""
-        lists = {
-            "o": [each.identity for each in preview.objects],
-            "c": [each.identity for each in preview.contents],
-            "w": [each.identity for each in preview.workloads],
+    __slots__ = ("_anchors", "effects", "name", "style")
+
+    def __init__(self, preview: Preview) -> None:
+        identities = {
+            "o": [change.identity for change in preview.objects],
+            "c": [content.identity for content in preview.contents],
+            "w": [workload.identity for workload in preview.workloads],
         }
-        anchors = {
+        self._anchors = {
             identity: f"{letter}{number}"
-            for letter, identities in lists.items()
-            for number, identity in enumerate(identities)
+            for letter, members in identities.items()
+            for number, identity in enumerate(members)
         }
-        effects = {each.identity: each.effect for each in preview.workloads}
-        return cls(words.namer(preview), anchors, effects)
-
-    @property
-    def style(self) -> words.Style:
-        """How sentences are written: names of objects are links, all else that is given is code."""
-        return words.Style(_code, escaped, self.link, arrow="→")
+        self.effects = {workload.identity: workload.effect for workload in preview.workloads}
+        self.name = namer(preview)
+        self.style = Style(code=_code, prose=escaped, name=self.link, arrow="→")
 
     def plain(self, identity: Identity) -> Html:
-        """Return the name of an object, with its kind set back."""
+        """Return the name of an object; its kind is less prominent."""
         kind = self.name(identity).partition("/")[0]
         parts = [tag("span", f"{kind}/", class_="kind"), tag("code", identity.name)]
         if identity.namespace:
             parts += [tag("span", " in ", class_="kind"), tag("code", identity.namespace)]
         return tag("span", *parts, class_="name")
 
-    def entry(self, identity: Identity) -> tuple[Html, str]:
-        """Return the name of an object that has an entry, and where that stands."""
-        return self.plain(identity), self.anchors[identity]
-
     def link(self, identity: Identity) -> Html:
-        """Return the name of an object, as a link where it has an entry."""
-        anchor, name = self.anchors.get(identity), self.plain(identity)
+        """Return the name of an object, as a link if the object has an entry."""
+        anchor, name = self._anchors.get(identity), self.plain(identity)
         return tag("a", name, href=f"#{anchor}") if anchor else name
 
-
-def section_markup(name: str, number: int, *parts: Html) -> Html:
-    """Return a part of the page under its title, with the number of what it tells."""
-    count = tag("small", f"{number:,}", class_="count")
-    heading = tag("h2", words.TITLES[name], " ", count, id=f"{name}-h")
-    return tag("section", heading, *parts, id=name, aria_labelledby=f"{name}-h")
-
-
-def _code(text: str) -> str:
-    return text if isinstance(text, Html) else tag("code", text)
-
-
-def badge(word: str) -> Html:
-    """Return a kind of change or an effect as a small label."""
-    return tag("span", word, class_=f"badge {word.replace(' ', '-')}")
+    def anchor(self, identity: Identity) -> str:
+        """Return the anchor of an object that has an entry."""
+        return self._anchors[identity]
 
 
 class _Member(NamedTuple):
-    """An object that an entry is of, mostly the only one; the others change as it does.
+    """An object of an entry; most entries have one, others a group that changes alike.
 
-    effects: those on workloads that it has to do with, for the filter; own: what is so of it alone.
+    attributes: the attributes of the object's element, an anchor and the effects for the filter;
+    facts: facts about this object only.
     """
 
     name: Html
-    anchor: str = ""
-    effects: Iterable[str] = ()
-    own: Html = Html("")
-
-    @property
-    def attributes(self) -> dict[str, str | bool]:
-        """Those of the element that stands for it: where it is, and by what it is found."""
-        effects = ",".join(sorted(set(self.effects)))
-        return {"id": self.anchor or False, "data_effects": effects or False}
+    attributes: dict[str, str | bool]
+    facts: Html = _NO_FACTS
 
 
 class _Line(NamedTuple):
-    """What an entry shows beside a name when it is folded: badge, and the rest in brief."""
+    """The first line of an entry: its change, its badge, and a summary of the details."""
 
     change: str
     badge: str
     brief: Html = Html("")
 
 
+def section_markup(name: str, count: int, *parts: Html) -> Html:
+    """Return a section of the page, with its title and the number of its objects."""
+    number = tag("small", f"{count:,}", class_="count")
+    heading = tag("h2", TITLES[name], " ", number, id=f"{name}-h")
+    return tag("section", heading, *parts, id=name, aria_labelledby=f"{name}-h")
+
+
+def badge_text(word: str) -> str:
+    """Return a change or an effect in one or two words."""
+    return BADGES.get(word, word)
+
+
+def _code(text: str) -> str:
+    return text if isinstance(text, Html) else tag("code", text)
+
+
+def _badge(word: str) -> Html:
+    return tag("span", badge_text(word), class_=f"badge {word.replace(' ', '-')}")
+
+
+def _member(
+    identity: Identity, names: ObjectNames, effects: Iterable[str] = (), facts: Html = _NO_FACTS
+) -> _Member:
+    attributes: dict[str, str | bool] = {
+        "id": names.anchor(identity),
+        "data_effects": ",".join(sorted(set(effects))) or False,
+    }
+    return _Member(names.plain(identity), attributes, facts)
+
+
 def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -> Html:
-    """Return an entry that can be folded, or one line where there is nothing to fold."""
-    first, *others = members
-    title, data = first.name, first.attributes
-    if others:
-        title = joined(title, " ", tag("span", words.and_more(others), class_="more"))
-        body, data = joined(body, _list(members)), {}
-    parts = [badge(line.badge), tag("h3", title), tag("span", line.brief, class_="brief")]
-    data["data_change"] = line.change
+    """Return an entry that can be folded, or a single line if the body is empty."""
+    first, *rest = members
+    title, attributes = first.name, dict(first.attributes)
+    if rest:
+        title = joined(title, " ", tag("span", and_more(len(rest)), class_="more"))
+        body, attributes = joined(body, _member_list(members)), {}
+    parts = [_badge(line.badge), tag("h3", title), tag("span", line.brief, class_="brief")]
+    attributes["data_change"] = line.change
     if not body:
-        return tag("div", *parts, class_="entry line", tabindex="-1", **data)
+        return tag("div", *parts, class_="entry line", tabindex="-1", **attributes)
     inside = tag("div", body, class_="body")
-    return tag("details", tag("summary", *parts), inside, class_="entry", open=is_open, **data)
+    return tag(
+        "details", tag("summary", *parts), inside, class_="entry", open=is_open, **attributes
+    )
 
 
-def _list(members: Sequence[_Member]) -> Html:
-    """Return the objects that change alike, folded where they are many."""
-    told = _capital(words.describe_all(members))
-    title = tag("summary", told, " ", tag("small", class_="count"))
+def _member_list(members: Sequence[_Member]) -> Html:
+    """Return the list of objects that change alike; a long list is folded."""
+    subject = "both" if len(members) == 2 else f"all {len(members):,}"
+    title = tag("summary", f"The same change in {subject} ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
-    items = tag("ul", *map(_item, members))
-    return tag("details", title, items, class_="members", open=is_open)
+    return tag("details", title, tag("ul", *map(_item, members)), class_="members", open=is_open)
 
 
 def _item(member: _Member) -> Html:
-    own = [": ", tag("span", member.own, class_="own")] if member.own else []
-    return tag("li", member.name, *own, class_="member", tabindex="-1", **member.attributes)
+    facts = [": ", tag("span", member.facts, class_="facts")] if member.facts else []
+    return tag("li", member.name, *facts, class_="member", tabindex="-1", **member.attributes)
 
 
-def _sentence(text: str) -> Html:
-    """Return a clause of ours, which may hold markup, as a sentence."""
-    return tag("p", Html(f"{_capital(text)}."))
+def _sentence(clause: str) -> Html:
+    """Return a clause, which is markup already, as a paragraph."""
+    return tag("p", Html(f"{clause[:1].upper()}{clause[1:]}."))
 
 
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def undecided(each: Undecided) -> Html:
-    """Return what could not be decided, where, and what to do about it."""
+def undecided_entry(item: Undecided) -> Html:
+    """Return the entry of an item that could not be decided."""
     parts = [
-        tag("p", tag("code", each.location)),
-        tag("p", each.problem),
-        tag("p", tag("b", "What to do: "), each.fix),
+        tag("p", tag("code", item.location)),
+        tag("p", item.problem),
+        tag("p", tag("b", "Fix: "), item.fix),
     ]
     return tag("div", *parts, class_="entry note", tabindex="-1")
 
 
-def workloads(group: Sequence[WorkloadChange], names: Names, is_open: bool) -> Html:
-    """Return what happens to workloads that change alike, mostly one, and each cause of it."""
-    each = group[0]
-    means = dict.fromkeys(map(words.describe_effect, group))
-    body = [_sentence(escaped(one)) for one in means if one != words.EFFECTS[each.effect][0]]
-    if each.via:
-        body.append(_sentence(words.describe_via(each, names.style)))
-    causes = [_cause(cause, names) for cause in each.causes]
+def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open: bool) -> Html:
+    """Return the entry of a group of workloads: the effect and each cause."""
+    workload = group[0]
+    effects = dict.fromkeys(map(describe_effect, group))
+    body = [
+        _sentence(escaped(effect)) for effect in effects if effect != EFFECTS[workload.effect].one
+    ]
+    body += map(_sentence, describe_pods(workload, names.style))
+    causes = [_cause(cause, names) for cause in workload.causes]
     body += [tag("ul", *causes, class_="causes")] * bool(causes)
-    if each.in_place:
-        body.append(_sentence(words.describe_in_place(each, names.style)))
-    if each.fields:
-        body += [tag("h4", "Outside of the pod template"), fields_markup(each.fields)]
-    brief = ", ".join(dict.fromkeys(map(_in_brief, each.causes)))
-    members = [_Member(*names.entry(one.identity), [one.effect]) for one in group]
-    line = _Line(each.change, each.effect, escaped(brief))
+    if workload.fields:
+        body += [tag("h4", "Outside the pod template"), fields_markup(workload.fields)]
+    brief = ", ".join(dict.fromkeys(map(_brief_cause, workload.causes)))
+    members = [_member(item.identity, names, [item.effect]) for item in group]
+    line = _Line(workload.change, workload.effect, escaped(brief))
     return _entry(members, line, joined(*body), is_open)
 
 
-def _in_brief(cause: Cause) -> str:
+def _brief_cause(cause: Cause) -> str:
     if cause.kind == CONFIG and cause.subject:
         return cause.subject.name
     return {IMAGE: "image", ENV: "env"}.get(cause.kind, "pod template")
 
 
-def _cause(cause: Cause, names: Names) -> Html:
-    return tag("li", tag("span", cause.kind, class_="cause"), tag("div", *_why(cause, names)))
+def _cause(cause: Cause, names: ObjectNames) -> Html:
+    details = tag("div", *_cause_details(cause, names))
+    return tag("li", tag("span", cause.kind, class_="cause"), details)
 
 
-def _why(cause: Cause, names: Names) -> list[Html]:
+def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
     if cause.kind == TEMPLATE and cause.field:
         return [fields_markup((cause.field,))]
     if cause.kind in (IMAGE, ENV):
-        variable = joined(tag("code", cause.what), " ") if cause.kind == ENV else Html("")
+        variable = joined(tag("code", cause.variable), " ") if cause.kind == ENV else Html("")
         container = joined("of ", tag("code", cause.container), " ")
         change = change_of(cause.old, cause.new)
         sign = sign_markup(change) if change != CHANGED else Html("")
         return [sign, variable, container, values_markup(cause.old, cause.new)]
-    return [Html(words.describe_cause(cause, names.style))]
+    return [Html(describe_cause(cause, names.style))]
 
 
-def contents(group: Sequence[ContentChange], names: Names, is_open: bool) -> Html:
-    """Return what changes in a ConfigMap, key by key; of a Secret only that it does.
+def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
+    """Return the entry of a ConfigMap, key by key, or of a group that changes alike.
 
-    Of several that change alike, what is so of each of them stands beside its name.
+    Facts that are true of one member of a group only are next to the name of that member.
     """
-    each, *others = group
-    tell = words.describe_shared if others else words.describe_content
-    facts = _facts(tell(each, names.style))
-    body = [tag("p", facts, class_="facts")] if facts else []
-    body += [_key(key, each.identity, names, is_open) for key in each.keys]
-    if each.fields:
-        whose = "their" if others else "its"
-        body += [tag("h4", f"Outside of {whose} data"), fields_markup(each.fields)]
+    content = group[0]
+    is_group = len(group) > 1
+    facts = [describe_content(item, names.style) for item in group]
+    shared = _facts(facts[0].shared if is_group else facts[0].all)
+    body = [tag("p", shared, class_="facts")] if shared else []
+    body += [_key(key, content.identity, names, is_open) for key in content.keys]
+    if content.fields:
+        pronoun = "their" if is_group else "its"
+        body += [tag("h4", f"Outside {pronoun} data"), fields_markup(content.fields)]
     members = [
-        _Member(
-            *names.entry(one.identity),
-            [names.effects[user] for user in one.users if user in names.effects],
-            _facts(words.describe_own(one, names.style)),
+        _member(
+            item.identity,
+            names,
+            [names.effects[user] for user in item.users if user in names.effects],
+            _facts(item_facts.individual),
         )
-        for one in group
+        for item, item_facts in zip(group, facts, strict=True)
     ]
-    brief = Html(" ".join(_key_name(key) for key in each.keys))
-    return _entry(members, _Line(each.change, each.change, brief), joined(*body), is_open)
+    brief = Html(" ".join(_key_name(key) for key in content.keys))
+    return _entry(members, _Line(content.change, content.change, brief), joined(*body), is_open)
 
 
-def _facts(told: Iterable[str]) -> Html:
-    return Html(" · ".join(told))
+def _facts(facts: Iterable[str]) -> Html:
+    return Html(" · ".join(facts))
 
 
 def _key_name(key: KeyChange) -> Html:
     return tag("span", sign_markup(key.change), key.key, class_="key-name")
 
 
-def _key(key: KeyChange, of: Identity, names: Names, is_open: bool) -> Html:
-    title = tag("h4", tag("code", key.key))
+def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> Html:
     line = [
-        badge(key.change),
-        title,
-        tag("span", words.describe_key(key, names.style), class_="numbers"),
+        _badge(key.change),
+        tag("h4", tag("code", key.key)),
+        tag("span", describe_key(key, names.style), class_="numbers"),
     ]
     if not key.hunks:
         return tag("div", *line, class_="key line")
-    pre = tag("pre", hunks_markup(words.shown_hunks(key)))
-    label = f"{key.key} of {names.name(of)}"
+    pre = tag("pre", hunks_markup(shown_hunks(key)))
+    label = f"{key.key} of {names.name(owner)}"
     diff = tag("div", pre, class_="diff", role="group", tabindex="0", aria_label=label)
     return tag("details", tag("summary", *line), diff, class_="key", open=is_open)
 
 
-def revision(each: RevisionChange, names: Names) -> Html:
-    """Return what becomes of a revision."""
-    becomes = words.describe_revision(each)
+def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
+    """Return the entry of a revision: its status and its base name."""
+    status = describe_revision(revision)
     parts = [
-        badge(each.change),
-        tag("span", Html(words.revision_name(each, names.style)), class_="revision"),
-        tag("span", becomes if becomes != each.change else "", class_="becomes"),
+        _badge(revision.change),
+        tag("span", Html(revision_name(revision, names.style)), class_="revision"),
+        tag("span", status if status != revision.change else "", class_="status"),
     ]
-    if each.name:
-        parts.append(tag("span", names.link(each.identity), class_="base"))
-    return tag("div", *parts, class_="entry line", tabindex="-1", data_change=each.change)
+    if revision.name:
+        parts.append(tag("span", names.link(revision.identity), class_="base"))
+    return tag("div", *parts, class_="entry line", tabindex="-1", data_change=revision.change)
 
 
-def kept(group: Sequence[RevisionChange], names: Names) -> list[Html]:
-    """Return revisions that stay as they are, of which there is nothing to tell: together."""
+def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
+    """Return one entry for all unchanged revisions of a group."""
     if len(group) < 2:
-        return [revision(each, names) for each in group]
+        return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)
     members = [
-        _Member(tag("span", Html(words.revision_name(each, style)), class_="name"))
-        for each in group
+        _Member(tag("span", Html(revision_name(revision, style)), class_="name"), {})
+        for revision in group
     ]
     change = group[0].change
-    line = _Line(change, change, escaped(words.describe_other_revisions(group)))
+    line = _Line(change, change, escaped(describe_other_revisions(group)))
     return [_entry(members, line, Html(""), is_open=False)]
 
 
-def objects(group: Sequence[ObjectChange], names: Names, is_open: bool) -> Html:
-    """Return what changes of any other object, or of several that change alike."""
-    each = group[0]
-    number = len(each.fields)
-    brief = escaped(f"{number} field" + "s" * (number != 1)) if number else Html("")
-    members = [_Member(*names.entry(one.identity)) for one in group]
-    line = _Line(each.change, each.change, brief)
-    return _entry(members, line, fields_markup(each.fields), is_open)
+def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
+    """Return the entry of another object, or of a group that changes alike."""
+    change = group[0]
+    brief = escaped(counted(len(change.fields), "field")) if change.fields else Html("")
+    members = [_member(item.identity, names) for item in group]
+    line = _Line(change.change, change.change, brief)
+    return _entry(members, line, fields_markup(change.fields), is_open)

@@ -1,38 +1,40 @@
-"""The graph of who names what in the HTML page: a list for readers, which page.js also draws."""
+"""The reference graph in the HTML page: a list for readers, which page.js also draws."""
 
 from __future__ import annotations
 
-from postrender.diff.formats.html.entries import Names, section_markup
+from postrender.diff.formats.html.entries import ObjectNames, badge_text, section_markup
 from postrender.diff.formats.html.markup import Html, tag
-from postrender.diff.model import ADDED, REMOVED, Edge, Graph, GraphNode
+from postrender.diff.model import UNCHANGED, Edge, Graph, GraphNode
 
 
-def graph_markup(graph: Graph, names: Names) -> Html:
-    """Return the section with the graph, "" where there is none."""
-    nodes, edges = graph
-    if not nodes:
+def graph_markup(graph: Graph, names: ObjectNames) -> Html:
+    """Return the section with the graph, "" if the graph is empty."""
+    if not graph.nodes:
         return Html("")
-    leaving: dict[int, list[Edge]] = {}
-    for edge in edges:
-        leaving.setdefault(edge.source, []).append(edge)
-    items = [_node(node, leaving.get(at, []), nodes, names) for at, node in enumerate(nodes)]
+    outgoing: dict[int, list[Edge]] = {}
+    for edge in graph.edges:
+        outgoing.setdefault(edge.source, []).append(edge)
+    items = [
+        _node(node, outgoing.get(number, []), graph, names)
+        for number, node in enumerate(graph.nodes)
+    ]
     return section_markup(
         "graph",
-        len(nodes),
+        len(graph.nodes),
         tag("div", id="drawing", class_="drawing script"),
-        tag("details", tag("summary", "As text"), tag("ul", *items), id="names", open=True),
+        tag("details", tag("summary", "As text"), tag("ul", *items), id="references", open=True),
     )
 
 
-def _node(node: GraphNode, leaving: list[Edge], nodes: tuple[GraphNode, ...], names: Names) -> Html:
-    state = node.effect or node.change
-    edges = [_edge(edge, nodes, names) for edge in leaving]
+def _node(node: GraphNode, outgoing: list[Edge], graph: Graph, names: ObjectNames) -> Html:
+    state = badge_text(node.effect or node.change)
+    edges = [_edge(edge, graph, names) for edge in outgoing]
     return tag(
         "li",
         names.link(node.identity),
         " ",
         tag("small", state),
-        *([" names ", tag("ul", *edges)] if edges else []),
+        *([" references ", tag("ul", *edges)] if edges else []),
         data_role=node.role,
         data_change=node.change,
         data_state=state,
@@ -40,13 +42,13 @@ def _node(node: GraphNode, leaving: list[Edge], nodes: tuple[GraphNode, ...], na
     )
 
 
-def _edge(edge: Edge, nodes: tuple[GraphNode, ...], names: Names) -> Html:
-    change = {ADDED: ", new", REMOVED: ", no longer"}.get(edge.change, "")
+def _edge(edge: Edge, graph: Graph, names: ObjectNames) -> Html:
+    change = f", {edge.change}" if edge.change != UNCHANGED else ""
     return tag(
         "li",
-        names.plain(nodes[edge.target].identity),
+        names.plain(graph.nodes[edge.target].identity),
         f" ({edge.label}{change})",
         data_to=str(edge.target),
-        data_by=edge.label,
+        data_label=edge.label,
         data_change=edge.change,
     )

@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: what is not already markup is escaped when it is put in."""
+"""HTML that is safe by construction: every text is escaped unless it is already markup."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _VOID = frozenset({"input", "link", "meta"})
 
 
 class Html(str):
-    """Text that is markup already, and is not escaped again."""
+    """A text that is already markup and is not escaped again."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Html:
-    """Return a text as markup, in which characters that are not seen are written out."""
+    """Return a text as markup; invisible characters are replaced by their escapes."""
     if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))
@@ -29,7 +29,7 @@ def _character(character: str) -> str:
 
 
 def tag(name: str, /, *children: str, **attributes: str | bool) -> Html:
-    """Return an element. `class_` is its attribute class, `data_x` data-x; False is for none."""
+    """Return an element; `class_` becomes class, `data_x` becomes data-x, and False is left out."""
     start = name + "".join(_attribute(key, value) for key, value in attributes.items())
     return Html(f"<{start}>" if name in _VOID else f"<{start}>{joined(*children)}</{name}>")
 
@@ -42,5 +42,5 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def joined(*parts: str) -> Html:
-    """Return markup and texts one after the other, as markup."""
-    return Html("".join(each if isinstance(each, Html) else escaped(each) for each in parts))
+    """Return markup and texts, one after the other, as markup."""
+    return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))

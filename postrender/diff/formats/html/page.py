@@ -1,11 +1,11 @@
-"""A change as one HTML page that needs nothing else: no network, and no script to be read."""
+"""A preview as one HTML page, readable without a network and without JavaScript."""
 
 from __future__ import annotations
 
 import base64
 import html
 from collections import Counter
-from collections.abc import Iterable, Sized
+from collections.abc import Collection, Iterable
 from importlib.resources import files
 
 from postrender import __version__
@@ -26,8 +26,10 @@ from postrender.diff.model import (
     UNCHANGED,
     Preview,
 )
-from postrender.diff.wording import wording as words
-from postrender.diff.wording.grouping import find_alike
+from postrender.diff.wording.grouping import group_alike, group_by_effect
+from postrender.diff.wording.phrases import EFFECTS, TITLES, shown_revisions
+from postrender.diff.wording.plurals import Forms
+from postrender.diff.wording.summary import summary_line
 from postrender.startup.digest import sha256
 from postrender.text.escapes import visible
 
@@ -37,18 +39,18 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# A page with more than this is opened folded.
+# The entries of a larger page are folded when it opens.
 _OPEN_LINES = 400
 _OPEN_WORKLOADS = 40
 
-# Filters in this order; EFFECTS of words is in that of their weight.
+# The order of the filters; those of effects are in the order of EFFECTS.
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
 def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a change as a page."""
+    """Return a preview as a page."""
     style, script = _asset("page.css"), _asset("page.js")
-    title = f"What changes from {preview.old} to {preview.new}"
+    title = f"Changes from {preview.old} to {preview.new}"
     head = [
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
@@ -82,7 +84,7 @@ def _asset(name: str) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a policy by which a browser runs our script, uses our style, and loads nothing."""
+    """Return a policy that allows only the script and style of the page, and no requests."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -93,53 +95,60 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
-# ---- what stands above all
+# ---- header
 
 
 def _header(preview: Preview) -> Html:
     sides = [tag("code", preview.old), tag("span", " → ", class_="arrow"), tag("code", preview.new)]
     parts = [
         tag("p", "postrender diff", class_="brand"),
-        tag("h1", "What changes ", tag("span", *sides, class_="sides")),
-        tag("p", words.summary_line(preview), class_="summary"),
+        tag("h1", "Changes ", tag("span", *sides, class_="sides")),
+        tag("p", summary_line(preview), class_="summary"),
         _tiles(preview),
     ]
     return tag("header", *parts)
 
 
 def _tiles(preview: Preview) -> Html:
-    effects = Counter(each.effect for each in preview.workloads)
-    new = sum(1 for each in preview.revisions if each.change == NEW)
-    # Nothing but the tile says that these are workloads.
+    effects = Counter(workload.effect for workload in preview.workloads)
+    new = sum(1 for revision in preview.revisions if revision.change == NEW)
+    # A tile has no other hint that it counts workloads.
     verbs = {
-        **words.EFFECTS,
-        STARTS: ("workload is added", "workloads are added"),
-        ENDS: ("workload is removed", "workloads are removed"),
+        **EFFECTS,
+        STARTS: Forms("workload is added", "workloads are added"),
+        ENDS: Forms("workload is removed", "workloads are removed"),
     }
-    numbers = [(effects[each], forms, "workloads", each) for each, forms in verbs.items()]
-    configuration = ("ConfigMap or Secret", "ConfigMaps and Secrets")
-    numbers += [
-        (len(preview.contents), configuration, "contents", ""),
-        (new, ("new revision", "new revisions"), "revisions", ""),
-        (len(preview.objects), ("other object", "other objects"), "objects", ""),
-        (len(preview.undecided), ("undecided", "undecided"), "undecided", "undecided"),
+    tiles = [
+        *(_tile(effects[effect], verb, "workloads", effect) for effect, verb in verbs.items()),
+        _tile(len(preview.contents), Forms("ConfigMap or Secret", TITLES["contents"]), "contents"),
+        _tile(new, Forms("new revision", "new revisions"), "revisions"),
+        _tile(len(preview.objects), Forms("other object", "other objects"), "objects"),
+        _tile(len(preview.undecided), Forms("undecided", "undecided"), "undecided", "undecided"),
     ]
-    tiles = [_tile(*each) for each in numbers if each[0]]
-    return tag("ul", *tiles, class_="tiles") if tiles else Html("")
+    shown = [tile for tile in tiles if tile]
+    return tag("ul", *shown, class_="tiles") if shown else Html("")
 
 
-def _tile(number: int, forms: tuple[str, str], section: str, kind: str) -> Html:
-    parts = tag("b", f"{number:,}"), " ", tag("span", forms[number != 1])
+def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
+    """Return a count with a link to its section, "" for a count of 0."""
+    if not count:
+        return Html("")
+    parts = tag("b", f"{count:,}"), " ", tag("span", forms.of(count))
     return tag("li", tag("a", *parts, href=f"#{section}", data_kind=kind or False))
 
 
-# ---- what finds and filters
+# ---- search, filters and view
 
 
 def _tools(preview: Preview) -> Html:
+    tools = tag("div", _search(preview), _view(), class_="script")
+    return tag("aside", _section_links(preview), tools, class_="tools", aria_label="Find and view")
+
+
+def _search(preview: Preview) -> Html:
     lists = (preview.workloads, preview.contents, preview.objects, preview.revisions)
-    changes = Counter(each.change for entries in lists for each in entries)
-    effects = Counter(each.effect for each in preview.workloads)
+    changes = Counter(item.change for items in lists for item in items)
+    effects = Counter(workload.effect for workload in preview.workloads)
     search = tag(
         "p",
         tag("label", "Search", for_="search"),
@@ -157,14 +166,17 @@ def _tools(preview: Preview) -> Html:
     filters = tag(
         "details",
         tag("summary", "Filter", tag("span", id="active")),
-        _choices("Change", "change", changes, _CHANGES),
-        _choices("Effect on workloads", "effect", effects, words.EFFECTS),
+        _checkboxes("Change", "change", changes, _CHANGES),
+        _checkboxes("Effect on workloads", "effect", effects, EFFECTS),
         id="filters",
         open=True,
     )
     results = tag("p", id="results", role="status")
-    clear = tag("button", "Clear", type="button", id="clear", redacted=True)
-    find = tag("search", search, filters, tag("div", results, clear, class_="found"))
+    clear = tag("button", "Clear", type="button", id="clear", hidden=True)
+    return tag("search", search, filters, tag("div", results, clear, class_="found"))
+
+
+def _view() -> Html:
     layout = _radios("Diffs", "layout", (("inline", "Inline"), ("split", "Side by side")))
     theme = _radios("Colours", "theme", (("auto", "Auto"), ("light", "Light"), ("dark", "Dark")))
     fold = tag(
@@ -173,50 +185,48 @@ def _tools(preview: Preview) -> Html:
         tag("button", "Fold all", type="button", id="fold"),
         class_="buttons",
     )
-    keys = tag("details", tag("summary", "Keys"), _keys(), class_="keys")
-    look = tag("div", layout, theme, fold, keys, class_="look")
-    view = tag("details", tag("summary", "View"), look, id="view", open=True)
-    tools = tag("div", find, view, class_="script")
-    return tag("aside", _contents(preview), tools, class_="tools", aria_label="Find and view")
+    keys = tag("details", tag("summary", "Keys"), _shortcuts(), class_="keys")
+    view = tag("div", layout, theme, fold, keys, class_="view")
+    return tag("details", tag("summary", "View"), view, id="view", open=True)
 
 
-def _choices(legend: str, name: str, numbers: Counter[str], order: Iterable[str]) -> Html:
-    chips = [
+def _checkboxes(legend: str, name: str, counts: Counter[str], order: Iterable[str]) -> Html:
+    boxes = [
         tag(
             "label",
-            tag("input", type="checkbox", name=name, value=each),
-            tag("span", each, " ", tag("small", f"{numbers[each]:,}")),
+            tag("input", type="checkbox", name=name, value=value),
+            tag("span", entries.badge_text(value), " ", tag("small", f"{counts[value]:,}")),
         )
-        for each in order
-        if numbers[each]
+        for value in order
+        if counts[value]
     ]
-    return tag("fieldset", tag("legend", legend), *chips, class_="chips") if chips else Html("")
+    return tag("fieldset", tag("legend", legend), *boxes, class_="chips") if boxes else Html("")
 
 
 def _radios(legend: str, name: str, options: Iterable[tuple[str, str]]) -> Html:
-    context = [
+    buttons = [
         tag("label", tag("input", type="radio", name=name, value=value), tag("span", label))
         for value, label in options
     ]
-    return tag("fieldset", tag("legend", legend), tag("div", *context), class_="switch")
+    return tag("fieldset", tag("legend", legend), tag("div", *buttons), class_="switch")
 
 
-def _keys() -> Html:
-    keys = [
+def _shortcuts() -> Html:
+    shortcuts = [
         ("/", "search"),
         ("j ↓", "next entry"),
         ("k ↑", "previous entry"),
         ("Enter", "fold or unfold"),
         ("Esc", "clear search and filters"),
     ]
-    rows = [tag("li", tag("kbd", key), " ", what) for key, what in keys]
+    rows = [tag("li", tag("kbd", key), " ", action) for key, action in shortcuts]
     box = tag("input", type="checkbox", id="letters", checked=True)
     return joined(tag("ul", *rows), tag("label", box, " Use / j k as shortcuts", class_="letters"))
 
 
-def _contents(preview: Preview) -> Html:
-    """Return links to the sections that the page has."""
-    sections = [
+def _section_links(preview: Preview) -> Html:
+    """Return links to all sections of the page."""
+    sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
         ("contents", preview.contents),
@@ -225,45 +235,57 @@ def _contents(preview: Preview) -> Html:
         ("objects", preview.objects),
     ]
     links = [
-        tag("a", words.TITLES[name], " ", tag("small", f"{len(changes):,}"), href=f"#{name}")
-        for name, changes in sections
-        if changes
+        tag("a", TITLES[name], " ", tag("small", f"{len(items):,}"), href=f"#{name}")
+        for name, items in sections
+        if items
     ]
-    items = (tag("li", link) for link in links)
-    return tag("nav", tag("ul", *items), aria_label="Sections") if links else Html("")
+    rows = (tag("li", link) for link in links)
+    return tag("nav", tag("ul", *rows), aria_label="Sections") if links else Html("")
 
 
-# ---- the sections
+# ---- sections
 
 
 def _main(preview: Preview) -> Html:
-    names = entries.Names.of(preview)
+    names = entries.ObjectNames(preview)
     lines = sum(
-        len(hunk.lines) for each in preview.contents for key in each.keys for hunk in key.hunks
+        len(hunk.lines)
+        for content in preview.contents
+        for key in content.keys
+        for hunk in key.hunks
     )
-    is_open = lines <= _OPEN_LINES
-    groups = words.alike_by_effect(preview.workloads)
-    few = len(groups) <= _OPEN_WORKLOADS
-    undecided = map(entries.undecided, preview.undecided)
-    workloads = (entries.workloads(each, names, few) for each in groups)
-    contents = (entries.contents(each, names, is_open) for each in find_alike(preview.contents))
-    told, others = words.shown_revisions(preview)
-    revisions = [entries.revision(each, names) for each in told]
-    for change in (REUSED, RETAINED):
-        revisions += entries.kept([each for each in others if each.change == change], names)
-    objects = (entries.objects(each, names, few) for each in find_alike(preview.objects))
+    groups = group_by_effect(preview.workloads)
+    is_short = len(groups) <= _OPEN_WORKLOADS
+    undecided = map(entries.undecided_entry, preview.undecided)
+    workloads = (entries.workload_entry(group, names, is_short) for group in groups)
+    contents = (
+        entries.content_entry(group, names, lines <= _OPEN_LINES)
+        for group in group_alike(preview.contents)
+    )
+    objects = (
+        entries.object_entry(group, names, is_short) for group in group_alike(preview.objects)
+    )
     sections = [
         _section("undecided", preview.undecided, undecided),
         _section("workloads", preview.workloads, workloads),
         _section("contents", preview.contents, contents),
         graph_markup(preview.graph, names),
-        _section("revisions", preview.revisions, revisions),
+        _section("revisions", preview.revisions, _revisions(preview, names)),
         _section("objects", preview.objects, objects),
     ]
-    empty = tag("p", "Nothing matches.", id="empty", class_="nothing", redacted=True)
-    nothing = tag("p", "Nothing changes.", class_="nothing")
+    empty = tag("p", "No matches.", id="empty", class_="nothing", hidden=True)
+    nothing = tag("p", "No changes.", class_="nothing")
     return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
 
 
-def _section(name: str, changes: Sized, shown: Iterable[Html]) -> Html:
-    return entries.section_markup(name, len(changes), *shown) if changes else Html("")
+def _revisions(preview: Preview, names: entries.ObjectNames) -> list[Html]:
+    shown, others = shown_revisions(preview)
+    rows = [entries.revision_entry(revision, names) for revision in shown]
+    for change in (REUSED, RETAINED):
+        group = [revision for revision in others if revision.change == change]
+        rows += entries.unchanged_entries(group, names)
+    return rows
+
+
+def _section(name: str, changes: Collection[object], rows: Iterable[Html]) -> Html:
+    return entries.section_markup(name, len(changes), *rows) if changes else Html("")

@@ -1,4 +1,4 @@
-"""kustomize as people run it: a folder to build, and a shell that finds all three programs."""
+"""kustomize as users run it: a folder to build, and a shell with all three programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.programs import ROOT, program
 from tests.e2e.releases import Done, run
 
-# What a Kustomization must say to run postrender as a function, with its configuration.
+# A Kustomization function entry that runs postrender, with its configuration.
 FUNCTION = """\
 apiVersion: postrender/v1alpha1
 kind: Postrender
@@ -29,13 +29,13 @@ spec:
 
 
 class Shell:
-    """A shell in a folder, on whose PATH are kustomize, kubectl and this postrender."""
+    """A shell in a folder, with kustomize, kubectl and this postrender on PATH."""
 
     def __init__(self, folder: Path, plane: ControlPlane | None = None) -> None:
         self.folder = folder
         programs = folder / "programs"
         programs.mkdir(parents=True)
-        # No postrender.yaml is looked for above.
+        # The search for postrender.yaml stops here.
         (folder / ".git").mkdir()
         _write_program(programs / "postrender", sys.executable, "-m", "postrender")
         _write_program(programs / "kubectl", program("kubernetes"), "kubectl")
@@ -57,19 +57,19 @@ class Shell:
             }
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Write files, by path in the folder."""
+        """Write files, given by their path in the folder."""
         for name, text in files.items():
             file = self.folder / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
 
     def run(self, script: str, stdin: str = "", check: bool = True) -> Done:
-        """Run a script of bash; raise ToolError if it fails and `check` is set."""
+        """Run a bash script; raise ToolError if it fails and `check` is set."""
         command = ["bash", "-c", script]
         return run(command, env=self.env, folder=self.folder, stdin=stdin, check=check)
 
     def build(self, folder: str = ".", check: bool = True) -> Done:
-        """Run `kustomize build` with its functions."""
+        """Run `kustomize build` with functions enabled."""
         options = "--enable-alpha-plugins --enable-exec"
         return self.run(f"kustomize build {options} {shlex.quote(folder)}", check=check)
 

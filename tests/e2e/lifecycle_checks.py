@@ -1,4 +1,4 @@
-"""The two promises of the lifecycle, as checks: nothing that is named is lost, all is owned."""
+"""Checks of the two promises of the lifecycle: no referenced ConfigMap is lost, all are owned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from tests.e2e.api import Api, Json
-from tests.e2e.looks import assert_nothing_is_missing, named_by, owner_uids, owners, revisions
+from tests.e2e.queries import (
+    assert_nothing_is_missing,
+    owner_uids,
+    owners,
+    referenced_config_maps,
+    revisions,
+)
 
 KINDS = (
     "Rollout Deployment StatefulSet DaemonSet CronJob Job ReplicaSet ControllerRevision Pod "
@@ -18,12 +24,12 @@ LAST = "no-more-losses"
 
 
 class NothingIsLost:
-    """Sees every deletion of a ConfigMap while it is entered; fails if a live object named one.
+    """A context manager that fails if a ConfigMap is deleted while a live object references it.
 
         with NothingIsLost(api):
             ...
 
-    What is missing at the end is found too.
+    ConfigMaps that are missing at the end are also reported.
     """
 
     def __init__(self, api: Api) -> None:
@@ -43,7 +49,7 @@ class NothingIsLost:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # The watch tells of this one after all that was deleted before.
+        # The watch reports this ConfigMap after all earlier deletions.
         self._api.create({"kind": "ConfigMap", "metadata": {"name": LAST}})
         self._thread.join(30)
         self._api.delete("ConfigMap", LAST)
@@ -64,42 +70,45 @@ class NothingIsLost:
 
     def _look(self, name: str) -> None:
         users = [
-            f"{kind}/{one['metadata']['name']}"
+            f"{kind}/{obj['metadata']['name']}"
             for kind in KINDS.split()
-            for one in self._api.list(kind)
-            if name in named_by(one) and not one["metadata"].get("deletionTimestamp")
+            for obj in self._api.list(kind)
+            if name in referenced_config_maps(obj) and not obj["metadata"].get("deletionTimestamp")
         ]
         if users and not self._api.find("ConfigMap", name):
-            self._lost.append(f"ConfigMap/{name} was deleted; it is named by {', '.join(users)}")
+            self._lost.append(
+                f"ConfigMap/{name} was deleted, but is referenced by {', '.join(users)}"
+            )
 
 
 def wait_until_owned(api: Api) -> None:
-    """Wait until every revision has the owners of the rule: all that name it, and their workload.
+    """Wait until every revision has the owners that the rule requires.
 
-    One that nothing names has its workload alone. A ReplicaSet that went away stays an owner until
-    the garbage collector has seen to it.
+    The owners are all objects that reference the revision, and their workload. An unreferenced
+    revision has only its workload. A deleted ReplicaSet remains an owner until the garbage
+    collector has run.
     """
-    api.wait_for(lambda: not _owned_wrongly(api), "every revision is owned by the rule")
+    api.wait_for(lambda: not _owned_wrongly(api), "every revision has the required owners")
 
 
 def _owned_wrongly(api: Api) -> list[str]:
-    objects = {one["metadata"]["uid"]: one for kind in OWNERS.split() for one in api.list(kind)}
-    wanted: dict[str, set[str]] = {}
-    for one in objects.values():
-        for name in named_by(one):
-            wanted.setdefault(name, set()).update(_upward(one, objects))
-    tops = {uid for uid, one in objects.items() if _upward(one, objects) == [uid]}
+    objects = {obj["metadata"]["uid"]: obj for kind in OWNERS.split() for obj in api.list(kind)}
+    expected: dict[str, set[str]] = {}
+    for user in objects.values():
+        for name in referenced_config_maps(user):
+            expected.setdefault(name, set()).update(_upward(user, objects))
+    tops = {uid for uid, obj in objects.items() if _upward(obj, objects) == [uid]}
     return [
-        f"{name} is owned by {owners(one)}"
-        for one in revisions(api)
-        if owner_uids(one) != wanted.get(name := one["metadata"]["name"], tops)
+        f"{name} is owned by {owners(revision)}"
+        for revision in revisions(api)
+        if owner_uids(revision) != expected.get(name := revision["metadata"]["name"], tops)
     ]
 
 
-def _upward(one: Json, objects: Mapping[str, Json]) -> list[str]:
-    """Return the uids of an object and of the live ones that control it."""
-    uids = [one["metadata"]["uid"]]
-    for owner in one["metadata"].get("ownerReferences", []):
+def _upward(obj: Json, objects: Mapping[str, Json]) -> list[str]:
+    """Return the uids of an object and of its live controllers."""
+    uids = [obj["metadata"]["uid"]]
+    for owner in obj["metadata"].get("ownerReferences", []):
         if owner.get("controller") and owner["uid"] in objects:
             uids += _upward(objects[owner["uid"]], objects)
     return uids

@@ -1,4 +1,4 @@
-"""Revisions by hand, no postrender: ConfigMaps `config-1`, `config-2`, and what names them."""
+"""Revisions made by hand, without postrender: ConfigMaps `config-1` etc. and their users."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.api import Api, Json
-from tests.e2e.looks import named_by
 from tests.e2e.pods import ROOT_CA
+from tests.e2e.queries import referenced_config_maps
 from tests.e2e.releases import Release, Values
 
 KEEP = {"helm.sh/resource-policy": "keep"}
 GROUPS = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Rollout": "argoproj.io/v1alpha1"}
-# A canary that stops for as long as nobody goes on with it, and one that never stops.
+# A canary that pauses until somebody promotes it, and a canary without a pause.
 PAUSED: list[Json] = [{"setWeight": 50}, {"pause": {}}]
 AT_ONCE: list[Json] = [{"setWeight": 100}]
 
@@ -21,22 +21,22 @@ AT_ONCE: list[Json] = [{"setWeight": 100}]
 # Manifests
 
 
-def config(number: int, *, keep: bool = False, **more: Any) -> Json:
-    """Return ConfigMap `config-<number>`, which says its number; `more` are fields of it."""
+def config(number: int, *, keep: bool = False, **fields: Any) -> Json:
+    """Return ConfigMap `config-<number>`, which contains its number; `fields` are added to it."""
     metadata = {"name": f"config-{number}"} | ({"annotations": KEEP} if keep else {})
     data = {"greeting": str(number)}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, **more}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, **fields}
 
 
 def template(number: int, image: str = "app:1", **metadata: Any) -> Json:
-    """Return a pod template that names `config-<number>`."""
+    """Return a pod template that references `config-<number>`."""
     source = [{"configMapRef": {"name": f"config-{number}"}}]
     containers = [{"name": "app", "image": image, "envFrom": source}]
     return {"metadata": {"labels": {"app": "app"}, **metadata}, "spec": {"containers": containers}}
 
 
 def workload(kind: str, number: int, image: str = "app:1", **spec: Any) -> Json:
-    """Return a workload `app` with one Pod, which names `config-<number>`."""
+    """Return a workload `app` with one Pod, which references `config-<number>`."""
     default: Json = {
         "replicas": 1,
         "selector": {"matchLabels": {"app": "app"}},
@@ -55,7 +55,7 @@ def workload(kind: str, number: int, image: str = "app:1", **spec: Any) -> Json:
 
 
 def job(number: int, name: str = "once", hook: str = "", **spec: Any) -> Json:
-    """Return a Job that names `config-<number>` and succeeds once that is there."""
+    """Return a Job that references `config-<number>` and succeeds once that ConfigMap exists."""
     pod = template(number)
     pod["spec"]["restartPolicy"] = "Never"
     metadata: Json = {"name": name} | ({"annotations": {"helm.sh/hook": hook}} if hook else {})
@@ -64,7 +64,7 @@ def job(number: int, name: str = "once", hook: str = "", **spec: Any) -> Json:
 
 
 def failing_job(name: str = "fails", hook: str = "") -> Json:
-    """Return a Job that fails within a second: it waits for a ConfigMap that never comes."""
+    """Return a Job that fails within a second, because its ConfigMap never exists."""
     return job(404, name, hook, activeDeadlineSeconds=1)
 
 
@@ -78,17 +78,17 @@ def chart_of(*objects: Json) -> Values:
     return {"configMaps": {"app-config": None}, "workloads": [], "extra": list(objects)}
 
 
-# What is there
+# Live objects
 
 
 def config_maps(api: Api) -> list[str]:
-    """Return the names of the ConfigMaps that are there, without the one Kubernetes adds."""
+    """Return the names of the ConfigMaps, except the one that Kubernetes adds."""
     return [name for name in api.names("ConfigMap") if name != ROOT_CA]
 
 
-def named(api: Api, kind: str) -> str:
-    """Return the ConfigMap that the live workload `app` names."""
-    [name] = named_by(api.get(kind, "app"))
+def referenced_config_map(api: Api, kind: str) -> str:
+    """Return the ConfigMap that the live workload `app` references."""
+    [name] = referenced_config_maps(api.get(kind, "app"))
     return name
 
 
@@ -104,14 +104,14 @@ def reference(owner: Json, **changed: Any) -> Json:
 def post_renderer(helm: Release, *lines: str) -> list[str]:
     """Write a shell script as a program and as a plugin; return Helm's options for it.
 
-    It runs in its own folder, `helm.folder / "by-hand"`.
+    The script runs in its own folder, `helm.folder / "by-hand"`.
     """
     home = helm.folder / "helm" / "data" / "plugins" / "by-hand"
     home.mkdir(parents=True, exist_ok=True)
     script = home / "run"
-    script.write_text("\n".join(["#!/bin/sh", f"cd {made_by(helm)}", *lines, ""]))
+    script.write_text("\n".join(["#!/bin/sh", f"cd {post_renderer_folder(helm)}", *lines, ""]))
     script.chmod(0o755)
-    made_by(helm).mkdir(exist_ok=True)
+    post_renderer_folder(helm).mkdir(exist_ok=True)
     plugin = {
         "apiVersion": "v1",
         "type": "postrenderer/v1",
@@ -124,13 +124,13 @@ def post_renderer(helm: Release, *lines: str) -> list[str]:
     return ["--post-renderer", str(script) if helm.tool == "helm3" else "by-hand"]
 
 
-def made_by(helm: Release) -> Path:
-    """Return the folder in which a post-renderer by hand runs."""
+def post_renderer_folder(helm: Release) -> Path:
+    """Return the folder in which a post-renderer made by hand runs."""
     return helm.folder / "by-hand"
 
 
 def write_chart(helm: Release, **templates: str) -> str:
-    """Write a chart of these texts, by file name without its ending; return its folder."""
+    """Write a chart of these templates, given by file name without extension; return its folder."""
     folder = helm.folder / "texts"
     (folder / "templates").mkdir(parents=True, exist_ok=True)
     (folder / "Chart.yaml").write_text("apiVersion: v2\nname: texts\nversion: 1.0.0\n")

@@ -1,4 +1,4 @@
-"""Runs of `postrender attach` beyond the rendered Job: processes with its arguments and account."""
+"""Processes of `postrender attach`, with the arguments and account of the rendered Job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.e2e.api import KINDS, Api, ApiError, Json
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.programs import ROOT
 
-# A run that takes longer hangs.
+# A run that takes longer is considered to hang.
 HANG_SECONDS = 120
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -40,65 +40,65 @@ class Run:
 
     @property
     def log(self) -> str:
-        """What it has printed so far."""
+        """The output so far."""
         return self._file.read_text()
 
     @property
     def messages(self) -> list[tuple[str, str]]:
-        """Its log lines, as (level, message)."""
+        """The log lines, as (level, message)."""
         lines = [json.loads(line) for line in self.log.splitlines() if line.startswith("{")]
         return [(line["level"], line["msg"]) for line in lines]
 
     def errors(self, level: str = "error") -> list[str]:
         """Return the messages of a level."""
-        return [text for found, text in self.messages if found == level]
+        return [text for line_level, text in self.messages if line_level == level]
 
     @property
     def code(self) -> int:
-        """What it exited with; waits for that."""
+        """The exit code; reading it waits for the end of the process."""
         deadline = time.monotonic() + HANG_SECONDS
         while self.process.poll() is None:
             self.peak_mb = max(self.peak_mb, _peak(self.process.pid))
             if time.monotonic() > deadline:
                 self.process.kill()
-                raise AssertionError(f"still runs after {HANG_SECONDS} s\n{self.log}")
+                raise AssertionError(f"the process still runs after {HANG_SECONDS} s\n{self.log}")
             time.sleep(0.005)
         self.seconds = self.seconds or time.monotonic() - self._started
         assert "Traceback" not in self.log, self.log
         return self.process.returncode
 
     def until(self, text: str) -> Run:
-        """Wait until it has printed something."""
+        """Wait until the process has printed a text."""
         deadline = time.monotonic() + HANG_SECONDS
         while text not in self.log:
             is_over = self.process.poll() is not None or time.monotonic() > deadline
-            assert not is_over or text in self.log, f"never said {text!r}\n{self.log}"
+            assert not is_over or text in self.log, f"never printed {text!r}\n{self.log}"
             time.sleep(0.01)
         return self
 
     def kill(self) -> None:
-        """Kill it as the kernel does, without a word."""
+        """Kill the process with SIGKILL."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
 
 def _peak(pid: int) -> float:
-    """Return the most memory a process had so far, in MB."""
+    """Return the peak memory of a process, in MB."""
     with contextlib.suppress(OSError):
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-        return int(found[1]) / 1024 if found else 0.0
+        match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(match[1]) / 1024 if match else 0.0
     return 0.0
 
 
 class Runner:
-    """Starts runs in one namespace; `account` is the ServiceAccount, by default the set's."""
+    """Starts runs in one namespace; the default account is the attach group's ServiceAccount."""
 
     def __init__(self, plane: ControlPlane, namespace: str, folder: Path) -> None:
         self.plane, self.api, self.folder = plane, plane.api(namespace), folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def start(self, arguments: list[str], url: str = "", account: str = "") -> Run:
-        """Start a run, which reaches the API server by `url` where that is given."""
+        """Start a run; `url` overrides the address of the API server."""
         account = account or arguments[arguments.index("--group") + 1]
         number = next(_numbers)
         access = self.folder / f"kubeconfig-{number}"
@@ -129,15 +129,15 @@ class Runner:
 
 
 def arguments_of(objects: Iterable[Json], **changed: str) -> list[str]:
-    """Return the arguments of the one attacher Job among objects, some options changed.
+    """Return the arguments of the only attacher Job among objects, with some options changed.
 
-    `arguments_of(objects, timeout="3s", on_failure="fail")`.
+    Example: `arguments_of(objects, timeout="3s", on_failure="fail")`.
     """
     jobs = [obj for obj in objects if obj["kind"] == "Job" and "attach" in obj["metadata"]["name"]]
     assert len(jobs) == 1
     arguments = list(jobs[0]["spec"]["template"]["spec"]["containers"][0]["args"])
     for option, value in changed.items():
-        arguments[arguments.index("-" + option.replace("_", "-")) + 1] = value
+        arguments[arguments.index("--" + option.replace("_", "-")) + 1] = value
     return arguments
 
 
@@ -149,12 +149,12 @@ def parse(text: str) -> list[Json]:
 
 
 def create_all(api: Api, objects: Iterable[Json]) -> None:
-    """Create objects as they are, or replace what is there; no Jobs, they would run attachers."""
+    """Create or replace objects, except Jobs, which would run attachers."""
     in_parallel(partial(put, api), [obj for obj in objects if obj["kind"] != "Job"])
 
 
 def put(api: Api, obj: Json) -> Json:
-    """Create an object, or give the one that is there its content (a merge patch)."""
+    """Create an object, or merge it into the existing one (a merge patch)."""
     try:
         return api.create(obj)
     except ApiError as error:
@@ -164,21 +164,21 @@ def put(api: Api, obj: Json) -> Json:
 
 
 def in_parallel(work: Callable[[Item], T], items: Iterable[Item], workers: int = 8) -> list[T]:
-    """Do something for each, several at a time; raise what the first one raised."""
+    """Call a function for each item, several at a time; raise the first error."""
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(work, items))
 
 
 def events_on(api: Api, kind: str, name: str, reason: str = "AttachFailed") -> list[str]:
-    """Return the messages of the Events of one reason about a workload, as `describe` finds them.
+    """Return the messages of the Events about a workload with one reason.
 
-    That goes by the uid, where the workload exists.
+    The selector is that of `kubectl describe`: the uid is included if the workload exists.
     """
-    found = api.find(kind, name) if kind in KINDS else None
+    involved = api.find(kind, name) if kind in KINDS else None
     fields = {
         "involvedObject.kind": kind,
         "involvedObject.name": name,
-        "involvedObject.uid": found["metadata"]["uid"] if found else "",
+        "involvedObject.uid": involved["metadata"]["uid"] if involved else "",
     }
     selector = ",".join(f"{key}={value}" for key, value in fields.items() if value)
     events = api.list("Event", fields=selector)

@@ -1,4 +1,4 @@
-"""Runs of postrender beside those of the rendered Job: attach as its account, and adopt."""
+"""Commands of postrender, run outside of the rendered Job: attach as its account, and adopt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
-from tests.e2e.looks import UNUSED, age_marks, named_by, owners, revisions, wait_for_phase
 from tests.e2e.programs import ROOT
+from tests.e2e.queries import (
+    UNUSED,
+    age_marks,
+    owners,
+    referenced_config_maps,
+    revisions,
+    wait_for_phase,
+)
 from tests.e2e.releases import Done, run
 from tests.e2e.rollouts import promote
 
-# What may name a ConfigMap.
+# The kinds that may reference a ConfigMap.
 HOLDERS = (
     "Rollout Deployment StatefulSet DaemonSet CronJob PodTemplate ReplicationController "
     "AnalysisTemplate Experiment AnalysisRun ReplicaSet ControllerRevision Job Pod"
@@ -30,27 +37,27 @@ WIDGETS = "widgets.e2e.example.com"
 KINDS["Widget"] = Resource("e2e.example.com/v1", "widgets")
 
 
-class Run(NamedTuple):
-    """What a run of attach ended with: its exit code and what it logged, a line each."""
+class AttachResult(NamedTuple):
+    """The result of a run of attach: its exit code and its log lines."""
 
     code: int
     log: list[str]
 
     @property
     def text(self) -> str:
-        """All that it logged."""
+        """The whole log."""
         return "\n".join(self.log)
 
     @property
     def writes(self) -> int:
-        """How many requests of it were writes."""
+        """The number of requests that were writes."""
         return int(self.log[-1].partition(" of them writes")[0].split()[-1])
 
 
-def attach_again(plane: ControlPlane, pod: Json, *more: str) -> Run:
-    """Run attach as an attacher Pod did: its args (and more), as its ServiceAccount."""
+def attach_again(plane: ControlPlane, pod: Json, *extra: str) -> AttachResult:
+    """Run attach as an attacher Pod did: with its args and extra ones, as its ServiceAccount."""
     api = plane.api(pod["metadata"]["namespace"])
-    arguments = [*pod["spec"]["containers"][0]["args"], *more]
+    arguments = [*pod["spec"]["containers"][0]["args"], *extra]
     return attach_as(plane, api, pod["spec"]["serviceAccountName"], arguments)
 
 
@@ -60,15 +67,17 @@ def attach_as(
     account: str,
     arguments: Sequence[str],
     env: Mapping[str, str] = {},
-) -> Run:
+) -> AttachResult:
     """Run attach as a ServiceAccount."""
     env = {"IS_IN_CLUSTER": "false", **env}
     done = postrender(plane, api, account_kubeconfig(plane, api, account), arguments, env=env)
-    return Run(done.returncode, [json.loads(line)["msg"] for line in done.stderr.splitlines()])
+    return AttachResult(
+        done.returncode, [json.loads(line)["msg"] for line in done.stderr.splitlines()]
+    )
 
 
 def adopt(plane: ControlPlane, api: Api, rendered: str, *options: str, access: str = "") -> Done:
-    """Run adopt on rendered output, with a kubeconfig: the administrator's if none is given."""
+    """Run adopt on rendered output, with a kubeconfig (by default the administrator's)."""
     access = access or plane.kubeconfig.read_text()
     arguments = ["adopt", "--namespace", api.namespace, *options]
     return postrender(plane, api, access, arguments, stdin=rendered)
@@ -92,49 +101,49 @@ def postrender(
     return run(command, env=env, folder=folder, stdin=stdin, check=False)
 
 
-def pass_grace_time(plane: ControlPlane, api: Api, pod: Json, *more: str) -> Run:
-    """Run attach, let the grace time pass, and run it again; return the last run."""
-    first = attach_again(plane, pod, *more)
+def pass_grace_time(plane: ControlPlane, api: Api, pod: Json, *extra: str) -> AttachResult:
+    """Run attach, let the grace time pass, and run attach again; return the last run."""
+    first = attach_again(plane, pod, *extra)
     assert first.code == 0, first.text
     age_marks(api)
-    last = attach_again(plane, pod, *more)
+    last = attach_again(plane, pod, *extra)
     assert last.code == 0, last.text
     return last
 
 
-def end_canary(plane: ControlPlane, api: Api, attacher: Json) -> Run:
-    """Promote the only Rollout, which has no history, and let the grace time pass after that."""
+def end_canary(plane: ControlPlane, api: Api, attacher: Json) -> AttachResult:
+    """Promote the only Rollout, which keeps no history, and let the grace time pass."""
     promote(api)
     wait_for_phase(api, "Healthy")
     api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
     return pass_grace_time(plane, api, attacher)
 
 
-def try_to_sweep(plane: ControlPlane, api: Api, pod: Json, *more: str) -> Run:
-    """Run attach, then again with every revision marked as unused since long ago.
+def try_to_sweep(plane: ControlPlane, api: Api, pod: Json, *extra: str) -> AttachResult:
+    """Run attach, and again with every revision marked as unused since long ago.
 
-    What a run takes for unused is gone after that; return the last run.
+    The second run deletes every revision that it considers unused. Return the second run.
     """
-    first = attach_again(plane, pod, *more)
+    first = attach_again(plane, pod, *extra)
     assert first.code == 0, first.text
-    for one in revisions(api):
-        mark_as_unused(api, one["metadata"]["name"])
-    last = attach_again(plane, pod, *more)
+    for revision in revisions(api):
+        mark_as_unused(api, revision["metadata"]["name"])
+    last = attach_again(plane, pod, *extra)
     assert last.code == 0, last.text
     return last
 
 
 def mark_as_unused(api: Api, name: str) -> None:
-    """Mark a revision as unused since long ago, as a mistaken run would have done."""
+    """Mark a revision as unused since long ago, as a mistaken run would."""
     api.patch("ConfigMap", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
 
 
-# What to look at
+# Queries and assertions
 
 
 def greetings(api: Api) -> list[str]:
-    """Return what the revisions there are greet with, sorted."""
-    return sorted(one["data"]["greeting"] for one in revisions(api))
+    """Return the greetings in the existing revisions, sorted."""
+    return sorted(revision["data"]["greeting"] for revision in revisions(api))
 
 
 def owner_kinds(obj: Json) -> list[str]:
@@ -143,21 +152,24 @@ def owner_kinds(obj: Json) -> list[str]:
 
 
 def is_marked(obj: Json) -> bool:
-    """Tell whether a revision bears the mark of one that nothing uses."""
+    """Return whether a revision has the mark of an unused revision."""
     return UNUSED in obj["metadata"].get("annotations", {})
 
 
 def controller_of(obj: Json) -> str:
-    """Return the uid of what controls an object, "" for nothing."""
+    """Return the uid of the controller of an object, or ""."""
     references = obj["metadata"].get("ownerReferences", [])
-    return next((str(one["uid"]) for one in references if one.get("controller")), "")
+    return next(
+        (str(reference["uid"]) for reference in references if reference.get("controller")), ""
+    )
 
 
 def assert_owned_by_the_rule(api: Api) -> None:
-    """Fail unless each revision's owners are those of the rule, told from what lives.
+    """Fail unless each revision has exactly the owners that the rule requires.
 
-    They are all that names it, and what that belongs to; a Pod that something controls is no
-    owner. A workload that named it once may still be one; anything else may not.
+    The owners are all live objects that reference the revision, and their controllers. A Pod with a
+    controller is not an owner. A workload that referenced the revision earlier may still be an
+    owner.
     """
     live = {
         obj["metadata"]["uid"]: obj
@@ -165,43 +177,43 @@ def assert_owned_by_the_rule(api: Api) -> None:
         for obj in api.list(kind)
         if not obj["metadata"].get("deletionTimestamp")
     }
-    for one in revisions(api):
-        wanted = set()
+    for revision in revisions(api):
+        expected = set()
         for uid, obj in live.items():
-            if one["metadata"]["name"] not in named_by(obj):
+            if revision["metadata"]["name"] not in referenced_config_maps(obj):
                 continue
-            at = controller_of(obj) if obj["kind"] == "Pod" and controller_of(obj) else uid
-            while at in live:
-                wanted.add(_title(live[at]))
-                at = controller_of(live[at])
+            owner = controller_of(obj) if obj["kind"] == "Pod" and controller_of(obj) else uid
+            while owner in live:
+                expected.add(_title(live[owner]))
+                owner = controller_of(live[owner])
         former = {_title(obj) for obj in live.values() if not controller_of(obj)}
-        found = set(owners(one))
-        told = f"{one['metadata']['name']}\n{api.dump()}"
-        assert wanted <= found, told
-        assert found - former <= wanted, told
+        actual = set(owners(revision))
+        message = f"{revision['metadata']['name']}\n{api.dump()}"
+        assert expected <= actual, message
+        assert actual - former <= expected, message
 
 
 def _title(obj: Json) -> str:
     return f"{obj['kind']}/{obj['metadata']['name']}"
 
 
-# What a person does
+# Actions of a person
 
 
 def replace_pod(api: Api, name: str) -> None:
-    """Delete a Pod, as when its node goes away, and wait until it has gone."""
+    """Delete a Pod, as when its node fails, and wait until the Pod is deleted."""
     uid = api.get("Pod", name)["metadata"]["uid"]
     api.delete("Pod", name)
 
     def is_gone() -> bool:
-        found = api.find("Pod", name)
-        return found is None or found["metadata"]["uid"] != uid
+        pod = api.find("Pod", name)
+        return pod is None or pod["metadata"]["uid"] != uid
 
-    api.wait_for(is_gone, f"Pod/{name} is gone")
+    api.wait_for(is_gone, f"Pod/{name} is deleted")
 
 
 def restart_pods_with(api: Api, greeting: str) -> None:
-    """Delete the Pods that were started with a greeting, as when their node goes away."""
+    """Delete the Pods that started with a greeting, as when their node fails."""
     old = [pod for pod in api.list("Pod", labels="app=app") if greeting in str(content(pod))]
     assert old
     for pod in old:
@@ -209,7 +221,7 @@ def restart_pods_with(api: Api, greeting: str) -> None:
 
 
 def define_widgets(plane: ControlPlane) -> None:
-    """Define a custom kind with a pod spec in it, unless another test has."""
+    """Define a custom kind that contains a pod spec, unless another test has defined it."""
     api = plane.api()
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     names = {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}

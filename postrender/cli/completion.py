@@ -1,0 +1,32 @@
+"""`postrender completion`: the completion script of a shell."""
+
+from __future__ import annotations
+
+from postrender.cli.options import Argument, Command
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+from postrender.errors import UserError
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_POSTRENDER_COMPLETE"
+
+COMMAND = Command(
+    "completion",
+    "Print a completion script for a shell.",
+    details="Load the script in the start-up file of the shell. bash must be 4.4 or later.",
+    example='eval "$(postrender completion bash)"   # in ~/.bashrc',
+    arguments=(Argument("shell", "|".join(SHELLS), choices=SHELLS),),
+)
+
+
+def run(shell: str) -> int:
+    """Run the command and return its exit code."""
+    from click.shell_completion import get_completion_class
+
+    from postrender.cli.click_app import app
+
+    completion = get_completion_class(shell)
+    if completion is None:
+        raise UserError(f"click has no completion for {shell}", "Upgrade click to 8.1 or later")
+    write([completion(app(), {}, "postrender", VARIABLE).source()])
+    return DONE

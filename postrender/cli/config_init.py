@@ -1,0 +1,48 @@
+"""`postrender config init`: write a configuration file to start from."""
+
+from __future__ import annotations
+
+from postrender.cli.options import Argument, Command
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+from postrender.config.find import FILE_NAME
+from postrender.errors import Location, UserError
+
+COMMAND = Command(
+    "config init",
+    "Create a configuration file.",
+    details="An existing file is never overwritten.",
+    example="postrender config init chart/postrender.yaml",
+    arguments=(Argument("file", "[FILE]", default=FILE_NAME),),
+)
+
+_TEXT = """\
+# The configuration of postrender. `postrender config schema` describes every key, and
+# `postrender config show` prints the values in effect.
+
+# attacher:
+#   image: registry.example.com/postrender:1   # the image that the attacher Job runs
+
+# strict: true         # fail on leftovers of renamed objects
+
+# rules:               # the first rule that matches an object counts
+# - match: {name: "*-feature-flags"}
+#   strategy: ignore   # rename, checksum or ignore
+"""
+
+
+def run(file: str) -> int:
+    """Run the command and return its exit code."""
+    try:
+        with open(file, "x", encoding="utf-8") as output:
+            output.write(_TEXT)
+    except FileExistsError:
+        raise UserError(
+            "the file exists already", "Edit the file, or pass another path", Location(file)
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"the file cannot be written: {error.strerror}", "Pass another path", Location(file)
+        ) from None
+    write([f"{file} is created\n"])
+    return DONE

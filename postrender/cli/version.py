@@ -1,0 +1,16 @@
+"""`postrender version`: the version of the program."""
+
+from __future__ import annotations
+
+from postrender import __version__
+from postrender.cli.options import Command
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+
+COMMAND = Command("version", "Print the version.", example="postrender version")
+
+
+def run() -> int:
+    """Run the command and return its exit code."""
+    write([f"postrender {__version__}\n"])
+    return DONE

@@ -1,0 +1,334 @@
+"""Redaction: nothing in a preview or an explanation shows or hints at what a Secret holds.
+
+An unkeyed hash is as good as the Secret if its content is short or one of a few known values. So
+digests are redacted too: a chart's `checksum/secret` annotation, and the names of revisions, which
+end in a hash of the content.
+
+1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
+2. `mark_content` and `mark_digest` turn values into `Redacted` text: it is compared, never shown.
+   This step needs the object around a value, so it runs before the comparison.
+3. `redact` walks a whole model as the last step of diff.build and of explain.build. So fields and
+   records that are added to a model later are redacted too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from postrender.diff.base_names import base_name_of
+from postrender.diff.model import Cause, ContentChange, RevisionChange
+from postrender.inventory.model import Item
+from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX, canonical_json, without_hash
+from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+from postrender.text.words import words_of
+from postrender.yaml.paths import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from postrender.diff.compare.side import ComparedObject
+    from postrender.inventory.build import Inventory
+    from postrender.plan.model import PlanContext
+
+    Record = TypeVar("Record")
+
+NOT_SHOWN = "(not shown)"
+
+# The end of a revision name. With a longer end the text is another name.
+_REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
+_DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
+# A digest that a chart cuts with `trunc 8` is still one if the key says so.
+_SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
+_HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
+_CONTENT = ("data", "stringData")
+_PLAIN = frozenset({int, bool, float, type(None)})
+_FLAT = _PLAIN | {str}
+
+
+class Redacted(str):
+    """A text that is compared like any other and shown as NOT_SHOWN."""
+
+    __slots__ = ()
+
+
+class _Revision(NamedTuple):
+    """A revision name, and the facts that decide whether the name must be redacted."""
+
+    name: str
+    base_name: str
+    content: Json
+    is_secret: bool
+
+
+# ------------------------------------------------------------------------------ names of revisions
+
+
+def secret_names_of_side(
+    objects: Sequence[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
+) -> dict[str, str]:
+    """Return the revision names of one side that must not be shown, with their base names."""
+    revisions = [
+        _Revision(
+            name=item.name,
+            base_name=item.identity.name,
+            content=item.data.get("data"),
+            is_secret=item.identity.group_kind == SECRET,
+        )
+        for item in objects
+        if item.is_content and item.is_revised
+    ]
+    documents = inventory.stream.documents
+    references = (
+        reference.name
+        for item in inventory.items
+        for reference in item.references
+        if reference.rule.target == SECRET
+    )
+    # A custom kind that references a Secret, in a field that no rule covers.
+    suspects = (
+        text
+        for index, root in data.items()
+        if "ecret" in documents[index].text
+        for text in _texts_under_secret_keys(root)
+    )
+    return _find_secret_names(revisions, (*references, *suspects))
+
+
+def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
+    """Return the revision names of a plan that must not be shown, with their base names."""
+    revisions: list[_Revision] = []
+    for decision in context.decisions.values():
+        item = decision.item
+        base_name = base_name_of(item, is_revision=decision.is_revision)
+        is_secret = _depends_on_secret(context, item)
+        revisions += [
+            _Revision(name=name, base_name=base_name, content=item.content, is_secret=is_secret)
+            for name in {item.identity.name, context.revision_of(item)} - {"", base_name}
+        ]
+    for retained in context.retained:
+        earlier = retained.revision
+        revisions.append(
+            _Revision(
+                name=earlier.identity.name,
+                base_name=earlier.base_name,
+                content=dict(earlier.content),
+                is_secret=earlier.identity.group_kind == SECRET,
+            )
+        )
+    return _find_secret_names(revisions)
+
+
+def _find_secret_names(
+    revisions: Sequence[_Revision], suspects: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the names to redact: of Secrets, and of revisions whose data holds such a name.
+
+    The hash of such a revision covers the name in its data.
+    suspects: texts that are names of Secrets' revisions if they end in a hash.
+    """
+    names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
+    for suspect in suspects:
+        if base_name := without_hash(suspect):
+            names.setdefault(suspect, base_name)
+    has_grown = bool(names)
+    while has_grown:
+        has_grown = False
+        for revision in revisions:
+            if revision.name not in names and _holds_any(revision.content, names.keys()):
+                names[revision.name] = revision.base_name
+                has_grown = True
+    return names
+
+
+def _holds_any(data: object, names: AbstractSet[str]) -> bool:
+    """Return whether a key or a text in data holds one of these names as a word."""
+    if isinstance(data, str):
+        return not names.isdisjoint(words_of(data))
+    if isinstance(data, Mapping):
+        return any(_holds_any(part, names) for pair in data.items() for part in pair)
+    return isinstance(data, (list, tuple)) and any(_holds_any(part, names) for part in data)
+
+
+def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
+    """Yield texts below a key such as `secretName`, or `secretKeyRef: {name: …}`."""
+    if isinstance(data, str):
+        if "secret" in key.lower():
+            yield data
+    elif isinstance(data, list):
+        for value in data:
+            yield from _texts_under_secret_keys(value, key)
+    elif isinstance(data, dict):
+        for name, value in data.items():
+            yield from _texts_under_secret_keys(value, key if name == "name" else name)
+
+
+def _depends_on_secret(context: PlanContext, item: Item) -> bool:
+    """Return whether an object is a Secret or references one, also through other objects."""
+    seen = {item.key}
+    queue = [item]
+    while queue:
+        current = queue.pop()
+        if current.identity.group_kind == SECRET:
+            return True
+        for link in context.links.get(current.key, ()):
+            if link.target.key not in seen:
+                seen.add(link.target.key)
+                queue.append(link.target)
+    return False
+
+
+# ---------------------------------------------------------------------------------- marks on values
+
+
+def mark_content(data: dict[str, Json]) -> dict[str, Json]:
+    """Return an object with its content marked, if the object is a Secret or a SecretList.
+
+    The items of a SecretList may leave out their kind.
+    """
+    items = data.get("items")
+    if data.get("kind") == "SecretList" and isinstance(items, list):
+        secrets = [
+            mark_content({**item, "kind": "Secret"}) for item in items if isinstance(item, dict)
+        ]
+        return {**data, "items": secrets}
+    if data.get("kind") != "Secret" or not any(key in data for key in _CONTENT):
+        return data
+    return {
+        key: Redacted(canonical_json(value)) if key in _CONTENT else value
+        for key, value in data.items()
+    }
+
+
+def mark_digest(key: str, text: str) -> str:
+    """Return the text of a label or annotation, marked if the text looks like a digest."""
+    if isinstance(text, Redacted):
+        return text
+    is_hinted = _HINT.search(key.rpartition("/")[2] or key) or key.startswith("checksum/")
+    is_digest = _DIGEST.match(text) or (is_hinted and _SHORT_DIGEST.match(text))
+    return Redacted(text) if is_digest else text
+
+
+# ------------------------------------------------------------------------------------- the one pass
+
+
+def redact(
+    record: Record, secret_names: Mapping[str, str], *, has_base_names: bool = False
+) -> Record:
+    """Return a model, or any record of one, as it may be shown.
+
+    secret_names: the revision names to redact, with the base names that replace them;
+    has_base_names: whether every Identity has a base name already. Then these names are left
+    unchanged, because an object of another kind may have the same name as a Secret's revision.
+    """
+    redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
+    return redacted
+
+
+class _Redactor:
+    """Rebuilds the records of a model. Values of an unknown type are not shown at all."""
+
+    __slots__ = ("_has_base_names", "_names", "_names_by_hash")
+
+    def __init__(self, secret_names: Mapping[str, str], *, has_base_names: bool) -> None:
+        self._has_base_names = has_base_names
+        self._names = secret_names
+        self._names_by_hash: dict[str, list[str]] = defaultdict(list)
+        # Longest first: Secrets with the same content have names with the same hash.
+        for name in sorted(secret_names, key=len, reverse=True):
+            self._names_by_hash[name[-HASH_LENGTH - 1 :]].append(name)
+
+    def redact(self, value: Any) -> Any:
+        kind = value.__class__
+        if kind is str:
+            return self._text(value) if self._names else value
+        if kind in _PLAIN:
+            return value
+        if kind is tuple:
+            return value if self._is_clean(value) else tuple(map(self.redact, value))
+        if isinstance(value, tuple):
+            if isinstance(value, Identity) and self._has_base_names and not _is_secret(value):
+                return value
+            if kind in _RULES:
+                value = _RULES[kind](value, self._names)
+            return kind._make(map(self.redact, value))
+        if isinstance(value, list):
+            return list(map(self.redact, value))
+        if isinstance(value, dict):
+            return {self.redact(key): self.redact(item) for key, item in value.items()}
+        return NOT_SHOWN
+
+    def _is_clean(self, records: tuple[Any, ...]) -> bool:
+        """Return whether records of strings and numbers, such as the lines of a diff, have no name.
+
+        Joining their values is much faster than rebuilding the records.
+        """
+        if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
+            return False
+        values = list(chain.from_iterable(records))
+        if not set(map(type, values)) <= _FLAT:
+            return False
+        matches = _REVISION.finditer("\n".join(map(str, values))) if self._names else ()
+        return not any(match[0] in self._names_by_hash for match in matches)
+
+    def _text(self, text: str) -> str:
+        """Return a text with base names; also in a longer word, such as `logs.web-4h2mbtbbt6`."""
+        parts: list[str] = []
+        end = 0
+        for match in _REVISION.finditer(text):
+            for name in self._names_by_hash.get(match[0], ()):
+                start = match.end() - len(name)
+                if start >= end and text.startswith(name, start):
+                    parts += text[end:start], self._names[name]
+                    end = match.end()
+                    break
+        return "".join((*parts, text[end:])) if parts else text
+
+
+def _is_secret(identity: Identity | None) -> bool:
+    return identity is not None and identity.group_kind == SECRET
+
+
+def _redact_content(change: ContentChange, secret_names: Mapping[str, str]) -> ContentChange:
+    if not _is_secret(change.identity):
+        old, new = (
+            "" if name in secret_names else name
+            for name in (change.old_revision, change.new_revision)
+        )
+        return change._replace(old_revision=old, new_revision=new)
+    # Only these fields of a Secret may be shown; fields that are added later are left out.
+    return ContentChange(
+        identity=change.identity,
+        change=change.change,
+        strategy=change.strategy,
+        old_revision="",
+        new_revision="",
+        keys=(),
+        fields=(),
+        users=change.users,
+        note=change.note,
+        former=change.former,
+    )
+
+
+def _redact_revision(change: RevisionChange, secret_names: Mapping[str, str]) -> RevisionChange:
+    is_redacted = _is_secret(change.identity) or change.name in secret_names
+    return change._replace(name="") if is_redacted else change
+
+
+def _redact_cause(cause: Cause, _: Mapping[str, str]) -> Cause:
+    return cause._replace(keys=()) if _is_secret(cause.subject) else cause
+
+
+# The records about Secrets, of which more than the texts must be redacted.
+_RULES: dict[type, Callable[[Any, Mapping[str, str]], Any]] = {
+    ContentChange: _redact_content,
+    RevisionChange: _redact_revision,
+    Cause: _redact_cause,
+}

@@ -1,0 +1,267 @@
+"""The phrases for changes, effects and causes, the same in every format.
+
+The phrases have no markup. A Style formats the names and values from manifests inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    CONFIG,
+    DROPPED,
+    ENDS,
+    ENV,
+    HOOK,
+    IMAGE,
+    NEW,
+    NEXT_PODS,
+    NEXT_RUN,
+    NO_PODS,
+    REFUSED,
+    REMOVED,
+    RETAINED,
+    REUSED,
+    ROLLS,
+    STARTS,
+    STAYS,
+    SUPERSEDED,
+    UNCHANGED,
+    Cause,
+    ContentChange,
+    ObjectChange,
+    Preview,
+    RevisionChange,
+    WorkloadChange,
+    change_of,
+)
+from postrender.diff.wording.plurals import Forms, counted, listed
+from postrender.diff.wording.style import Style, name_of
+from postrender.diff.wording.value_text import describe_field, describe_values
+from postrender.startup.records import NamedTuple
+
+# The title of each section, by its name in a Preview.
+TITLES = {
+    "workloads": "Workloads",
+    "contents": "ConfigMaps and Secrets",
+    "revisions": "Revisions",
+    "objects": "Other objects",
+    "undecided": "Undecided",
+    "graph": "References",
+}
+
+MARKS = {ADDED: "+", REMOVED: "-", CHANGED: "~", UNCHANGED: "="}
+
+CHANGES = {
+    ADDED: Forms("is added", "are added"),
+    REMOVED: Forms("is removed", "are removed"),
+    CHANGED: Forms("changes", "change"),
+    UNCHANGED: Forms("is only renamed", "are only renamed"),
+}
+
+# In order of importance to a reader: failures first, then restarts.
+EFFECTS = {
+    REFUSED: Forms("is rejected", "are rejected"),
+    ROLLS: Forms("rolls", "roll"),
+    HOOK: Forms("runs again", "run again"),
+    NEXT_RUN: Forms("changes on its next run", "change on their next run"),
+    NEXT_PODS: Forms("changes when its pods are replaced", "change when their pods are replaced"),
+    STARTS: Forms("is added", "are added"),
+    ENDS: Forms("is removed", "are removed"),
+    NO_PODS: Forms("has no pods of its own", "have no pods of their own"),
+    STAYS: Forms("does not restart", "do not restart"),
+}
+
+# One or two words for a change or an effect, where they differ from the constant.
+BADGES = {REFUSED: "rejected", STAYS: "no restart"}
+
+_LONG_EFFECTS = {
+    HOOK: "runs again: hooks are deleted and re-created",
+    NEXT_RUN: "changes on its next run; nothing restarts now",
+    NEXT_PODS: "changes when its pods are replaced; nothing restarts now",
+}
+
+_REVISIONS = {
+    NEW: "new",
+    REUSED: "reused, its content already exists",
+    RETAINED: "earlier revision, retained in the manifests",
+    DROPPED: "earlier revision, no longer in the manifests",
+}
+
+_UNCHANGED = Forms("is unchanged", "are unchanged")
+
+
+class ContentFacts(NamedTuple):
+    """Facts about a ConfigMap or Secret other than its keys and fields, as phrases.
+
+    names: the names that workloads use for the object;
+    shared: facts that are equal for all objects of a group that changes alike;
+    users: the workloads that reference the object.
+    """
+
+    names: tuple[str, ...]
+    shared: tuple[str, ...]
+    users: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All facts, in order."""
+        return (*self.names, *self.shared, *self.users)
+
+    @property
+    def individual(self) -> tuple[str, ...]:
+        """The facts that differ between the objects of a group."""
+        return (*self.names, *self.users)
+
+
+def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
+    """Return the mark of a change; a workload that rolls has the mark of a changed object."""
+    if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
+        return MARKS[CHANGED]
+    return MARKS[change.change]
+
+
+def describe_change(change: str) -> str:
+    """Return the verb for a change of one object: `changes`, `is added`."""
+    return CHANGES[change].one
+
+
+def describe_effect(workload: WorkloadChange) -> str:
+    """Return the effect on a workload, with a reason if the effect is unusual: `rolls`."""
+    phrase = EFFECTS[workload.effect].one
+    if workload.effect == REFUSED and workload.identity.kind == "Pod":
+        return f"{phrase}: a running Pod is immutable; delete the Pod first or rename it"
+    if workload.effect == REFUSED:
+        return f"{phrase}: a Job's pod template is immutable; delete the Job first or rename it"
+    return _LONG_EFFECTS.get(workload.effect, phrase)
+
+
+def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
+    """Return the source of a workload's pod template, and the new content its pods may read."""
+    phrases = []
+    if workload.via:
+        phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
+    if workload.in_place:
+        names = listed([style.code(style.name(target)) for target in workload.in_place])
+        verb = Forms("its name does", "their names do").of(len(workload.in_place))
+        phrases.append(
+            f"pods read the new content of {names} when they restart or earlier, "
+            f"because {verb} not change"
+        )
+    return phrases
+
+
+def describe_cause(cause: Cause, style: Style) -> str:
+    """Return the reason for a change of a pod template: `image of app: shop:1 -> shop:2`."""
+    if cause.kind == CONFIG and cause.subject:
+        keys = listed([style.code(key) for key in cause.keys])
+        phrase = f"{style.code(style.name(cause.subject))}: {style.prose(cause.reason)}"
+        return f"{phrase} ({keys})" if keys else phrase
+    if cause.kind in (IMAGE, ENV):
+        part = "image" if cause.kind == IMAGE else style.code(cause.variable)
+        subject = f"{part} of {style.code(cause.container)}"
+        change = change_of(cause.old, cause.new)
+        return describe_values(subject, change, cause.old, cause.new, style)
+    return describe_field(cause.field, style) if cause.field else style.prose(cause.reason)
+
+
+def describe_content(content: ContentChange, style: Style) -> ContentFacts:
+    """Return the facts about a ConfigMap or Secret other than its keys and fields."""
+    return ContentFacts(
+        tuple(_content_names(content, style)),
+        tuple(_shared_facts(content, style)),
+        tuple(_content_users(content, style)),
+    )
+
+
+def _content_names(content: ContentChange, style: Style) -> list[str]:
+    """Return the names that workloads use; an object under its base name needs none."""
+    old, new = content.old_revision, content.new_revision
+    if not {old, new} - {"", content.identity.name}:
+        return []
+    if old and new and old != new:
+        return [f"{style.code(old)} {style.arrow} {style.code(new)}"]
+    return [style.code(new or old)]
+
+
+def _shared_facts(content: ContentChange, style: Style) -> list[str]:
+    phrases = []
+    if content.strategy == "ignore":
+        phrases.append(f"not revised (strategy {style.code(content.strategy)})")
+    elif content.strategy != "rename":
+        phrases.append(f"strategy {style.code(content.strategy)}")
+    if content.note:
+        phrases.append(style.prose(content.note))
+    if content.identity.kind == "Secret" and content.change == CHANGED:
+        phrases.append("its content is not shown")
+    return phrases
+
+
+def _content_users(content: ContentChange, style: Style) -> list[str]:
+    current = [user for user in content.users if user not in content.former]
+    return [
+        f"{verb} {listed([style.code(style.name(user)) for user in users])}"
+        for verb, users in (
+            ("referenced by", current),
+            ("no longer referenced by", content.former),
+        )
+        if users
+    ]
+
+
+def is_metadata_only(content: ContentChange) -> bool:
+    """Return whether a ConfigMap changes but its data does not; unknown (False) for a Secret."""
+    return content.change == CHANGED and bool(content.fields) and not content.keys
+
+
+def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
+    """Return the revisions that need a line each, and the others.
+
+    The others are unchanged revisions of ConfigMaps and Secrets whose data does not change.
+    """
+    changed = {
+        content.identity
+        for content in preview.contents
+        if content.old_revision != content.new_revision or not is_metadata_only(content)
+    }
+    # `--only` may leave out the contents; then the revisions show what changed.
+    changed |= {
+        revision.identity
+        for revision in preview.revisions
+        if revision.change not in (REUSED, RETAINED)
+    }
+    shown: list[RevisionChange] = []
+    others: list[RevisionChange] = []
+    for revision in preview.revisions:
+        (shown if revision.identity in changed else others).append(revision)
+    return shown, others
+
+
+def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
+    """Return the number of revisions that have no line: `2 other revisions are unchanged`."""
+    return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
+
+
+def describe_revision(revision: RevisionChange) -> str:
+    """Return the status of a revision in the new manifests."""
+    if revision.change == SUPERSEDED:
+        return (
+            "superseded, retained in the manifests"
+            if revision.is_retained
+            else "superseded, no longer in the manifests"
+        )
+    return _REVISIONS[revision.change]
+
+
+def revision_name(revision: RevisionChange, style: Style) -> str:
+    """Return the name of a revision; for a Secret, only the base name is shown."""
+    if not revision.name:
+        return f"a revision of {style.code(style.name(revision.identity))}"
+    return style.code(name_of(revision.identity._replace(name=revision.name)))
+
+
+def describe_rest(rest: Sequence[object]) -> str:
+    """Return the line between the first object of a group and the rest of the group."""
+    return f"the same change in {len(rest):,} more:"

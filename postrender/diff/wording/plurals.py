@@ -1,0 +1,41 @@
+"""Counts and lists in words: `2 Rollouts and 1 Job`, `a, b and 3 more`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from postrender.startup.records import NamedTuple
+
+_MOST_ITEMS = 12
+
+
+class Forms(NamedTuple):
+    """The singular and the plural of a noun or verb."""
+
+    one: str
+    many: str
+
+    def of(self, count: int) -> str:
+        """Return the form that fits a count."""
+        return self.one if count == 1 else self.many
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with a regular noun: `1 key`, `1,200 keys`."""
+    return f"{count:,} {noun}" + ("s" if count != 1 else "")
+
+
+def conjoined(parts: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return `a, b, c`; a long list ends in the number of items that are left out."""
+    shown, rest = parts[:_MOST_ITEMS], parts[_MOST_ITEMS:]
+    return ", ".join(shown) + (f" {and_more(len(rest))}" if rest else "")
+
+
+def and_more(count: int) -> str:
+    """Return the end of a list that leaves out so many items."""
+    return f"and {count:,} more"

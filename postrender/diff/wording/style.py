@@ -1,0 +1,55 @@
+"""How a format writes names, values and sentences that come from manifests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from postrender.diff.model import Preview
+from postrender.kubernetes.kinds import Identity
+from postrender.startup.records import NamedTuple
+
+
+def name_of(identity: Identity) -> str:
+    """Return the name of an object: `DaemonSet/agent in kube-system`."""
+    return f"{identity} in {identity.namespace}" if identity.namespace else str(identity)
+
+
+class Style(NamedTuple):
+    """How a format writes text from manifests; the phrases themselves have no markup.
+
+    code: formats a name, a path or a value;
+    prose: formats a sentence that may contain names and values;
+    name: returns the name of an object, which `code` then formats;
+    limit: the number of characters after which a value is truncated;
+    arrow: the sign between an old and a new value.
+    """
+
+    code: Callable[[str], str] = str
+    prose: Callable[[str], str] = str
+    name: Callable[[Identity], str] = name_of
+    limit: int = 120
+    arrow: str = "->"
+
+
+def namer(preview: Preview) -> Callable[[Identity], str]:
+    """Return a function that gives each object of a preview a unique name.
+
+    The name includes the API group only if two objects differ in nothing else. An example is an
+    Ingress that moves from `extensions` to `networking.k8s.io`.
+    """
+    identities = {content.identity for content in preview.contents}
+    identities |= {workload.identity for workload in preview.workloads}
+    identities |= {change.identity for change in preview.objects}
+    counts = Counter(map(_without_group, identities))
+
+    def name(identity: Identity) -> str:
+        if identity.group and counts[_without_group(identity)] > 1:
+            identity = identity._replace(kind=f"{identity.kind}.{identity.group}")
+        return name_of(identity)
+
+    return name
+
+
+def _without_group(identity: Identity) -> Identity:
+    return identity._replace(group="")

@@ -1,0 +1,87 @@
+"""The summary line of a preview."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    DROPPED,
+    NEW,
+    NO_PODS,
+    REMOVED,
+    ROLLS,
+    STAYS,
+    UNCHANGED,
+    Preview,
+)
+from postrender.diff.wording.phrases import CHANGES, EFFECTS, is_metadata_only
+from postrender.diff.wording.plurals import Forms, conjoined, counted
+
+_METADATA_ONLY = Forms("changes outside its data", "change outside their data")
+_NO_RESTART = Forms("changes without a restart", "change without a restart")
+_IN_PLACE = Forms("reads new content in place", "read new content in place")
+
+
+def summary_line(preview: Preview) -> str:
+    """Return the summary of a preview as one line without a final period.
+
+    `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
+    """
+    main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
+    rest = _other_objects(preview)
+    if not main and not rest and preview.has_changes:
+        main = ["only pod templates or revisions change"]
+    none = f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"
+    clauses = [", ".join(group) for group in (main, rest) if group] or [none]
+    if preview.undecided:
+        clauses.append(f"{len(preview.undecided):,} undecided")
+    return "; ".join(clauses)
+
+
+def _workloads(preview: Preview) -> list[str]:
+    counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
+    in_place = Counter[str]()
+    templates = {workload.via for workload in preview.workloads}
+    for workload in preview.workloads:
+        if workload.effect == NO_PODS and workload.identity in templates:
+            continue  # counted with the workload that has the pods
+        is_changed = workload.effect != STAYS or workload.change != UNCHANGED
+        (counts[workload.effect] if is_changed else in_place)[workload.identity.kind] += 1
+    verbs = {**EFFECTS, STAYS: _NO_RESTART}
+    clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
+    return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
+
+
+def _contents(preview: Preview) -> list[str]:
+    verbs = [CHANGES[change] for change in (CHANGED, ADDED, REMOVED, UNCHANGED)]
+    verbs.insert(1, _METADATA_ONLY)
+    counts = {verb: Counter[str]() for verb in verbs}
+    for content in preview.contents:
+        verb = _METADATA_ONLY if is_metadata_only(content) else CHANGES[content.change]
+        counts[verb][content.identity.kind] += 1
+    return [_clause(kinds, verb) for verb, kinds in counts.items() if kinds]
+
+
+def _revisions(preview: Preview) -> list[str]:
+    counts = Counter(revision.change for revision in preview.revisions)
+    return [
+        counted(counts[change], f"{change} revision") for change in (NEW, DROPPED) if counts[change]
+    ]
+
+
+def _other_objects(preview: Preview) -> list[str]:
+    counts = Counter(change.change for change in preview.objects)
+    clauses: list[str] = []
+    for change in (CHANGED, ADDED, REMOVED):
+        if count := counts[change]:
+            subject = f"{count:,}" if clauses else counted(count, "other object")
+            clauses.append(f"{subject} {CHANGES[change].of(count)}")
+    return clauses
+
+
+def _clause(kinds: Counter[str], verb: Forms) -> str:
+    """Return `2 Rollouts and 1 Job change`."""
+    subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
+    return f"{subject} {verb.of(sum(kinds.values()))}"

@@ -1,0 +1,83 @@
+"""The diff of one key of a ConfigMap, as diff(1) prints it."""
+
+from __future__ import annotations
+
+from postrender.diff.model import CHANGED, Hunk, KeyChange, Line
+from postrender.diff.wording.plurals import counted
+from postrender.diff.wording.style import Style
+from postrender.text.escapes import visible
+
+NO_NEWLINE = r"\ No newline at end of file"
+
+
+def describe_key(key: KeyChange, style: Style) -> str:
+    """Return the size of a change: `+2 -1`, `binary, 2,048 bytes, sha256 … -> text, +3`."""
+    signs = [line.sign for hunk in key.hunks for line in hunk.lines]
+    counts = [(sign, signs.count(sign)) for sign in "+-"]
+    lines = " ".join(f"{sign}{count}" for sign, count in counts if count) or "empty"
+    if not key.old_blob and not key.new_blob:
+        return lines
+    sides = [
+        f"binary, {counted(blob.size, 'byte')}, sha256 {blob.digest[:12]}" if blob else ""
+        for blob in (key.old_blob, key.new_blob)
+    ]
+    if key.change == CHANGED:
+        return f" {style.arrow} ".join(side or f"text, {lines}" for side in sides)
+    return sides[0] or sides[1]
+
+
+def diff_lines(key: KeyChange) -> list[str]:
+    """Return the unified diff of a key; control characters other than tabs are escaped."""
+    lines = []
+    for hunk in shown_hunks(key):
+        lines.append(hunk_header(hunk))
+        for line in hunk.lines:
+            lines.append(line.sign + visible(line.text, keep="\t"))
+            if line.is_open:
+                lines.append(NO_NEWLINE)
+    return lines
+
+
+def hunk_header(hunk: Hunk) -> str:
+    """Return the first line of a hunk; like diff(1), it leaves out a count of one."""
+    old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
+    return f"@@ -{old} +{new} @@"
+
+
+def _range(start: int, count: int) -> str:
+    return str(start) if count == 1 else f"{start},{count}"
+
+
+def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
+    """Return the hunks of a key, without notices of a missing final newline that did not change.
+
+    Most values of one line have no final newline on either side.
+    """
+    if _has_changed_end(key):
+        return key.hunks
+    return tuple(
+        hunk._replace(lines=tuple(line._replace(is_open=False) for line in hunk.lines))
+        for hunk in key.hunks
+    )
+
+
+def _has_changed_end(key: KeyChange) -> bool:
+    """Return whether a missing final newline is worth a notice.
+
+    The notice is left out if both sides have no final newline, or if there is only one side.
+    """
+    lines = [line for hunk in key.hunks for line in hunk.lines]
+    old = [line for line in lines if line.sign != "+"]
+    new = [line for line in lines if line.sign != "-"]
+    if not (old and new):
+        return False
+    if any(line.is_open for line in old) != any(line.is_open for line in new):
+        return True
+    # Without the notice, a removed and an added line could look the same.
+    changed = [line for line in lines if line.sign != " "]
+    return any(_differ_in_end(line, other) for line in changed if line.is_open for other in changed)
+
+
+def _differ_in_end(line: Line, other: Line) -> bool:
+    """Return whether an open line of one side and a closed line of the other have equal text."""
+    return not other.is_open and line.sign != other.sign and line.text == other.text

@@ -1,0 +1,86 @@
+"""Values and fields as short texts: `spec.replicas: 2 -> 3`, `spec.paused added: true`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from postrender.diff.model import ADDED, CHANGED, FieldChange
+from postrender.diff.redact import NOT_SHOWN
+from postrender.diff.wording.plurals import counted
+from postrender.diff.wording.style import Style
+from postrender.startup.patterns import pattern
+from postrender.yaml.paths import Json
+
+# For fields that differ only in notation: their base names and parsed values are equal.
+WRITTEN_DIFFERENTLY = "is written differently"
+
+# The number of equal characters that a truncated value shows before the first difference.
+_CONTEXT = 20
+
+# Strings that need quotes, because they look like a value of another type.
+_OTHER_TYPE = pattern(
+    r"(?:null|~|true|false|yes|no|on|off|[-+]?[0-9_]*\.?[0-9]+(?:e[-+]?[0-9]+)?|0x[0-9a-f]+"
+    r"|0o[0-7]+|[\[{\"'].*)?\Z",
+    re.IGNORECASE,
+)
+
+
+def describe_field(field: FieldChange, style: Style) -> str:
+    """Return the change of a field: `spec.replicas: 2 -> 3`, `order of spec.containers: …`."""
+    path = field.path.removesuffix("[]")
+    subject = style.code(path) if path == field.path else f"order of {style.code(path)}"
+    return describe_values(subject, field.change, field.old, field.new, style)
+
+
+def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
+    """Return the change of a value: `image: app:1 -> app:2`; None: no value on that side."""
+    if old is None and new is None:
+        return f"{subject} {WRITTEN_DIFFERENTLY}"
+    if old == new == NOT_SHOWN:
+        return f"{subject}: changed {NOT_SHOWN}"
+    if change == CHANGED:
+        before, after = _truncated_pair(old, new, style)
+        return f"{subject}: {before} {style.arrow} {after}"
+    value = new if change == ADDED else old
+    return f"{subject} {change}: {_truncated(_text_of(value), 0, style)}"
+
+
+def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
+    """Return two values; truncated ones start shortly before the first difference."""
+    before, after = _text_of(old), _text_of(new)
+    start = 0
+    if max(len(before), len(after)) > style.limit:
+        common = common_length(before, after)
+        start = common - _CONTEXT if common > style.limit // 2 else 0
+    return _truncated(before, start, style), _truncated(after, start, style)
+
+
+def _truncated(text: str, start: int, style: Style) -> str:
+    """Return a text, truncated to the limit of the style; a truncated text includes its length."""
+    if not start and len(text) <= style.limit:
+        return style.code(text)
+    end = start + style.limit
+    shown = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+    return f"{style.code(shown)} ({counted(len(text), 'character')})"
+
+
+def common_length(old: str, new: str) -> int:
+    """Return the length of the common prefix of two texts, found by bisection."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _text_of(value: Json) -> str:
+    """Return a value as JSON on one line; strings have no quotes unless they are ambiguous."""
+    if isinstance(value, str):
+        is_plain = value.isprintable() and value == value.strip()
+        if is_plain and not _OTHER_TYPE.match(value):
+            return value
+    return json.dumps(value, ensure_ascii=False, default=str)

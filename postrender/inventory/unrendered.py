@@ -1,0 +1,68 @@
+"""Inputs that are not rendered manifests: Helm templates and the values file of a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from postrender.errors import Finding, Location, UserError
+from postrender.inventory.model import Item
+from postrender.inventory.prefilter import may_escape_names, root_kind
+from postrender.kubernetes.kinds import group_kind_of, roots_of
+from postrender.yaml.document import parse_document
+from postrender.yaml.stream import Document, Stream, has_content
+
+_ACTION = "{{"
+
+
+def template_error(error: UserError, text: str, location: Location) -> UserError | None:
+    """Return an error for an unrendered Helm template, None for any other text.
+
+    error: why the text is not valid YAML. location: of the first line of the text.
+    A ConfigMap may contain the templates of another program. So only an action near the error
+    counts: in the line of the error, or in the last line with content above.
+    """
+    if _ACTION not in text:
+        return None
+    line = error.location.line - location.line if error.location else 0
+    lines = text.splitlines()
+    above = [text_line for text_line in lines[:line] if text_line.strip()]
+    if not any(_ACTION in text_line for text_line in (*above[-1:], *lines[line : line + 1])):
+        return None
+    return UserError(
+        f"the document looks like an unrendered Helm template ({error.problem})",
+        "Render the chart first: helm template NAME CHART | postrender render",
+        error.location,
+    )
+
+
+def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
+    """Return a finding if a stream has content and no Kubernetes object, else None.
+
+    items: the objects of the stream that are in the inventory, which may be none of many.
+    """
+    if items:
+        return None
+    documents = [document for document in stream.documents if has_content(document.text)]
+    if not documents or any(map(_may_be_object, documents)):
+        return None
+    return Finding(
+        code="no-objects",
+        problem="the input has no Kubernetes objects and looks like the values file of a chart",
+        fix="Render the chart first: helm template NAME CHART --values FILE | postrender render",
+        location=Location(stream.source),
+    )
+
+
+def _may_be_object(document: Document) -> bool:
+    """Return whether a document is a Kubernetes object or cannot be parsed."""
+    text = document.text
+    if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
+        return False
+    if root_kind(text):
+        return True
+    try:
+        data = parse_document(text, Location("")).data
+    except UserError:
+        return True
+    roots = [data, *(root for _, root in roots_of(data))]
+    return any(group_kind_of(root) is not None for root in roots)

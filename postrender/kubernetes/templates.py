@@ -1,0 +1,38 @@
+"""The pod templates in a workload, and the workload that a Rollout takes its template from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, api_group
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at
+
+_ROLLOUT = ("argoproj.io", "Rollout")
+
+
+@cache
+def template_tree(group_kind: GroupKind) -> PatternTree | None:
+    """Return the pattern of a kind's pod templates, None for a kind without templates or a Pod."""
+    workload = WORKLOAD_KINDS.get(group_kind)
+    if workload is None or not workload.template:
+        return None
+    tree: PatternTree = PatternTree()
+    tree.add(workload.template, None)
+    return tree
+
+
+def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
+    """Return the path and the value of each pod template in an object."""
+    tree = template_tree(group_kind)
+    return [(path, template) for path, template, _ in tree.find(data)] if tree else []
+
+
+def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
+    """Return group, kind and name in spec.workloadRef of a Rollout; None without workloadRef."""
+    if group_kind != _ROLLOUT:
+        return None
+    reference = mapping_at(data, ("spec", "workloadRef"))
+    kind, name = reference.get("kind"), reference.get("name")
+    if not isinstance(kind, str) or not isinstance(name, str):
+        return None
+    return (api_group(str(reference.get("apiVersion") or "apps/v1")), kind), name

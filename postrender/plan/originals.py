@@ -1,0 +1,53 @@
+"""The originals of renamed objects: which stay in the output next to their revision."""
+
+from __future__ import annotations
+
+from postrender.errors import UserError
+from postrender.inventory.model import ItemKey
+from postrender.plan.model import PlanContext
+from postrender.startup.records import NamedTuple
+
+
+class Originals(NamedTuple):
+    """The originals that the output treats in a special way.
+
+    kept: originals that stay next to their revision;
+    replaced: originals whose revision is already in the stream.
+    """
+
+    kept: frozenset[ItemKey]
+    replaced: frozenset[ItemKey]
+
+
+def find_originals(context: PlanContext) -> Originals:
+    """Return the originals that stay, and those whose revision is in the stream already.
+
+    Raises UserError if another object already has the name of a new revision.
+    """
+    resolver = context.resolver
+    unrenamed = [
+        decision.item for key, decision in context.decisions.items() if key not in context.names
+    ]
+    revisions = {
+        resolver.certain_key_of(item.identity, revision)
+        for item in unrenamed
+        if (revision := context.revision_of(item))
+    }
+    taken = {resolver.certain_key_of(item.identity): item for item in unrenamed}
+    kept, replaced = set(), set()
+    for item_key, name in context.names.items():
+        decision = context.decisions[item_key]
+        identity = decision.item.identity
+        key = resolver.certain_key_of(identity, name)
+        if decision.keep_reason:
+            kept.add(item_key)
+        if key in revisions:
+            replaced.add(item_key)
+        elif key in taken:
+            raise UserError(
+                f"{identity} would be renamed to {name}, but another {identity.kind} has that "
+                f"name at {context.inventory.location_of(taken[key])}",
+                "Remove one of the two, or give one the annotation postrender/strategy: ignore",
+                context.inventory.location_of(decision.item),
+            )
+    return Originals(frozenset(kept), frozenset(replaced))

@@ -1,0 +1,232 @@
+"""The command line behaves as users of helm, kubectl and click expect."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from postrender.cli import main
+from postrender.cli.options import MAX_SUMMARY, Command
+from postrender.cli.registry import COMMANDS, load
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = str(ROOT / "examples" / "rendered" / "v1.yaml")
+IMAGE = "--attacher-image=registry.example.com/postrender:1"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Return a function that runs a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main.run(arguments)
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+def command_of(name: str) -> Command:
+    command: Command = load(COMMANDS[name]).COMMAND
+    return command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_each_command_has_help_with_an_example(name: str, option: str, run: Run) -> None:
+    code, out, _ = run(*name.split(), option)
+    assert code == 0
+    assert command_of(name).summary in " ".join(out.split())
+    assert "Example:\n" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_summary_is_short_enough_for_the_list_of_commands(name: str) -> None:
+    assert len(command_of(name).summary) <= MAX_SUMMARY
+    assert command_of(name).summary.endswith(".")
+
+
+def test_the_list_of_commands_cuts_no_summary(run: Run) -> None:
+    _, out, _ = run("--help")
+    assert "..." not in out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_option_says_its_variable_and_default(name: str, run: Run) -> None:
+    _, out, _ = run(*name.split(), "--help")
+    shown = "".join(out.split())
+    for option in command_of(name).all_options:
+        assert option.variable in shown
+        assert option.default_text.replace(" ", "") in shown
+
+
+@pytest.mark.parametrize("option", ["-n", "--namespace"])
+def test_the_namespace_has_a_short_option(option: str, run: Run) -> None:
+    assert "namespace: prod  # --namespace" in run("config", "show", option, "prod")[1]
+
+
+@pytest.mark.parametrize("option", ["-o", "--output", "--format"])
+def test_the_output_format_has_three_spellings(option: str, run: Run) -> None:
+    assert run("explain", option, "json", MANIFESTS)[1].startswith("{")
+    assert run("diff", option, "dot", MANIFESTS, MANIFESTS)[1].startswith("digraph")
+
+
+@pytest.mark.parametrize("option", ["-f", "--filename"])
+def test_a_file_can_be_given_as_kubectl_takes_it(option: str, run: Run) -> None:
+    expected = run("render", "--no-attacher", MANIFESTS)
+    assert expected[0] == 0
+    assert run("render", "--no-attacher", option, MANIFESTS) == expected
+    assert run(option, MANIFESTS, "--no-attacher") == expected
+    assert run("check", option, MANIFESTS, option, MANIFESTS)[0] == 0
+
+
+def test_a_file_cannot_be_given_twice(run: Run) -> None:
+    code, out, err = run("render", "-f", MANIFESTS, MANIFESTS)
+    assert (code, out) == (2, "")
+    assert "INPUT and -f FILE are both given" in err
+
+
+def test_diff_explains_how_to_pass_its_files(run: Run) -> None:
+    code, _, err = run("diff", "-f", MANIFESTS, MANIFESTS)
+    assert code == 2
+    assert "Pass the file as an argument, without -f." in err
+
+
+def test_quiet_prints_errors_only(run: Run) -> None:
+    assert "warning: " in run("render", MANIFESTS)[2]
+    assert run("render", "-q", MANIFESTS)[2] == ""
+    assert "error: " in run("render", "-q", "absent.yaml")[2]
+
+
+def test_quiet_still_prints_the_findings_that_fail_a_run(run: Run, tmp_path: Path) -> None:
+    revision = run("render", "--no-attacher", MANIFESTS)[1]
+    (tmp_path / "edited.yaml").write_text(revision.replace("debug", "trace").replace("info", "no"))
+    code, _, err = run("render", "-q", "--strict", "--no-attacher", "edited.yaml")
+    assert code == 1
+    assert "error: edited.yaml" in err
+    assert "[stale-revision]" in err
+
+
+def test_verbose_says_which_configuration_is_used(run: Run, tmp_path: Path) -> None:
+    assert "note: no postrender.yaml is used." in run("render", "-v", IMAGE, MANIFESTS)[2]
+    (tmp_path / "postrender.yaml").write_text("strict: true\n")
+    err = run("render", "-v", IMAGE, MANIFESTS)[2]
+    assert f"note: the configuration is {tmp_path / 'postrender.yaml'}." in err
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "is_coloured"),
+    [
+        ((), {}, False),
+        (("--color=always",), {}, True),
+        (("--color=always",), {"NO_COLOR": "1"}, True),
+        (("--colour", "always"), {}, True),
+        (("--color=never",), {"FORCE_COLOR": "1"}, False),
+        ((), {"FORCE_COLOR": "1"}, True),
+        ((), {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_can_be_switched(
+    options: tuple[str, ...],
+    variables: dict[str, str],
+    is_coloured: bool,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    new = str(ROOT / "examples" / "rendered" / "v2.yaml")
+    assert ("\x1b[" in run("diff", *options, MANIFESTS, new)[1]) is is_coloured
+    assert ("\x1b[" in run("render", *options, MANIFESTS)[2]) is is_coloured
+
+
+def test_the_version_is_a_command_and_an_option(run: Run) -> None:
+    assert run("version")[1].startswith("postrender ")
+    assert run("--version")[1].startswith("postrender, version ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_of_a_shell(shell: str, run: Run) -> None:
+    code, out, _ = run("completion", shell)
+    assert code == 0
+    assert f"_POSTRENDER_COMPLETE={shell}_complete" in out
+
+
+def test_the_completion_script_of_bash_is_valid(run: Run) -> None:
+    script = run("completion", "bash")[1]
+    subprocess.run(["bash", "-n"], input=script.encode(), check=True)
+
+
+def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
+    assert run("config", "init")[:2] == (0, "postrender.yaml is created\n")
+    assert run("config", "validate")[:2] == (0, f"{tmp_path / 'postrender.yaml'} is valid\n")
+    code, _, err = run("config", "init")
+    assert code == 1
+    assert "the file exists already" in err
+    assert "cannot be written" in run("config", "init", "absent/postrender.yaml")[2]
+
+
+def test_validate_needs_a_file(run: Run) -> None:
+    code, _, err = run("config", "validate")
+    assert code == 1
+    assert "postrender config init" in err
+
+
+def test_validate_reports_the_line_of_a_mistake(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("# a comment\nstrict: maybe\n")
+    code, _, err = run("config", "validate", "other.yaml")
+    assert code == 1
+    assert err.startswith('error: other.yaml:2 strict: strict is "maybe", expected true or false.')
+
+
+def test_show_says_where_each_value_comes_from(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "strict: true\nattacher:\n  image: a:1\nrules:\n- strategy: ignore\n"
+    (tmp_path / "postrender.yaml").write_text(text)
+    monkeypatch.setenv("POSTRENDER_NAMESPACE", "prod")
+    lines = run("config", "show", "--secrets")[1].splitlines()
+    file = tmp_path / "postrender.yaml"
+    assert lines[0] == f"# {file}"
+    assert "namespace: prod  # POSTRENDER_NAMESPACE" in lines
+    assert "secrets: true  # --secrets" in lines
+    assert f"strict: true  # {file}:1" in lines
+    assert f"  image: a:1  # {file}:3" in lines
+    assert "  timeout: 90  # default" in lines
+    assert f"rules:  # {file}:5" in lines
+
+
+def test_show_reads_the_spec_of_a_configuration_object(run: Run, tmp_path: Path) -> None:
+    text = "apiVersion: postrender/v1alpha1\nkind: Postrender\nspec:\n  strict: true\n"
+    (tmp_path / "postrender.yaml").write_text(text)
+    assert f"strict: true  # {tmp_path / 'postrender.yaml'}:4" in run("config", "show")[1]
+
+
+@pytest.mark.parametrize(
+    ("variable", "is_reported"),
+    [("POSTRENDER_STRCT", True), ("POSTRENDER_NAMESPCE", True), ("POSTRENDER_E2E_CACHE", False)],
+)
+def test_a_misspelt_variable_is_reported(
+    variable: str, is_reported: bool, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "true")
+    err = run("render", IMAGE, MANIFESTS)[2]
+    assert (f"warning: the variable {variable} is not one that postrender reads" in err) is (
+        is_reported
+    )
+
+
+@pytest.mark.parametrize("command", ["render", "explain", "check", "diff", "attach", "adopt"])
+def test_every_command_takes_the_options_of_the_cluster(command: str) -> None:
+    names = {option.name for option in command_of(command).options}
+    assert {"namespace", "kube-context", "kubeconfig"} <= names
+    assert "context" not in names
