@@ -65,7 +65,7 @@ def options() -> str:
             _spellings(option),
             f"`{option.variable}`" if option.variable else "",
             f"`{'.'.join(option.key)}`" if option.key else "",
-            _help(option) if option in shared else f"Only of `explain`: {_help(option)}",
+            _help(option) if option in shared else f"Only for `explain`: {_help(option)}",
         )
         for option in declared("explain").all_options
     ]
@@ -146,8 +146,10 @@ def _value(part: Schema) -> str:
         return ", ".join(
             f"`{json.dumps(value)}`" if not value else f"`{value}`" for value in part["enum"]
         )
-    kind = str(part["type"])
-    kind = {"array": "list", "object": "mapping"}.get(kind, kind)
+    types = part["type"] if isinstance(part["type"], list) else [part["type"]]
+    kind = " or ".join(
+        {"array": "list", "object": "mapping"}.get(str(name), str(name)) for name in types
+    )
     return f"{kind}, at least {part['minimum']}" if "minimum" in part else kind
 
 

@@ -100,7 +100,7 @@ CODES = {
     "unreferenced": "an object is marked for renaming, but no workload references it",
     "empty": "a renamed object has no data; programs often fill such an object at run time",
     "stale-revision": "the content of a revision no longer matches its name",
-    "unknown-annotation": "an annotation under postrender/ is not one that postrender reads",
+    "unknown-annotation": "postrender does not know an annotation that has the prefix postrender/",
     "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release and cannot search other namespaces",

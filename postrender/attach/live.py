@@ -82,8 +82,8 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret that attach looks after.
 
-    is_swept: whether a run may own and delete the revision;
-    owned_by_us: the uids of the owners that a run of attach added;
+    is_sweepable: whether a run may own and delete the revision;
+    our_owners: the uids of the owners that a run of attach added;
     unused_since: the unparsed value of postrender/unused-since.
     """
 
@@ -93,10 +93,10 @@ class Revision(NamedTuple):
     resource_version: str
     group_name: str
     base_name: str
-    is_swept: bool
+    is_sweepable: bool
     is_deleting: bool
     owners: tuple[Owner, ...]
-    owned_by_us: frozenset[str]
+    our_owners: frozenset[str]
     unused_since: str | None
 
     @property
@@ -139,10 +139,10 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         resource_version=_text(data, "metadata", "resourceVersion"),
         group_name=strings_at(data, "labels").get(GROUP_LABEL, ""),
         base_name=annotations.get(BASE_NAME_ANNOTATION, ""),
-        is_swept=annotations.get(SWEEP_ANNOTATION) != "false",
+        is_sweepable=annotations.get(SWEEP_ANNOTATION) != "false",
         is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
         owners=tuple(owner for owner, _ in _owners(data)),
-        owned_by_us=frozenset(_uids_of_ours(data)),
+        our_owners=frozenset(_uids_of_ours(data)),
         unused_since=annotations.get(UNUSED_ANNOTATION),
     )
 

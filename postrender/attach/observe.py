@@ -43,7 +43,7 @@ def read_revisions(
         for revision in candidates
         if revision.key in given
         or revision.group_name == group_name != ""
-        or (group_name and revision.group_name and revision.owned_by_us & workloads)
+        or (group_name and revision.group_name and revision.our_owners & workloads)
     )
     return GroupRevisions(tuple(revisions), group_name)
 
@@ -54,7 +54,7 @@ def _protected(revision: Revision) -> Revision:
     `postrender adopt` may have labelled the original, but the tool that applies manages it. A Job
     may be its only owner, and the garbage collector would delete the original with that Job.
     """
-    return revision if revision.base_name else revision._replace(is_swept=False)
+    return revision if revision.base_name else revision._replace(is_sweepable=False)
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:

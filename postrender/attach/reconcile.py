@@ -1,4 +1,4 @@
-"""From cluster state to patches, as a pure function: the owners and the mark of each revision.
+"""The patches for the owners and the mark of each revision, computed from the cluster state.
 
 The rule: the owners of a revision are all of its consumers, and the workloads that those consumers
 belong to. A revision without consumers is marked with the time. Sweep deletes the revision when the
@@ -24,9 +24,9 @@ _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class ClusterState(NamedTuple):
-    """The objects of a namespace: the revisions, and all possible consumers, which are read later.
+    """The revisions of a run, and all possible consumers in the namespace.
 
-    consumers: by uid;
+    consumers: by uid, read after the revisions;
     unreadable: the kinds that cannot be listed, so their objects are unknown.
     """
 
@@ -50,12 +50,12 @@ class Scope(NamedTuple):
         if not self.group_name or not revision.group_name:
             return False
         owners = {owner.uid for owner in revision.owners if owner.uid in state.consumers}
-        is_left_behind = bool(owners) and owners <= (self.workloads & revision.owned_by_us)
+        is_left_behind = bool(owners) and owners <= (self.workloads & revision.our_owners)
         return revision.group_name == self.group_name or is_left_behind
 
 
 class Patch(NamedTuple):
-    """The changes of one revision.
+    """The changes to one revision.
 
     mark: the value of postrender/unused-since; "" removes the mark, None means no change.
     """
@@ -99,11 +99,11 @@ def pin(
 ) -> list[Patch]:
     """Return the patches that make each workload an owner of its given revisions.
 
-    workloads_of: returns the live workloads that a revision was given with.
+    workloads_of: returns the live workloads that, by the request, reference a revision.
     """
     patches = []
     for revision in revisions:
-        if not revision.is_swept:
+        if not revision.is_sweepable:
             continue
         owners = [workload.owner for workload in workloads_of(revision.key)]
         mark = "" if owners and revision.unused_since is not None else None
@@ -114,7 +114,7 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give every revision the owners of the rule.
+    """Return the patches that give every revision the owners that the rule requires.
 
     Revisions of the applied stream come first.
     scope: the unused revisions to mark;
@@ -124,7 +124,7 @@ def reconcile(
     patches = []
     for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
         consumers = consumers_of[revision.key]
-        owners = _required_owners(state, consumers) if revision.is_swept else []
+        owners = _required_owners(state, consumers) if revision.is_sweepable else []
         is_used = bool(consumers) or revision.key in in_stream
         may_mark = scope.covers(revision, state)
         patch = Patch(
@@ -161,7 +161,7 @@ def _keep_reason(
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "the applied stream contains the revision"
-    if not revision.is_swept:
+    if not revision.is_sweepable:
         return "a field outside of pod templates references the revision"
     foreign = _foreign_owners(state, revision)
     if foreign:
@@ -201,7 +201,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return an object, its controller, the controller of that, and so on, if readable."""
+    """Return an object and the chain of its controllers, up to the first unreadable one."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -214,7 +214,7 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
 
 
 def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -> Iterator[Owner]:
-    """Yield the owners to remove that an earlier run added.
+    """Yield the stale owners, if an earlier run added them.
 
     An owner is stale if the object was deleted. An object that a controller made is also stale if
     the object no longer references the revision. A workload stays an owner: with its next change, a
@@ -223,10 +223,10 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
-        if owner.uid in required or owner.uid not in revision.owned_by_us:
+        if owner.uid in required or owner.uid not in revision.our_owners:
             continue
         consumer = state.consumers.get(owner.uid)
-        if not revision.is_swept:
+        if not revision.is_sweepable:
             yield owner
         elif consumer is None:
             if _is_readable(state, owner):
@@ -250,7 +250,7 @@ def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
         owner
         for owner in revision.owners
         if not _is_readable(state, owner)
-        or (owner.uid in state.consumers and owner.uid not in revision.owned_by_us)
+        or (owner.uid in state.consumers and owner.uid not in revision.our_owners)
     ]
 
 
@@ -263,7 +263,12 @@ def _new_mark(
     """
     if is_used:
         return "" if revision.unused_since is not None else None
-    if now is None or state.unreadable or not revision.is_swept or _foreign_owners(state, revision):
+    if (
+        now is None
+        or state.unreadable
+        or not revision.is_sweepable
+        or _foreign_owners(state, revision)
+    ):
         return None
     marked = parse_time(revision.unused_since or "")
     is_valid = marked is not None and marked <= now + GRACE

@@ -11,9 +11,9 @@ COMMAND = Command(
     "Set owner references on revisions.",
     details=(
         "The appended Job runs this command in the cluster. It sets the owner references of "
-        "revisions and deletes the unused ones. Outside of a Pod it uses the kubeconfig. The "
-        "options may have one dash, and the environment of configmap-attacher is read: "
-        "IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME."
+        "revisions and deletes unused revisions. Outside of a Pod it uses the kubeconfig. Options "
+        "may also begin with one dash. The command reads the environment variables of "
+        "configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME."
     ),
     example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(
@@ -26,7 +26,7 @@ COMMAND = Command(
         *CLUSTER,
         Option(
             "workload",
-            "Attach revisions to this workload, given with its render ID: "
+            "Attach revisions to a workload with this render ID, such as "
             "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
@@ -34,13 +34,13 @@ COMMAND = Command(
         ),
         Option(
             "emitted",
-            "Keep these other applied revisions: configmap/web-c. Repeatable.",
+            "Do not delete these other applied revisions, such as configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),
         Option(
             "rollout",
-            "Attach revisions to this Rollout, whose render ID is not known.",
+            "Attach revisions to this Rollout, without a render ID.",
             metavar="NAME",
             default="",
             default_text="none",
@@ -60,7 +60,7 @@ COMMAND = Command(
         ),
         Option(
             "on-failure",
-            "With report, exit with code 0 once an Event records the failure.",
+            "Set the exit code of a failed run; report: 0 if an Event records the failure.",
             CHOICE,
             metavar="fail|report",
             default="fail",
@@ -68,7 +68,7 @@ COMMAND = Command(
         ),
         Option(
             "delete-finished-jobs",
-            "Delete the finished Jobs of the group that this run replaces.",
+            "Delete the group's finished Jobs that this Job supersedes.",
             SWITCH,
             default=False,
         ),

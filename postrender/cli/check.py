@@ -19,8 +19,8 @@ COMMAND = Command(
     "check",
     "Fail if render --strict would fail.",
     details=(
-        "Nothing is written. Each FILE holds manifests, rendered by postrender or not; without "
-        "a FILE, stdin is read."
+        "Nothing is written. Each FILE is input or output of postrender. Without a FILE, stdin is "
+        "read."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),

@@ -11,7 +11,7 @@ from postrender.errors import UserError
 COMMAND = Command(
     "config validate",
     "Check a configuration file.",
-    details="Without a FILE, the nearest postrender.yaml upward is checked.",
+    details="Without a FILE, the file that render would read is checked.",
     example="postrender config validate chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=""),),
 )

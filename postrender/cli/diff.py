@@ -35,7 +35,7 @@ COMMAND = Command(
     "Show which workloads a change restarts.",
     details=(
         "OLD and NEW are each a file, - for stdin, a folder of manifests or git:REV:PATH. "
-        "Each side may be rendered by postrender or not."
+        "Each side may be input or output of postrender."
     ),
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
     arguments=(Argument("old", "OLD"), Argument("new", "NEW")),

@@ -104,7 +104,7 @@ FILENAME = Option("filename", "Read this file; the same as INPUT.", metavar="FIL
 # Options of every command; cli/main.py applies them.
 COMMON = (
     Option("quiet", "Print errors only.", SWITCH, default=False, short="q"),
-    Option("verbose", "Also print what is used and done.", SWITCH, default=False, short="v"),
+    Option("verbose", "Also print notes about the run.", SWITCH, default=False, short="v"),
     Option(
         "color",
         "Use colours.",
@@ -144,7 +144,7 @@ SETTINGS = (
         "config",
         "Read this configuration file.",
         metavar="FILE",
-        default_text="the nearest postrender.yaml upward",
+        default_text="the nearest postrender.yaml in this folder or above it",
     ),
     _setting(
         "namespace",
@@ -164,7 +164,7 @@ SETTINGS = (
     ),
     _setting(
         "keep-original",
-        "Keep originals next to revisions, as Helm 3 hooks need.",
+        "Keep originals next to revisions, for the hooks of Helm 3.",
         "keepOriginal",
         form=FLAG,
         default_text="no",
@@ -234,7 +234,7 @@ CLUSTER = (
         metavar="NAMESPACE",
         variable="POSTRENDER_NAMESPACE",
         short="n",
-        default_text="of the Pod, or of the kubeconfig context",
+        default_text="that of the Pod or of the kubeconfig context",
     ),
     Option(
         "kube-context",

@@ -8,7 +8,7 @@ from postrender.cli.reporting import report_detail, report_finding
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
-from postrender.inventory.unknown_annotations import find_unknown_annotations
+from postrender.kubernetes.annotations import is_unknown
 from postrender.plan.build import Plan, make_plan
 from postrender.yaml.stream import Stream, has_content
 
@@ -52,7 +52,10 @@ def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
         finding = find_no_objects(stream, inventory.items)
         if finding:
             yield finding
-    yield from find_unknown_annotations(inventory)
+    if any(is_unknown(key) for item in inventory.items for key in item.annotations):
+        from postrender.inventory.unknown_annotations import find_unknown_annotations
+
+        yield from find_unknown_annotations(inventory)
 
 
 def report_findings(

@@ -55,3 +55,21 @@ SYNC_OPTIONS_ANNOTATION = "argocd.argoproj.io/sync-options"
 COMPARE_OPTIONS_ANNOTATION = "argocd.argoproj.io/compare-options"
 FLUX_PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+
+_KNOWN = frozenset(
+    {
+        *USER_ANNOTATIONS,
+        GROUP_LABEL,
+        BASE_NAME_ANNOTATION,
+        NUMBER_ANNOTATION,
+        SWEEP_ANNOTATION,
+        RENDER_ID_ANNOTATION,
+        CHECKSUM_ANNOTATION,
+        UNUSED_ANNOTATION,
+    }
+)
+
+
+def is_unknown(annotation: str) -> bool:
+    """Return whether an annotation has the prefix of postrender but is not one of its own."""
+    return annotation.startswith(PREFIX) and annotation not in _KNOWN

@@ -156,7 +156,7 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
             Finding(
                 code="short-ttl",
                 problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so the Job may be "
-                "deleted before Helm's --wait-for-jobs has seen its end",
+                "deleted before Helm's --wait-for-jobs sees that the Job is finished",
                 fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL} or more",
                 location=location,
             )

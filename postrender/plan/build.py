@@ -38,7 +38,7 @@ class PlanBasis(NamedTuple):
     """The decisions before any edit.
 
     context: None if the stream has no object to revise;
-    repeated: the objects that repeat an earlier one.
+    repeated: the objects that repeat an earlier object.
     """
 
     context: PlanContext | None = None
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
 def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
     """Return the plan for a stream; history: the earlier outputs.
 
-    Raises UserError if the stream contradicts itself; the modules of the steps say when.
+    Raises UserError if the stream contradicts itself; each step documents its errors.
     """
     basis = build_basis(inventory, settings, history)
     context = basis.context
@@ -158,6 +158,7 @@ def build_basis(
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
+    """Return the resolver, which then knows whether a link proves the release's namespace."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 

@@ -46,7 +46,7 @@ def add_revision_edits(
             name,
             attach_groups.group_names[key],
             is_attached=context.settings.attacher.is_enabled,
-            is_swept=key not in outside_attach,
+            is_sweepable=key not in outside_attach,
             order=context.orders.get(key),
         )
         edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
@@ -58,13 +58,13 @@ def _revision_edits(
     group_name: str,
     *,
     is_attached: bool,
-    is_swept: bool,
+    is_sweepable: bool,
     order: int | None = None,
 ) -> list[Edit]:
     """Return the edits that turn an object into the revision `name`.
 
     is_attached: whether an attacher looks after the revision; if not, the applying tool deletes it;
-    is_swept: whether the attacher may delete the revision when it sees no reference to it;
+    is_sweepable: whether the attacher may delete the revision when it sees no reference to it;
     order: the revision number, None without a history.
     """
     item = decision.item
@@ -80,7 +80,7 @@ def _revision_edits(
         annotations |= {NUMBER_ANNOTATION: str(order), RESOURCE_POLICY_ANNOTATION: "keep"}
     if is_attached:
         annotations |= keep_annotations()
-        if not is_swept:
+        if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
     return [
         *(SetScalar(path, text) for path, text in item.folded),

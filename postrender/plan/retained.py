@@ -55,16 +55,16 @@ def find_hook_users(
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
 ) -> tuple[Retained, ...]:
-    """Return the decision for every object of a history whose base name has revisions."""
+    """Return the decision for each earlier object, if the object's base name has revisions."""
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
-    consumers = _consumers(context)
+    workloads_by_target = _workloads_by_target(context)
     retained: list[Retained] = []
     for base, revisions in numbers.by_base.items():
         current = currents.get(base)
         if current or not all(revision.is_original for revision in revisions):
-            users = consumers.get(current.item.key, ()) if current else ()
-            keep = context.settings.history.keep or _default_keep(users, history)
+            workloads = workloads_by_target.get(current.item.key, ()) if current else ()
+            keep = context.settings.history.keep or _default_keep(workloads, history)
             for position, revision in enumerate(_without_current(revisions, current), 1):
                 if base._replace(name=revision.identity.name) not in taken:
                     decision, reason = _decide(revision, position, current, keep, history)
@@ -103,7 +103,7 @@ def _decide(
     position: the position among the earlier revisions of the base name, 1 for the newest;
     keep: the number of revisions to keep, including the current one.
     """
-    # A base name that left the chart is forgotten with the last stored release that used it.
+    # After the chart drops a base name, its revisions stay until Helm stores no release with them.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
@@ -138,19 +138,20 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
     return renamed | {resolver.key_of(item.identity) for item in context.kept_items}
 
 
-def _consumers(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads that reference it, with the Rollouts of those workloads."""
+def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
+    """Return, by object, the workloads that reference the object, and their Rollouts."""
     rollouts = context.rollouts
-    consumers: dict[ItemKey, list[Item]] = defaultdict(list)
+    workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
         for target in context.targets(item):
-            consumers[target.key] += [item, *rollouts.get(item.key, ())]
-    return consumers
+            workloads[target.key] += [item, *rollouts.get(item.key, ())]
+    return workloads
 
 
-def _default_keep(users: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep of an object with these workloads."""
+def _default_keep(workloads: Sequence[Item], history: History) -> int:
+    """Return the default number of revisions to keep; workloads: those that use the object."""
     limits = [
-        _DEFAULT_LIMIT if item.history_limit is None else item.history_limit for item in users
+        _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
+        for workload in workloads
     ]
     return max(max(limits or [_DEFAULT_LIMIT]) + _BEYOND_LIMIT, history.stored)

@@ -130,7 +130,8 @@ def _parse(name: str) -> tuple[str, str]:
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
             f"{name} is not a path in git, expected git:REV:PATH",
-            f"Write git:REV:PATH, as in git:main:rendered; a file of this name is ./{name}",
+            "Write git:REV:PATH, as in git:main:rendered; to pass a file of this name, write "
+            f"./{name}",
         )
     # git accepts `.` and `..` at the end of a path only with a slash.
     is_dots = path.rpartition("/")[2] in (".", "..")

@@ -24,7 +24,8 @@ def with_release_namespace(settings: Settings) -> Settings:
         return settings
     if settings.namespace not in ("", release.namespace):
         raise UserError(
-            f"the namespace is {settings.namespace}, but --previous={release} has another",
+            f"the namespace is {settings.namespace}, but --previous={release} has the namespace "
+            f"{release.namespace}",
             "Use the namespace of the release in both, or in --previous only",
         )
     return settings._replace(namespace=release.namespace)
@@ -86,7 +87,7 @@ def _check_output(name: str) -> None:
         return
     if is_same and os.path.isfile(name):
         raise UserError(
-            "stdout is also the file in --previous, which the shell has emptied",
+            "stdout writes to the file in --previous, which the shell has emptied",
             "Restore the file, write the output to a new file, and then rename the new file",
             Location(name),
         )
@@ -113,8 +114,8 @@ def _read_release(
         return Previous(), [_unchecked(release, error, inventory)]
     if namespaces:
         raise UserError(
-            f"the namespace {release.namespace} has no release {release.name}, "
-            f"but {', '.join(namespaces)} has one",
+            f"the namespace {release.namespace} has no release {release.name}; "
+            f"a release of that name is in {', '.join(namespaces)}",
             f"Pass --previous=helm:{namespaces[0]}/{release.name}; for a first install in "
             f"{release.namespace}, add --namespace {release.namespace}",
         )
@@ -132,7 +133,7 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
     if explicit and not explicit & expected:
         raise UserError(
             f"the manifests have the namespace {', '.join(sorted(explicit))}, "
-            f"but --previous={release} has another",
+            f"but --previous={release} has the namespace {release.namespace}",
             "Pass the namespace of the release in --previous; "
             f"if {release.namespace} is right, add --namespace {release.namespace}",
             Location(inventory.stream.source),
@@ -152,8 +153,8 @@ def _unchecked(release: Release, error: HelmError, inventory: Inventory) -> Find
 def _keeps_few(keep: int, stored: int, inventory: Inventory) -> Finding:
     return Finding(
         code="history-keep",
-        problem=f"history.keep is {keep}, but Helm stores {stored} revisions of the release; "
-        "older revisions are deleted, even if pods still use them",
+        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions; all but "
+        f"the last {keep} revisions of a ConfigMap are deleted, even if pods still use them",
         fix="Raise history.keep, or lower helm's --history-max",
         location=Location(inventory.stream.source),
     )

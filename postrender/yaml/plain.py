@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
-# Forms of a line. Those of entries with a key are `key: scalar`, `key:`, `key: |` and `key: {…}`.
-# The others are an item, a skipped line, a scalar without a key, and a line that is not covered.
+# The forms of a line, in this order. With a key: `key: scalar`, `key:`, `key: |`, `key: {…}`.
+# Others: a list item, an empty line or comment, a scalar, a line that the grammar does not cover.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
@@ -122,8 +122,7 @@ class PlainDocument:
     """A document as plain data, with the line of each entry of its block collections.
 
     lines: the lines of the text.
-    lines_of: the numbers of the lines of the entries of a block collection, by the collection's
-        id().
+    lines_of: by the id() of a block collection, the line number of each of its entries.
     """
 
     __slots__ = ("_starts", "data", "lines", "lines_of")

@@ -277,10 +277,10 @@ def test_a_revision_has_the_owners_that_attach_added() -> None:
         "managedFields": [managed("kubectl", "1-a"), managed("postrender-attach", "2-b")],
     }
     revision = read_revision(CONFIG_MAPS, {"metadata": metadata})
-    assert revision.owned_by_us == {"2-b"}
+    assert revision.our_owners == {"2-b"}
     assert [owner.uid for owner in revision.owners] == ["1-a", "2-b"]
     assert (revision.group_name, revision.base_name) == ("app-rollout-attach", "app")
-    assert not revision.is_swept
+    assert not revision.is_sweepable
 
 
 # Superseded Jobs
@@ -370,7 +370,7 @@ def test_an_original_of_the_stream_is_not_swept() -> None:
     emitted = frozenset({("configmap", "kept"), ("configmap", "given")})
     request = AttachRequest(workloads=(workload,), group_name="x", emitted=emitted)
     revisions = read_revisions(Cluster(configmaps=["given", "kept", "other"]), request).revisions
-    assert [(revision.name, revision.is_swept) for revision in revisions] == [
+    assert [(revision.name, revision.is_sweepable) for revision in revisions] == [
         ("given", True),
         ("kept", False),
         ("other", True),

@@ -54,7 +54,7 @@ def revision(
     *,
     ours: bool = True,
     unused_since: str | None = None,
-    is_swept: bool = True,
+    is_sweepable: bool = True,
     group_name: str = GROUP,
 ) -> Revision:
     entries = tuple(item.owner if isinstance(item, Consumer) else item for item in owners)
@@ -66,10 +66,10 @@ def revision(
         resource_version="1",
         group_name=group_name,
         base_name=name.rpartition("-")[0],
-        is_swept=is_swept,
+        is_sweepable=is_sweepable,
         is_deleting=False,
         owners=entries,
-        owned_by_us=frozenset(uids),
+        our_owners=frozenset(uids),
         unused_since=unused_since,
     )
 
@@ -213,9 +213,9 @@ def test_an_unreadable_kind_prevents_drops() -> None:
 
 
 def test_a_revision_that_is_not_swept_has_no_owners() -> None:
-    [patch] = changes(state_of([revision("app-new", [ROLLOUT], is_swept=False)], ROLLOUT, NEW))
+    [patch] = changes(state_of([revision("app-new", [ROLLOUT], is_sweepable=False)], ROLLOUT, NEW))
     assert (patch.added, [str(owner) for owner in patch.dropped]) == ((), ["Rollout/app"])
-    assert not pin([revision("app-new", is_swept=False)], lambda _: [ROLLOUT])
+    assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
 
 
 def test_revisions_of_the_stream_come_first() -> None:
@@ -269,7 +269,7 @@ NOT_MARKED = {
         (),
     ),
     "the revision has no label": (state_of([revision("app-old", group_name="")], ROLLOUT), ()),
-    "the revision is not swept": (state_of([revision("app-old", is_swept=False)], ROLLOUT), ()),
+    "the revision is not swept": (state_of([revision("app-old", is_sweepable=False)], ROLLOUT), ()),
     "the owner has an unknown kind": (state_of([revision("app-old", [FOREIGN])], ROLLOUT), ()),
     "another program set the owner": (
         state_of([revision("app-old", [ROLLOUT], ours=False)], ROLLOUT),
@@ -303,7 +303,7 @@ KEPT = {
         "app-old", [ROLLOUT], unused_since=time(GRACE - timedelta(0, 1))
     ),
     "a field outside of pod templates": revision(
-        "app-old", unused_since=time(GRACE), is_swept=False
+        "app-old", unused_since=time(GRACE), is_sweepable=False
     ),
     "does not manage the owner": revision("app-old", [FOREIGN], unused_since=time(GRACE)),
 }
@@ -363,7 +363,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             ],
             ours=draw(st.booleans()),
             unused_since=draw(st.sampled_from([None, time(GRACE), time(timedelta(0))])),
-            is_swept=draw(st.booleans()),
+            is_sweepable=draw(st.booleans()),
             group_name=draw(st.sampled_from([GROUP, "other", ""])),
         )
         for name in NAMES
@@ -385,7 +385,7 @@ def patched(item: Revision, patches: Mapping[str, Patch]) -> Revision:
     dropped_uids = {owner.uid for owner in patch.dropped}
     return item._replace(
         owners=(*(owner for owner in item.owners if owner.uid not in dropped_uids), *patch.added),
-        owned_by_us=(item.owned_by_us | {owner.uid for owner in patch.added}) - dropped_uids,
+        our_owners=(item.our_owners | {owner.uid for owner in patch.added}) - dropped_uids,
         unused_since=item.unused_since if patch.mark is None else patch.mark or None,
     )
 
@@ -418,19 +418,19 @@ def test_the_rule_holds_for_any_state(state: ClusterState, in_stream: frozenset[
     assert not changes(result, in_stream), "a second run writes nothing"
     for before, now in zip(state.revisions, result.revisions, strict=True):
         owners = {owner.uid for owner in now.owners}
-        assert now.owned_by_us <= must_own(state, now.name) or now.is_swept
-        assert must_own(state, now.name) <= owners or not now.is_swept
+        assert now.our_owners <= must_own(state, now.name) or now.is_sweepable
+        assert must_own(state, now.name) <= owners or not now.is_sweepable
         for owner in before.owners:
             if owner.uid not in owners:
                 live_owner = state.consumers.get(owner.uid)
-                assert owner.uid in before.owned_by_us
+                assert owner.uid in before.our_owners
                 is_stale = live_owner is None or live_owner.resource in CONTROLLER_MADE_KINDS
-                assert is_stale or not now.is_swept
+                assert is_stale or not now.is_sweepable
         if has_consumer(state, now) or now.name in in_stream:
             assert now.unused_since is None
         elif now.unused_since != before.unused_since:
             assert now.group_name
-            assert now.is_swept
+            assert now.is_sweepable
 
 
 @given(states(), st.frozensets(st.sampled_from(NAMES)))
@@ -443,6 +443,6 @@ def test_a_revision_with_a_consumer_is_never_deleted(
         assert item.group_name == GROUP or SCOPE.workloads & {owner.uid for owner in item.owners}
         assert item.name not in in_stream
         assert not has_consumer(state, item)
-        assert item.is_swept
+        assert item.is_sweepable
         assert FOREIGN not in item.owners
         assert not state.unreadable

@@ -1,7 +1,7 @@
 """The changes of workloads: which of them roll, and why.
 
-A workload rolls if its pod template with revision names differs. The causes come from the template
-with base names, and from the ConfigMaps and Secrets behind these names.
+A workload rolls if its pod template differs after the rename. To find the causes, the template is
+compared again with base names, and so are the ConfigMaps and Secrets that it references.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Comparison(NamedTuple):
 
     old and new: the usages on each side;
     contents: the changes of ConfigMaps and Secrets, by the number of the pair;
-    rewritten: the numbers of those that are on both sides with other data.
+    rewritten: the numbers of the pairs whose two sides have different data.
     """
 
     old: UsageIndex
@@ -179,7 +179,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if is_same(templates[0], templates[1]):
-        # A parent of a pod template may change without one, such as a new metric without a Job.
+        # A field above the pod templates may change alone, such as a new metric without a Job.
         inside = _inside_template(kind)
         return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
     around = _template_or_parent(kind)
@@ -188,21 +188,21 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     config_causes = list(_config_causes(_template_usages(old, new, comparison), comparison))
     field_changes = _without_references(template_changes, config_causes)
     causes = [*config_causes, *_field_causes(field_changes)]
-    causes = causes or list(_causes_in_notation(new, *templates))
+    causes = causes or list(_causes_of_last_resort(new, *templates))
     ordered = tuple(sorted(causes, key=lambda cause: _CAUSE_ORDER.index(cause.kind)))
     return _Difference(fields, ordered, bool(template_changes))
 
 
-def _causes_in_notation(
+def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """Yield the causes if pod templates are equal with base names and as parsed values.
+    """Yield the causes for pod templates that differ, but not in a field that `_difference` finds.
 
-    They may differ in a revision name in free text. They may also differ in a part that only the
-    render ID covers, such as `env: null`.
+    The templates may differ in a revision name in free text. They may also differ in a part that
+    only the render ID covers, such as `env: null`.
     """
-    pattern = WORKLOAD_KINDS[workload.identity.group_kind].template
-    prefix = ".".join(part for part in pattern if part != EVERY_ITEM)
+    parts = WORKLOAD_KINDS[workload.identity.group_kind].template
+    prefix = ".".join(part for part in parts if part != EVERY_ITEM)
     paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
     for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
         change = FieldChange(path=f"{prefix}{path}", change=CHANGED, old=None, new=None)
@@ -337,7 +337,7 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
 
 
 def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """Yield the changes; the addition or removal of an `env` becomes one change a variable."""
+    """Yield the changes; a whole `env` that is added or removed becomes one change per variable."""
     for change in changes:
         items = change.old if change.new is None else change.new
         is_whole = _ENV_LIST.search(change.path) and change.change != CHANGED
@@ -352,7 +352,7 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
 
 
 def _variable_value(parts: Iterable[tuple[str, Json]]) -> Json:
-    """Return the value of a variable on one side, from the changes of it or of its parts."""
+    """Return the value of a variable on one side, from the changes of its `env` entry."""
     for path, value in parts:
         if isinstance(value, dict) and path.endswith("]"):
             return value.get("value", value.get("valueFrom", ""))

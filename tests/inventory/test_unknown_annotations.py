@@ -1,0 +1,51 @@
+"""An annotation of postrender that it does not know is reported with the nearest one."""
+
+from __future__ import annotations
+
+import pytest
+
+from postrender.cli.plans import plan_of
+from postrender.config.settings import Settings
+from postrender.kubernetes import annotations as known_annotations
+from postrender.kubernetes.annotations import PREFIX, is_unknown
+from postrender.yaml.stream import read_stream
+
+CONFIG_MAP = """apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app
+  annotations: {ANNOTATION: x}
+data: {a: b}
+"""
+
+
+def findings(annotation: str) -> list[str]:
+    text = CONFIG_MAP.replace("ANNOTATION", annotation)
+    plan = plan_of(read_stream(text.encode(), "app.yaml"), Settings())
+    return [str(finding) for finding in plan.findings if finding.code == "unknown-annotation"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fix"),
+    [
+        ("postrender/stratgy", "Did you mean postrender/strategy?"),
+        ("postrender/mountpath", "Did you mean postrender/mount-path?"),
+        ("postrender/qqq", "Use one of postrender/strategy, postrender/keep-original,"),
+    ],
+)
+def test_a_misspelt_annotation_is_reported(annotation: str, fix: str) -> None:
+    (text,) = findings(annotation)
+    assert text.startswith("app.yaml:1 (document 1, ConfigMap/app): ")
+    assert f"the annotation {annotation} is not one that postrender reads. {fix}" in text
+
+
+@pytest.mark.parametrize("annotation", ["postrender/sweep", "example.com/stratgy"])
+def test_other_annotations_are_not_reported(annotation: str) -> None:
+    assert findings(annotation) == []
+
+
+def test_every_annotation_of_postrender_is_known() -> None:
+    values = [value for value in vars(known_annotations).values() if isinstance(value, str)]
+    own = [value for value in values if value.startswith(PREFIX) and value != PREFIX]
+    assert own
+    assert not [value for value in own if is_unknown(value)]
