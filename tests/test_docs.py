@@ -16,6 +16,7 @@ from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender.cli import registry
 from postrender.config.load import load_config, settings_from
+from postrender.diff.formats import format_names
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations
 from postrender.kubernetes.hashing import hashed_content, render_id, revision_name, template_text
@@ -155,6 +156,12 @@ def test_every_label_and_annotation_is_documented() -> None:
     names = {value for value in values if re.fullmatch(r"postrender/[a-z-]+", value)}
     assert names
     assert {name for name in names if f"`{name}" not in README} == set()
+
+
+def test_every_format_is_documented() -> None:
+    page = (ROOT / "docs" / "preview.md").read_text("utf-8")
+    table = page.partition("## Formats")[2].partition("\n\nAll formats")[0]
+    assert [name for name in format_names() if f"`{name}`" not in table] == []
 
 
 def test_every_workload_kind_is_documented() -> None:

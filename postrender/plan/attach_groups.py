@@ -84,7 +84,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
 
 
 def _namespace(context: PlanContext, identity: Identity) -> str | None:
-    return context.resolver.group_namespace(identity.namespace)
+    return context.resolver.certain_namespace(identity.namespace)
 
 
 def _default_names(context: PlanContext, workloads: Sequence[Item]) -> dict[str | None, str]:

@@ -23,7 +23,7 @@ from postrender.kubernetes.annotations import (
     PAIRING_ANNOTATION,
     PREFIX,
 )
-from postrender.kubernetes.kinds import GroupKind, is_built_in
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.plan.model import PlanContext
 from postrender.references.rule import RBAC
 from postrender.text.words import WordSet, is_whole_value, words_of
@@ -36,10 +36,6 @@ _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
 _DATA = frozenset({"data", "stringData"})
 _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
-_WORKLOAD_GROUP = "argoproj.io"
-_ROLLOUT_KINDS = frozenset(
-    {"Rollout", "Experiment", "AnalysisTemplate", "AnalysisRun", "ClusterAnalysisTemplate"}
-)
 
 
 def find_leftovers(context: PlanContext, edits: Mapping[ItemKey, Sequence[Edit]]) -> list[Finding]:
@@ -186,10 +182,7 @@ def _may_reference(item: Item, path: Path) -> bool:
     identity = item.identity
     if item.content is not None or identity.kind in ("ConfigMap", "Secret"):
         return path[0] in _DATA
-    has_known_references = is_built_in(identity.group) or (
-        identity.group == _WORKLOAD_GROUP and identity.kind in _ROLLOUT_KINDS
-    )
-    if has_known_references:
+    if is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS:
         return _is_free_text(path)
     return not (_LABELS & set(path))
 

@@ -92,7 +92,7 @@ class Resolver(NamedTuple):
         """Return the likely namespace: an absent one is read as the only explicit one."""
         return self.namespace_of(written) or self.only_namespace or None
 
-    def group_namespace(self, written: str | None) -> str | None:
+    def certain_namespace(self, written: str | None) -> str | None:
         """Return the certain namespace: an absent one is read as another only with proof."""
         if self.is_proven:
             return self.effective_namespace(written)
@@ -108,7 +108,7 @@ class Resolver(NamedTuple):
 
     def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
         """Return the key of an object in its group namespace; name: as in key_of."""
-        namespace = self.group_namespace(identity.namespace)
+        namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
     def _is_likely_same(self, namespace: str | None, candidate: Item) -> bool:

@@ -219,6 +219,27 @@ def test_every_namespaced_workload_kind_is_read() -> None:
     assert namespaced <= read
 
 
+# The pod template of these workloads is the only copy: their controllers do not keep old ones.
+WITHOUT_HISTORY = {
+    "AnalysisRun",
+    "AnalysisTemplate",
+    "CronJob",
+    "Experiment",
+    "Job",
+    "Pod",
+    "PodTemplate",
+    "ReplicaSet",
+    "ReplicationController",
+}
+
+
+def test_every_kind_keeps_old_templates_in_a_known_kind_or_nowhere() -> None:
+    kinds = {resource.kind for resource in CONSUMER_KINDS} - {CONTROLLER_REVISIONS.kind}
+    with_history = {resource.kind for resource in HISTORY_KINDS}
+    assert kinds - with_history == WITHOUT_HISTORY
+    assert len(BY_KIND) == len(CONSUMER_KINDS), "two kinds of one name need another key"
+
+
 def test_controllers_are_read_before_the_objects_they_create() -> None:
     order = list(CONSUMER_KINDS)
     for controller, created in (*HISTORY_KINDS.items(), (BY_KIND["CronJob"], JOBS), (JOBS, PODS)):
