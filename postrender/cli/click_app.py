@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from postrender import __version__
-from postrender.cli.invoke import invoke
 from postrender.cli.options import (
     CHOICE,
     CHOICES,
@@ -25,7 +24,7 @@ from postrender.cli.options import (
     with_two_dashes,
 )
 from postrender.cli.pipes import nobody_pipes
-from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, load
+from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
 from postrender.errors import UsageError
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

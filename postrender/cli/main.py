@@ -7,7 +7,7 @@ import os
 import sys
 
 from postrender.cli.pipes import end_process, nobody_pipes, unwritable_error
-from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, load
+from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, invoke, load
 from postrender.cli.reporting import report_bug, report_error
 from postrender.errors import UsageError, UserError
 
@@ -62,7 +62,6 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     if module is None:
         return None
     from postrender.cli.arguments import read_arguments
-    from postrender.cli.invoke import invoke
     from postrender.cli.options import with_two_dashes
 
     code = load(module)

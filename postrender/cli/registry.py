@@ -1,11 +1,15 @@
-"""The commands with the module of each command, and the exit codes."""
+"""The commands with the module of each command, how a command is run, and the exit codes."""
 
 from __future__ import annotations
 
 import sys
 
+from postrender.cli.options import with_filename
+from postrender.cli.reporting import set_presentation
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -37,3 +41,18 @@ def load(reference: str) -> Any:
     module, _, name = reference.partition(":")
     __import__(module)
     return getattr(sys.modules[module], name) if name else sys.modules[module]
+
+
+def invoke(module: Any, values: Mapping[str, object]) -> int:
+    """Run the command of a module and return its exit code.
+
+    values: by parameter of the command's options, and of the options of every command.
+    Raises UsageError, UserError.
+    """
+    rest = dict(values)
+    set_presentation(
+        is_quiet=bool(rest.pop("quiet", False)),
+        is_verbose=bool(rest.pop("verbose", False)),
+        color=str(rest.pop("color", "auto")),
+    )
+    return int(module.run(**with_filename(rest)))

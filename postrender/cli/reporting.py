@@ -6,7 +6,6 @@ import os
 import sys
 
 from postrender import __version__
-from postrender.cli import github
 from postrender.errors import ERROR, NOTE, WARNING, Finding, Location, UserError, sentences
 
 TYPE_CHECKING = False
@@ -104,10 +103,14 @@ def _log(line: str, log_file: str) -> None:
 
 
 def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
-    if github.is_job():
-        _print(github.workflow_command(severity, title, text, location))
-    else:
-        _print(f"{severity}: {text}", _COLOURS[severity])
+    # Imported late: most runs are not jobs of GitHub Actions.
+    if os.environ.get("GITHUB_ACTIONS"):
+        from postrender.cli import github
+
+        if github.is_job():
+            _print(github.workflow_command(severity, title, text, location))
+            return
+    _print(f"{severity}: {text}", _COLOURS[severity])
 
 
 def _print(line: str, colour: str = "") -> None:

@@ -13,7 +13,6 @@ from postrender.errors import Location, UserError
 from postrender.inventory.examine import Examined, examine
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import is_relevant, may_be_cut, may_hold, root_kind
-from postrender.kubernetes.annotations import ENV_FROM_ANNOTATION, MOUNT_PATH_ANNOTATION
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar, Site, SiteKey
@@ -61,7 +60,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     names = _target_names(items, settings)
     if not names:
         return _inventory(stream, holders)
-    mounts = any(_requests_auto_mount(item) for item in items)
+    mounts = any(item.requests_auto_mount for item in items)
     words = WordSet(names)
     referrers = {
         index: _examine(stream, index, settings, names)
@@ -126,7 +125,3 @@ def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:
         if item.identity.group_kind in settings.revisable:
             names |= {item.identity.name, item.base_name}
     return names - {""}
-
-
-def _requests_auto_mount(item: Item) -> bool:
-    return bool({MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION} & item.annotations.keys())

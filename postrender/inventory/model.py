@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
+    ENV_FROM_ANNOTATION,
     GROUP_LABEL,
     HOOK_ANNOTATIONS,
+    MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
 )
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
@@ -15,6 +17,7 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
+_MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 # A revision number; the length is limited so that a wrong value is not a huge number.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
@@ -65,6 +68,11 @@ class Item(NamedTuple):
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
     history_limit: int | None = None
+
+    @property
+    def requests_auto_mount(self) -> bool:
+        """Whether an annotation asks for an auto-mount."""
+        return not self.annotations.keys().isdisjoint(_MOUNTS)
 
     @property
     def document(self) -> int:

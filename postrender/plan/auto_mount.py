@@ -9,7 +9,7 @@ except init containers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
@@ -59,15 +59,6 @@ def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[
             for earlier in workload_mounts[:number]:
                 _check_paths(inventory, earlier, mount)
     return mounts
-
-
-def workloads_by_mounted(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
-    """Return the workload of each auto-mounted object."""
-    return {
-        mount.item.key: mount.workload
-        for workload_mounts in mounts.values()
-        for mount in workload_mounts
-    }
 
 
 def _is_requested(item: Item) -> bool:

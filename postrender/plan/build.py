@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from postrender.config.settings import NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import ItemKey
+from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attach_groups import find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
-from postrender.plan.auto_mount import find_mounts, workloads_by_mounted
 from postrender.plan.configmap_edits import add_revision_edits
 from postrender.plan.duplicates import find_duplicates
 from postrender.plan.history import NO_HISTORY, History
@@ -32,6 +31,10 @@ from postrender.plan.workload_edits import source_edits
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.plan.auto_mount import Mount
 
 
 class PlanBasis(NamedTuple):
@@ -129,13 +132,13 @@ def build_basis(
     all_links, link_findings = find_links(inventory, resolver)
     links = [link for link in all_links if not link.is_pinned]
     resolver = _with_proof(resolver, links)
-    mounts = find_mounts(inventory, resolver)
+    mounts = _find_mounts(inventory, resolver)
 
     # Decisions and names.
     decisions, decision_findings = decide_strategies(
         inventory,
         by_target(all_links),
-        workloads_by_mounted(mounts),
+        _workloads_by_mounted(mounts),
         settings,
         _hook_users(inventory, history, resolver),
     )
@@ -161,6 +164,25 @@ def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
     """Return the resolver, which then knows whether a link proves the release's namespace."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
+
+
+def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, Sequence[Mount]]:
+    """Return the auto-mounts by workload."""
+    if not any(item.requests_auto_mount for item in inventory.items):
+        return {}
+    # Imported late: few charts have auto-mounts.
+    from postrender.plan.auto_mount import find_mounts
+
+    return find_mounts(inventory, resolver)
+
+
+def _workloads_by_mounted(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
+    """Return the workload of each auto-mounted object."""
+    return {
+        mount.item.key: mount.workload
+        for workload_mounts in mounts.values()
+        for mount in workload_mounts
+    }
 
 
 def _hook_users(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from postrender.config.settings import CHECKSUM
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
-from postrender.kubernetes.checksum import checksum
 from postrender.kubernetes.hashing import (
     HASH_LENGTH,
     hashed_content,
@@ -16,7 +15,6 @@ from postrender.kubernetes.hashing import (
     template_text,
 )
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
-from postrender.plan.auto_mount import mount_edits
 from postrender.plan.links import follow_edits
 from postrender.plan.model import PlanContext
 from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
@@ -40,6 +38,8 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
             continue
         item_edits = follow_edits(links, context.names, retained_names)
         for mount in mounts:
+            from postrender.plan.auto_mount import mount_edits
+
             name = context.names.get(mount.item.key, mount.item.identity.name)
             item_edits += mount_edits(context.inventory, mount, name)
         edits[item.key] = item_edits = _merge_items(item_edits)
@@ -124,7 +124,12 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
             revision = revision_name(name, hashed_content(kind, target.content or {}, True))
             prefix = "secret/" if kind == SECRET else ""
             hashes[prefix + name] = revision[-HASH_LENGTH:]
-    return {CHECKSUM_ANNOTATION: checksum(hashes)} if hashes else {}
+    if not hashes:
+        return {}
+
+    from postrender.kubernetes.checksum import checksum
+
+    return {CHECKSUM_ANNOTATION: checksum(hashes)}
 
 
 def _set_annotations(template: Json, annotations: dict[str, str]) -> None:

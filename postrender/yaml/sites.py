@@ -1,10 +1,19 @@
-"""The site of an edit: where in the text of a document the edit is made."""
+"""The site of an edit: where in the text of a document the edit is made.
+
+Most sites are found in the lines that `plain` has read, the others in the YAML parser's nodes.
+"""
 
 from __future__ import annotations
 
 from postrender.yaml.document import ParsedDocument
-from postrender.yaml.edits import Edit, Site
-from postrender.yaml.line_sites import locate_in_lines
+from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar, Site
+from postrender.yaml.paths import Json, Path
+from postrender.yaml.plain import SCALAR, PlainDocument, flow_spans, index_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
@@ -15,3 +24,106 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     from postrender.yaml.node_sites import locate_in_nodes
 
     return locate_in_nodes(document.nodes, edit)
+
+
+def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
+    """Return the site of an edit, or None if only the YAML parser can find the site."""
+    locate_edit = _IN_LINES.get(type(edit))
+    try:
+        return locate_edit(plain, edit.path) if locate_edit else None
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None  # the path has no value, or is inside a flow collection of another shape
+
+
+def _locate_keys(plain: PlainDocument, path: Path) -> Site | None:
+    return _locate_first_entry(plain, path, dict)
+
+
+def _locate_items(plain: PlainDocument, path: Path) -> Site | None:
+    return _locate_first_entry(plain, path, list)
+
+
+def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
+    """Return the site before the first entry of a block collection.
+
+    If the collection is missing, the site is in the innermost mapping above the collection.
+    """
+    value: Any = plain.data
+    depth = 0
+    for part in path:
+        if not _has(value, part):
+            break
+        value = value[part]
+        depth += 1
+    numbers = plain.lines_of.get(id(value))
+    if not numbers or value.__class__ is not (kind if depth == len(path) else dict):
+        return None
+    line = plain.entry(numbers[0]) if value.__class__ is dict else plain.line(numbers[0])
+    column = line.column
+    start = plain.start_of(numbers[0]) + column
+    return Site(start=start, end=start, form="block", indent=column, missing=path[depth:])
+
+
+def _has(collection: Json, part: str | int) -> bool:
+    if isinstance(collection, dict):
+        return part in collection
+    return isinstance(collection, list) and isinstance(part, int) and part < len(collection)
+
+
+def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
+    parent = plain.value_at(path[:-1])
+    if parent[path[-1]].__class__ in (dict, list):
+        return None
+    if id(parent) not in plain.lines_of:
+        number, span = _span_in_flow(plain, path, parent)
+    else:
+        number = plain.number_in(parent, path[-1])
+        span = plain.entry(number).span  # type: ignore[assignment]
+        if span is None:
+            return None
+    line_start = plain.start_of(number)
+    start, end, quote = span
+    return Site(
+        start=line_start + start,
+        end=line_start + end,
+        form="scalar",
+        quote=quote,
+        line=number,
+    )
+
+
+def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
+    parent = plain.value_at(path[:-1])
+    if parent.__class__ is not list:
+        return None
+    if id(parent) not in plain.lines_of:
+        number, span = _span_in_flow(plain, path, parent)
+        end = plain.start_of(number) + span[1]
+        return Site(start=end, end=end, form="flow-after", line=number)
+    number = plain.number_in(parent, path[-1])
+    if plain.entry(number).form != SCALAR:
+        return None
+    end = plain.start_of(number) + len(plain.lines[number])
+    indent = plain.line(number).column
+    return Site(start=end, end=end, form="block-after", indent=indent, line=number)
+
+
+def _span_in_flow(
+    plain: PlainDocument, path: Path, parent: Any
+) -> tuple[int, tuple[int, int, str]]:
+    """Return the line of a flow collection, and the span of one of its values in the line.
+
+    Raises IndexError, TypeError or ValueError if the value does not exist.
+    """
+    number = plain.number_of(path[:-1])
+    if number is None:
+        raise ValueError(path)
+    return number, flow_spans(plain.lines[number])[index_of(parent, path[-1])]
+
+
+_IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {
+    SetScalar: _locate_scalar,
+    AddKeys: _locate_keys,
+    AddItems: _locate_items,
+    AddAfter: _locate_after,
+}
