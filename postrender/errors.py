@@ -105,7 +105,7 @@ CODES = {
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release and cannot search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
-    "short-ttl": "the attacher Job may be deleted before Helm sees that it is finished",
+    "short-ttl": "the attacher Job may be deleted before Helm sees that the Job is finished",
     "no-objects": "the input has no Kubernetes objects; a values file is the usual cause",
 }
 NOTES = frozenset({"history-unchecked"})

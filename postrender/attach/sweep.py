@@ -25,32 +25,32 @@ def sweep(
 
     Raises ApiError if the API server does not answer.
     """
-    doomed = set()
+    to_delete = set()
     for revision, keep_reason in _unused(state, request, scope):
         reason = keep_reason or _edit_reason(client, revision)
         if reason:
             _log.info(f"{revision} is unused but kept: {reason}")
         else:
-            doomed.add(revision.key)
-    if not doomed:
+            to_delete.add(revision.key)
+    if not to_delete:
         return []
-    # The writes of this run took time. So everything is read again just before the deletion.
+    # The writes of this run took time, so everything is read again just before the deletion.
     state = read_state(client, read_revisions(client, request, scope.workloads).revisions)
-    still_doomed = [
+    still_unused = [
         revision
         for revision, keep_reason in _unused(state, request, scope)
-        if revision.key in doomed and not keep_reason
+        if revision.key in to_delete and not keep_reason
     ]
     refusals: list[UserError] = []
-    deleted = [revision for revision in still_doomed if _delete(client, revision, refusals)]
+    deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
     return [*refusals, *_deleted_in_use(client, deleted)]
 
 
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
     """Yield the deleted revisions that got a consumer at the moment of the deletion.
 
-    An apply that does not change a ConfigMap does not change its resourceVersion either. So the
-    precondition of the delete request holds.
+    An apply that does not change a ConfigMap does not change its resourceVersion either. The
+    precondition of the delete request is then still true.
     """
     if deleted:
         consumers = read_state(client).consumers.values()
@@ -90,7 +90,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
     if data is None or fits_content(revision.name, revision.base_name, kind, data):
         return ""
     # The API server stores base64 without the line breaks that the hash includes. Nobody can edit
-    # an immutable object, so the hash need not match there.
+    # an immutable object, so a mismatch does not show an edit.
     if data.get("immutable") is True and data.get("binaryData"):
         return ""
     return "the content no longer matches the name, so somebody edited the ConfigMap"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "POSTRENDER_"
-# A name with a typing mistake, not merely one with some words in common.
+# The least similarity of a misspelt name. Names that only share some words are less similar.
 _CUTOFF = 0.85
 
 
@@ -39,10 +39,10 @@ def effective_values(
     values = merge_values(load_config(path) if path else {}, dict(function or {}))
     for option, value in given.items():
         if value is not None:
-            over: Any = value
+            nested: Any = value
             for key in reversed(CONFIG_KEYS[option]):
-                over = {key: over}
-            values = merge_values(values, over)
+                nested = {key: nested}
+            values = merge_values(values, nested)
     return values, path
 
 
@@ -54,7 +54,7 @@ def nearest_config() -> str:
 def _working_directory() -> str:
     try:
         return os.getcwd()
-    except OSError:  # it was deleted
+    except OSError:  # the working directory was deleted
         return ""
 
 
@@ -75,7 +75,7 @@ def settings_of(
 
 
 def _check_variables() -> None:
-    """Report each variable of the environment that looks like a misspelt one of postrender."""
+    """Report each variable of the environment that looks like a misspelt postrender variable."""
     known = {option.variable for option in SETTINGS}
     unknown = [name for name in os.environ if name.startswith(_PREFIX) and name not in known]
     if not unknown:
@@ -83,10 +83,10 @@ def _check_variables() -> None:
     import difflib
 
     for name in unknown:
-        near = difflib.get_close_matches(name, known, 1, _CUTOFF)
-        if near:
+        matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
+        if matches:
             report_warning(
-                f"the variable {name} is not one that postrender reads", f"Did you mean {near[0]}?"
+                f"postrender does not read the variable {name}", f"Did you mean {matches[0]}?"
             )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from postrender.errors import Location
     from postrender.yaml.paths import Json, Path
 
-_REFERENCE = "`postrender config schema` describes every key"
+_REFERENCE = "Run `postrender config schema` for the description of every key"
 # A name with a typing mistake, not merely one with some letters in common.
 _CUTOFF = 0.75
 _TYPES = {

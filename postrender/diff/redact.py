@@ -1,14 +1,14 @@
-"""Redaction: nothing in a preview or an explanation shows or hints at what a Secret holds.
+"""The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
-An unkeyed hash is as good as the Secret if its content is short or one of a few known values. So
-digests are redacted too: a chart's `checksum/secret` annotation, and the names of revisions, which
-end in a hash of the content.
+A reader can guess short or common content and compare its hash with a digest. Two kinds of digest
+are therefore redacted too. These are `checksum/secret` annotations of charts, and names of
+revisions, which end in a hash of the content.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
 2. `mark_content` and `mark_digest` turn values into `Redacted` text: it is compared, never shown.
    This step needs the object around a value, so it runs before the comparison.
-3. `redact` walks a whole model as the last step of diff.build and of explain.build. So fields and
-   records that are added to a model later are redacted too.
+3. `redact` walks a whole model as the last step of diff.build and of explain.build. Fields and
+   records that are added to a model later are therefore redacted too.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 NOT_SHOWN = "(not shown)"
 
-# The end of a revision name. With a longer end the text is another name.
+# The end of a revision name. A letter, digit or dash after the hash makes the text another name.
 _REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
-# A digest that a chart cuts with `trunc 8` is still one if the key says so.
+# A digest that a chart truncates (`trunc 8`). The key must also contain a hint.
 _SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
-_PLAIN = frozenset({int, bool, float, type(None)})
-_FLAT = _PLAIN | {str}
+_NON_TEXT_SCALARS = frozenset({int, bool, float, type(None)})
+_SCALARS = _NON_TEXT_SCALARS | {str}
 
 
 class Redacted(str):
-    """A text that is compared like any other and shown as NOT_SHOWN."""
+    """A text that is compared like any other text, and shown as NOT_SHOWN."""
 
     __slots__ = ()
 
@@ -128,9 +128,10 @@ def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
 def _find_secret_names(
     revisions: Sequence[_Revision], suspects: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the names to redact: of Secrets, and of revisions whose data holds such a name.
+    """Return the revision names to redact, with their base names.
 
-    The hash of such a revision covers the name in its data.
+    These are the revisions of Secrets, and every revision with a redacted name in its data. The
+    hash of the latter covers the redacted name.
     suspects: texts that are names of Secrets' revisions if they end in a hash.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
@@ -215,13 +216,13 @@ def mark_digest(key: str, text: str) -> str:
     return Redacted(text) if is_digest else text
 
 
-# ------------------------------------------------------------------------------------- the one pass
+# ----------------------------------------------------------------------------- redaction of a model
 
 
 def redact(
     record: Record, secret_names: Mapping[str, str], *, has_base_names: bool = False
 ) -> Record:
-    """Return a model, or any record of one, as it may be shown.
+    """Return a copy of a model, or of any record in a model, with Secret content redacted.
 
     secret_names: the revision names to redact, with the base names that replace them;
     has_base_names: whether every Identity has a base name already. Then these names are left
@@ -248,7 +249,7 @@ class _Redactor:
         kind = value.__class__
         if kind is str:
             return self._text(value) if self._names else value
-        if kind in _PLAIN:
+        if kind in _NON_TEXT_SCALARS:
             return value
         if kind is tuple:
             return value if self._is_clean(value) else tuple(map(self.redact, value))
@@ -265,20 +266,23 @@ class _Redactor:
         return NOT_SHOWN
 
     def _is_clean(self, records: tuple[Any, ...]) -> bool:
-        """Return whether records of strings and numbers, such as the lines of a diff, have no name.
+        """Return whether records of texts and numbers, such as diff lines, are free of names to redact.
 
         Joining their values is much faster than rebuilding the records.
         """
         if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
             return False
         values = list(chain.from_iterable(records))
-        if not set(map(type, values)) <= _FLAT:
+        if not set(map(type, values)) <= _SCALARS:
             return False
         matches = _REVISION.finditer("\n".join(map(str, values))) if self._names else ()
         return not any(match[0] in self._names_by_hash for match in matches)
 
     def _text(self, text: str) -> str:
-        """Return a text with base names; also in a longer word, such as `logs.web-4h2mbtbbt6`."""
+        """Return a text with base names instead of the revision names to redact.
+
+        A name is also replaced inside a longer word, such as `logs.web-4h2mbtbbt6`.
+        """
         parts: list[str] = []
         end = 0
         for match in _REVISION.finditer(text):
@@ -326,7 +330,7 @@ def _redact_cause(cause: Cause, _: Mapping[str, str]) -> Cause:
     return cause._replace(keys=()) if _is_secret(cause.subject) else cause
 
 
-# The records about Secrets, of which more than the texts must be redacted.
+# The records that need more than the replacement of revision names in their texts.
 _RULES: dict[type, Callable[[Any, Mapping[str, str]], Any]] = {
     ContentChange: _redact_content,
     RevisionChange: _redact_revision,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import Settings
 from postrender.errors import Location, UserError
-from postrender.inventory.examine import Examined, examine
+from postrender.inventory.examine import ExaminedDocument, examine
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import is_relevant, may_be_cut, may_hold, root_kind
 from postrender.startup.records import NamedTuple
@@ -94,7 +94,7 @@ def _examine(
     names: set[str] | None,
     *,
     is_edited: bool = True,
-) -> Examined:
+) -> ExaminedDocument:
     document = stream.documents[index]
     location = stream.location_of(document)
     examined = examine(index, document.text, location, settings, names, is_edited=is_edited)
@@ -107,7 +107,7 @@ def _examine(
     return examined
 
 
-def _inventory(stream: Stream, documents: dict[int, Examined]) -> Inventory:
+def _inventory(stream: Stream, documents: dict[int, ExaminedDocument]) -> Inventory:
     ordered = sorted(documents.items())
     return Inventory(
         stream=stream,

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-class Examined(NamedTuple):
+class ExaminedDocument(NamedTuple):
     """The objects of one document.
 
     sites: of edits that a plan is likely to make.
     last_item: the path of the last item of a List; new items are added after it.
-    open_end: the edit that ends a block scalar at the end of a text without a final line break.
+    open_end: the edit that adds a missing final line break after a block scalar.
     is_fragment: whether the document begins like an object and lacks the rest.
-    data: all data, only if the text is not edited. A plan needs the items only, and keeping all
-    data takes much memory.
+    data: all data of the document, None if the text is edited. A plan needs only the items, and the
+    data would take much memory.
     """
 
     items: tuple[Item, ...]
@@ -60,7 +60,7 @@ def examine(
     names: set[str] | None,
     *,
     is_edited: bool = True,
-) -> Examined:
+) -> ExaminedDocument:
     """Parse one document and return its objects.
 
     location: of the first line.
@@ -70,11 +70,11 @@ def examine(
     """
     document, data = _parsed(text, location)
     if data is None:
-        return Examined((), {})
+        return ExaminedDocument((), {})
     examiner = _Examiner(index, document, settings, names, is_edited=is_edited)
     items = [examiner.item(path, root) for path, root in roots_of(data) if isinstance(root, dict)]
     listed = items_of(data)
-    return Examined(
+    return ExaminedDocument(
         items=tuple(item for item in items if item),
         sites=examiner.sites,
         last_item=("items", len(listed) - 1) if listed else (),
@@ -112,18 +112,18 @@ def _is_fragment(data: Json) -> bool:
 class _Examiner:
     """Turns the objects of one document into items, and locates the sites of likely edits."""
 
-    __slots__ = ("document", "is_edited", "names", "number", "settings", "sites")
+    __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
 
     def __init__(
         self,
-        number: int,
+        index: int,
         document: ParsedDocument,
         settings: Settings,
         names: set[str] | None,
         *,
         is_edited: bool,
     ) -> None:
-        self.number = number
+        self.index = index
         self.document = document
         self.settings = settings
         self.names = names
@@ -151,7 +151,7 @@ class _Examiner:
         name, namespace = metadata.get("name"), metadata.get("namespace")
         group, kind = group_kind
         return new_item(
-            key=(self.number, path),
+            key=(self.index, path),
             line=self.document.line_of(path),
             identity=Identity(
                 group=group,
@@ -224,9 +224,9 @@ class _Examiner:
             references=references,
             templates=tuple(
                 read_pod_template(
-                    path, template, [r.path for r in references if r.template == number]
+                    path, template, [r.path for r in references if r.template == index]
                 )
-                for number, (path, template) in enumerate(templates)
+                for index, (path, template) in enumerate(templates)
             ),
             workload_ref=template_source,
             history_limit=history_limit,
@@ -262,9 +262,9 @@ class _Examiner:
         if self.names is not None and name not in self.names and not rule.is_word:
             return None
         site = self.locate(AddAfter(path, ()) if rule.family == RBAC else SetScalar(path, ""))
-        inside = (
-            number
-            for number, (template, _) in enumerate(templates)
+        template_indexes = (
+            template_index
+            for template_index, (template, _) in enumerate(templates)
             if path[: len(template)] == template
         )
         return Reference(
@@ -272,7 +272,7 @@ class _Examiner:
             name=name,
             namespace=namespace or None,
             rule=rule,
-            template=next(inside, None),
+            template=next(template_indexes, None),
             line=site.line if site else self.document.line_of(path),
         )
 
@@ -282,9 +282,9 @@ class _Examiner:
         actual = types.get(type(value).__name__, "a number or a boolean")
         if rule.origin:
             problem = f"the reference rule {rule.origin} matches {actual}, expected a string"
-            self.refuse(path, problem, "Let the path of the rule end at a string")
+            self.refuse(path, problem, "Change the path of the rule to the path of a string")
         problem = f"the name of a {rule.target[1]} is {actual}, expected a string"
-        self.refuse(path, problem, "Put the name in quotes")
+        self.refuse(path, problem, "Write the name as a quoted string")
 
     def locate_annotations(self, path: Path, template: Json) -> None:
         """Locate the edits of the annotations of a pod template."""

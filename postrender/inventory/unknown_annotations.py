@@ -24,7 +24,7 @@ def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
     near = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
     return Finding(
         code="unknown-annotation",
-        problem=f"the annotation {key} is not one that postrender reads",
+        problem=f"postrender does not read the annotation {key}",
         fix=f"Did you mean {PREFIX}{near[0]}?"
         if near
         else f"Use one of {', '.join(USER_ANNOTATIONS)}",

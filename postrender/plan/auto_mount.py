@@ -122,7 +122,9 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
         if mount_in
         else f"{item.identity} requests an auto-mount, but its namespace has {len(candidates)} "
         f"workloads, expected one (found {listed})",
-        f"Set {MOUNT_IN_ANNOTATION} to one of the workloads",
+        f"Set {MOUNT_IN_ANNOTATION} to one of the workloads"
+        if workloads
+        else f"Add a workload to the namespace, or remove the mount annotations of {item.identity}",
         inventory.location_of(item),
     )
 

@@ -47,7 +47,8 @@ def find_originals(context: PlanContext) -> Originals:
             raise UserError(
                 f"{identity} would be renamed to {name}, but another {identity.kind} has that "
                 f"name at {context.inventory.location_of(taken[key])}",
-                "Remove one of the two, or give one the annotation postrender/strategy: ignore",
+                "Remove one of the two objects, or add the annotation postrender/strategy: ignore "
+                f"to {identity}",
                 context.inventory.location_of(decision.item),
             )
     return Originals(frozenset(kept), frozenset(replaced))

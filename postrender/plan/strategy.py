@@ -62,7 +62,9 @@ def decide_strategies(
             continue
         item_links = links.get(item.key, ())
         _check_strategy(inventory, item)
-        decision = _fixed(item) or _decide(item, item_links, mounted_in.get(item.key), settings)
+        decision = _preset_decision(item) or _decide(
+            item, item_links, mounted_in.get(item.key), settings
+        )
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hook_users:
             reason = f"{hook_users[item.key]}, a hook of the previous release, references it"
             decision = decision._replace(keep_reason=reason)
@@ -76,7 +78,7 @@ def decide_strategies(
     return decisions, findings
 
 
-def _fixed(item: Item) -> StrategyDecision | None:
+def _preset_decision(item: Item) -> StrategyDecision | None:
     """Return the decision that no rule or annotation can change, if there is one."""
     kind = item.identity.kind
     if item.is_hook:
@@ -206,7 +208,7 @@ def _stale_revision(
         Finding(
             code="stale-revision",
             problem=f"the content of {item.identity} no longer matches the hash in its name, and "
-            f"{users[0].identity} references it",
+            f"{users[0].identity} references the {item.identity.kind}",
             fix=f"Render the {item.identity.kind} again from the chart, and do not edit the output",
             location=inventory.location_of(item),
             strict=True,

@@ -71,7 +71,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
     if end != len(text) or not parts:
         raise UserError(
             f"{text!r} is not a path",
-            'Write the path as spec.volumes[].configMap.name, with ["…"] around keys with dots',
+            'Write a path such as spec.volumes[].configMap.name, with ["…"] around keys with dots',
         )
     return tuple(parts)
 

@@ -173,9 +173,7 @@ def test_the_plugin_is_installed_from_a_git_url_and_updated(
         commit(checkout)
         done = machine.helm("plugin", "update", "postrender")
     assert "is on PATH: the plugin uses it\nUpdated plugin: postrender" in done.stdout, done.stderr
-    assert (
-        machine.plugins / "postrender.sources.git" / "README.md"
-    ).read_text() == "The next release.\n"
+    assert (machine.plugins / "postrender.git" / "README.md").read_text() == "The next release.\n"
     assert "postrender/base-name" in template(machine)
 
 
@@ -189,7 +187,7 @@ def git_server(checkout: Path) -> Iterator[str]:
 
     git(checkout, "init", "--quiet", "--initial-branch=main")
     commit(checkout)
-    (checkout.parent / "postrender.sources.git").symlink_to(checkout / ".git")
+    (checkout.parent / "postrender.git").symlink_to(checkout / ".git")
     with ThreadingHTTPServer(
         ("127.0.0.1", 0), partial(Quiet, directory=str(checkout.parent))
     ) as server:

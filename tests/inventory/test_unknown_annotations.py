@@ -36,7 +36,7 @@ def findings(annotation: str) -> list[str]:
 def test_a_misspelt_annotation_is_reported(annotation: str, fix: str) -> None:
     (text,) = findings(annotation)
     assert text.startswith("app.yaml:1 (document 1, ConfigMap/app): ")
-    assert f"the annotation {annotation} is not one that postrender reads. {fix}" in text
+    assert f"postrender does not read the annotation {annotation}. {fix}" in text
 
 
 @pytest.mark.parametrize("annotation", ["postrender/sweep", "example.com/stratgy"])
