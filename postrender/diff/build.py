@@ -15,6 +15,7 @@ from postrender.diff.compare.configmaps import (
     compare_originals,
 )
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
+from postrender.diff.compare.model import CURRENT, ComparedObject, Side
 from postrender.diff.compare.normalise import BaseNames, comparable
 from postrender.diff.compare.pairs import (
     Duplicates,
@@ -26,14 +27,7 @@ from postrender.diff.compare.pairs import (
 from postrender.diff.compare.reference_graph import find_graph
 from postrender.diff.compare.revisions import find_revisions
 from postrender.diff.compare.selection import select_documents
-from postrender.diff.compare.side import (
-    CURRENT,
-    ComparedObject,
-    Side,
-    is_rendered,
-    preview_settings,
-    read_side,
-)
+from postrender.diff.compare.side import is_rendered, preview_settings, read_side
 from postrender.diff.compare.undecided import find_undecided
 from postrender.diff.compare.usages import Target, UsageIndex, index_usages, users_by_target
 from postrender.diff.compare.workloads import Comparison, find_workload_change, is_workload

@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
-    from postrender.diff.compare.side import ComparedObject
+    from postrender.diff.compare.model import ComparedObject
     from postrender.inventory.build import Inventory
     from postrender.plan.model import PlanContext
 

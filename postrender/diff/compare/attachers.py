@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.diff.compare.side import ComparedObject, Side
+from postrender.diff.compare.model import ComparedObject, Side
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.yaml.paths import Json, value_at
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
 from postrender.diff.compare.fields import differing, find_field_changes
+from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
 from postrender.diff.compare.normalise import BaseNames, comparable_metadata, with_base_names
 from postrender.diff.compare.pairs import Pair, find_pairs
-from postrender.diff.compare.side import CURRENT, ORIGINAL, ComparedObject, Side
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
 from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from postrender.diff.compare.side import ComparedObject, Side
+from postrender.diff.compare.model import ComparedObject, Side
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from postrender.diff.compare.model import CURRENT, EARLIER, ComparedObject, Side
 from postrender.diff.compare.pairs import Pair, sort_key
-from postrender.diff.compare.side import CURRENT, EARLIER, ComparedObject, Side
 from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, RevisionChange
 from postrender.diff.redact import redact
 from postrender.kubernetes.kinds import Identity, ObjectKey

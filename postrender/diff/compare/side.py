@@ -10,99 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.diff.base_names import base_name_of
+from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
 from postrender.diff.model import Undecided
 from postrender.diff.redact import secret_names_of_side
 from postrender.inventory.build import Inventory, take_whole
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
-    CONTAINERS_ANNOTATION,
-    ENV_FROM_ANNOTATION,
     GROUP_LABEL,
-    KEEP_ORIGINAL_ANNOTATION,
-    MOUNT_IN_ANNOTATION,
-    MOUNT_PATH_ANNOTATION,
     PAIRING_ANNOTATION,
-    STRATEGY_ANNOTATION,
+    USER_ANNOTATIONS,
 )
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey, group_kind_of, roots_of
+from postrender.kubernetes.kinds import SECRET, ObjectKey, group_kind_of, roots_of
 from postrender.plan.build import PlanBasis, build_basis
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
-from postrender.plan.namespaces import Resolver, new_resolver
+from postrender.plan.namespaces import new_resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_edits import source_edits
-from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.stream import Stream
-
-# The roles of an object. An original stays next to its revision.
-CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
-
-_REQUEST_ANNOTATIONS = (
-    STRATEGY_ANNOTATION,
-    KEEP_ORIGINAL_ANNOTATION,
-    MOUNT_PATH_ANNOTATION,
-    ENV_FROM_ANNOTATION,
-    MOUNT_IN_ANNOTATION,
-    CONTAINERS_ANNOTATION,
-)
-
-
-class ComparedObject(NamedTuple):
-    """One object as it will be applied.
-
-    identity: with the base name;
-    name: the name in the cluster;
-    data: the whole object after the edits;
-    item: the object in the inventory, None for a revision of the history;
-    role: CURRENT, EARLIER or ORIGINAL;
-    strategy: of a ConfigMap or Secret, else "";
-    is_immutable: after the edits.
-    """
-
-    identity: Identity
-    name: str
-    data: dict[str, Json]
-    item: Item | None
-    role: str = CURRENT
-    strategy: str = ""
-    is_immutable: bool = False
-
-    @property
-    def is_content(self) -> bool:
-        """True for a ConfigMap or Secret that can be revised."""
-        return bool(self.strategy)
-
-    @property
-    def is_revised(self) -> bool:
-        """True if the name in the cluster is the name of a revision."""
-        return self.name != self.identity.name
-
-
-class Side(NamedTuple):
-    """The objects that were read on one side.
-
-    objects: all of them, with originals and retained revisions;
-    by_item: the object of each item; the revision if the original stays too;
-    originals: the originals that stay, by item;
-    context: None if the side has no object to revise;
-    is_rendered: whether postrender rendered the side;
-    base_names: the base name of each revision name;
-    secret_names: the part of base_names that must not be shown;
-    undecided: the content that is not a Kubernetes object.
-    """
-
-    inventory: Inventory
-    objects: tuple[ComparedObject, ...]
-    by_item: Mapping[ItemKey, ComparedObject]
-    originals: Mapping[ItemKey, ComparedObject]
-    context: PlanContext | None
-    resolver: Resolver
-    is_rendered: bool
-    base_names: Mapping[str, str]
-    secret_names: Mapping[str, str]
-    undecided: tuple[Undecided, ...]
 
 
 def read_side(
@@ -157,7 +84,7 @@ def _without_secret_requests(inventory: Inventory) -> Inventory:
             annotations={
                 key: item.annotations[key]
                 for key in item.annotations
-                if key not in _REQUEST_ANNOTATIONS
+                if key not in USER_ANNOTATIONS
             }
         )
         if item.identity.group_kind == SECRET

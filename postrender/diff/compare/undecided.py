@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.fields import is_same
+from postrender.diff.compare.model import ComparedObject, Side
 from postrender.diff.compare.pairs import Duplicates, Pair
-from postrender.diff.compare.side import ComparedObject, Side
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
 from postrender.errors import Location

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
+from postrender.diff.compare.model import ORIGINAL, ComparedObject, Side
 from postrender.diff.compare.pairs import Pair
-from postrender.diff.compare.side import ORIGINAL, ComparedObject, Side
 from postrender.diff.labels import label_of
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
+from postrender.diff.compare.model import ComparedObject
 from postrender.diff.compare.normalise import BaseNames, as_stored, comparable
 from postrender.diff.compare.pairs import Pair
-from postrender.diff.compare.side import ComparedObject
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
 from postrender.diff.model import (
     ADDED,
