@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postrender.yaml.paths import Json, Path
 
 _REFERENCE = "Run `postrender config schema` for the description of every key"
-# A name with a typing mistake, not merely one with some letters in common.
+# High enough that only a typing mistake matches, not another word with the same letters.
 _CUTOFF = 0.75
 _TYPES = {
     "object": "a mapping",
@@ -58,7 +58,7 @@ def unknown_key(
 def _places_of(path: Path, schema: Mapping[str, Any]) -> list[str]:
     """Return where the schema has a key, or one that is spelled nearly the same.
 
-    Places below the parent of the key come alone if there are any.
+    If there are places below the parent of the key, only these places are returned.
     """
     places = list(_key_paths(schema, ""))
     names = {place.rpartition(".")[2] for place in places}

@@ -266,9 +266,10 @@ class _Redactor:
         return NOT_SHOWN
 
     def _is_clean(self, records: tuple[Any, ...]) -> bool:
-        """Return whether records of texts and numbers, such as diff lines, are free of names to redact.
+        """Return whether records of texts and numbers are free of names to redact.
 
-        Joining their values is much faster than rebuilding the records.
+        Examples are the lines of a diff. Joining their values is much faster than rebuilding the
+        records.
         """
         if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
             return False
