@@ -63,8 +63,9 @@ def settings_of(
 ) -> Settings:
     """Return the settings in effect. Raises UserError for a log file that cannot be written."""
     values, path = effective_values(config, given, function)
-    _check_variables()
-    report_detail(f"the configuration is {path}" if path else "no postrender.yaml is used")
+    if function is None:  # a function call reads the settings a second time
+        _check_variables()
+        report_detail(f"the configuration is {path}" if path else "no postrender.yaml is used")
     settings = Settings()
     if values:
         from postrender.config.load import settings_from
@@ -76,13 +77,13 @@ def settings_of(
 
 def _check_variables() -> None:
     """Report each variable of the environment that looks like a misspelt postrender variable."""
-    known = {option.variable for option in SETTINGS}
-    unknown = [name for name in os.environ if name.startswith(_PREFIX) and name not in known]
-    if not unknown:
+    own = {name for name in os.environ if name.startswith(_PREFIX)}
+    known = {option.variable for option in SETTINGS} if own else set()
+    if own <= known:
         return
     import difflib
 
-    for name in unknown:
+    for name in sorted(own - known):
         matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
         if matches:
             report_warning(

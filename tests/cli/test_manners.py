@@ -228,3 +228,12 @@ def test_every_command_takes_the_options_of_the_cluster(command: str) -> None:
     names = {option.name for option in command_of(command).options}
     assert {"namespace", "kube-context", "kubeconfig"} <= names
     assert "context" not in names
+
+
+def test_a_misspelt_variable_is_reported_once_in_a_function_call(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTRENDER_STRCT", "true")
+    text = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\n"
+    (tmp_path / "list.yaml").write_text(text)
+    assert run("render", "list.yaml")[2].count("POSTRENDER_STRCT") == 1

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import compress, count
-from operator import ne
 
 from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
+from postrender.text.common import common_length
 
 # The most pairs of lines that difflib compares: about a tenth of a second for any content.
 _MAX_PAIRS = 40_000
@@ -58,11 +57,6 @@ def _opcodes(old: list[str], new: list[str]) -> Iterator[Opcode]:
             new_start=len(new) - end,
             new_end=len(new),
         )
-
-
-def common_length(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the number of equal lines, or of equal characters, at the start."""
-    return next(compress(count(), map(ne, old, new)), min(len(old), len(new)))
 
 
 def _opcodes_between(

@@ -10,6 +10,7 @@ from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.wording.plurals import counted
 from postrender.diff.wording.style import Style
 from postrender.startup.patterns import pattern
+from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
 # For fields that differ only in notation: their base names and parsed values are equal.
@@ -63,18 +64,6 @@ def _truncated(text: str, start: int, style: Style) -> str:
     end = start + style.limit
     shown = ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
     return f"{style.code(shown)} ({counted(len(text), 'character')})"
-
-
-def common_length(old: str, new: str) -> int:
-    """Return the length of the common prefix of two texts, found by bisection."""
-    low, high = 0, min(len(old), len(new))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _text_of(value: Json) -> str:
