@@ -1,4 +1,4 @@
-# Everything runs in .venv, which is created from pyproject.toml and re-created when that file changes.
+# Everything runs in .venv, which is created from pyproject.toml and re-created when pyproject.toml changes.
 # To use another Python: make clean, then make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -7,26 +7,27 @@ RUN := $(VENV)/bin/python -m
 READY := $(VENV)/.ready
 CACHE := .cache
 
-# The current release and the next one: v2 changes one ConfigMap and one image.
-OLD := examples/rendered/v1.yaml
-NEW := examples/rendered/v2.yaml
-# The program as a user would run it who has pushed the attacher's image to a registry.
-POSTRENDER := POSTRENDER_ATTACHER_IMAGE=registry.example.com/postrender:demo $(RUN) postrender
-
-.PHONY: help venv demo test e2e lint format types docs bench plugin image-requirements clean
+.PHONY: help venv demo test programs e2e story matrix lint format types docs site bench fuzz plugin \
+  image-requirements sbom audit clean
 
 help:
-	@echo 'make venv    create $(VENV) (the targets below do this by themselves)'
-	@echo 'make demo    render the example chart and preview its next release'
+	@echo 'make venv    create $(VENV) (other targets run this when needed)'
+	@echo 'make demo    preview the next release of the example chart, and what its pods read'
 	@echo 'make test    run the tests'
-	@echo 'make e2e     run the tests against a real control plane (the first build takes 20 minutes)'
+	@echo 'make e2e     run the tests against a real control plane (the first build takes 25 minutes)'
+	@echo 'make story   show a canary with real pods, with and without postrender (needs root)'
+	@echo 'make matrix  run the tests with each version of each tool; one version: make matrix CELL=helm-4.1'
 	@echo 'make lint    check style and format (ruff, hadolint)'
 	@echo 'make format  fix style and format where ruff can'
 	@echo 'make types   check types (mypy)'
 	@echo 'make docs    update the generated parts of the documents'
+	@echo 'make site    build the documents as a site, in $(SITE)/built (needs npm)'
 	@echo 'make bench   measure speed and memory (takes four minutes)'
+	@echo 'make fuzz    run random inputs for five minutes; other times: make fuzz SECONDS=3600'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
-	@echo 'make image-requirements  update the pinned packages of the attacher image'
+	@echo 'make image-requirements  update the pinned packages of the attacher image and the plugin'
+	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
+	@echo 'make audit   look up the pinned packages in the vulnerability database of PyPI'
 	@echo 'make clean   remove $(VENV) and all other generated files'
 
 venv: $(READY)
@@ -38,31 +39,44 @@ $(READY): pyproject.toml
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY)
+# The demo needs only the program and its libraries, so a new checkout does not install the tools for
+# development. If $(VENV) exists, the demo uses it.
+DEMO_VENV := $(if $(wildcard $(READY)),$(VENV),$(CACHE)/demo)
+DEMO_READY := $(if $(wildcard $(READY)),$(READY),$(CACHE)/demo/.ready)
+
+$(CACHE)/demo/.ready: pyproject.toml
+	@echo 'Installing postrender in $(CACHE)/demo. This takes ten seconds ...'
+	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
+	@$(PYTHON) -m venv --clear $(CACHE)/demo
+	@$(CACHE)/demo/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+demo: $(DEMO_READY)
 	@mkdir -p $(CACHE)
-	@echo '== 1. Which ConfigMaps are renamed, and why:  postrender explain $(NEW)'
-	@echo
-	@$(POSTRENDER) explain $(NEW)
-	@$(POSTRENDER) render $(NEW) > $(CACHE)/demo.yaml
-	@echo
-	@echo '== 2. How the manifests change:  postrender < $(NEW) | diff -U1 $(NEW) -'
-	@echo
-	@diff -U1 $(NEW) $(CACHE)/demo.yaml || test $$? -eq 1
-	@echo
-	@echo '== 3. What the next release changes:  postrender diff $(OLD) $(NEW)'
-	@echo
-	@$(POSTRENDER) diff $(OLD) $(NEW)
-	@$(POSTRENDER) diff --format html $(OLD) $(NEW) > $(CACHE)/demo.html
-	@echo
-	@echo 'Files: $(CACHE)/demo.yaml (the rendered manifests), $(CACHE)/demo.html (the preview as a page)'
+	@$(DEMO_VENV)/bin/python examples/demo.py $(CACHE)/demo.html
 
 test: $(READY)
 	@$(RUN) pytest -n 4 --dist worksteal
 
-# Builds Kubernetes, Argo Rollouts, Argo CD and both Helm versions from the Go module proxy. Needs Go.
-e2e: $(READY)
-	@tests/e2e/controlplane/build $(CACHE)/e2e
+# This target needs Go, and builds the versions of CI in tests/e2e/versions.yaml from the Go module proxy.
+programs: $(READY)
+	@$(RUN) tests.e2e.build
+
+e2e: programs
 	@POSTRENDER_E2E_REQUIRED=1 $(RUN) pytest -n 4 --dist worksteal tests/e2e
+
+# The first run also builds the programs and the image.
+story: $(READY)
+	@tests/e2e/node/install
+	@$(RUN) tests.e2e.build
+	@$(RUN) tests.e2e.node.demonstration
+
+# All versions in tests/e2e/versions.yaml take hours. The results are written to tests/e2e/results.yaml.
+CELL ?=
+
+matrix: $(READY)
+	@tests/e2e/node/install
+	@$(RUN) tests.e2e.matrix $(CELL)
 
 lint: $(READY)
 	@$(RUN) ruff check --quiet
@@ -79,11 +93,33 @@ types: $(READY)
 docs: $(READY)
 	@$(VENV)/bin/python docs/generate.py
 
+# The site loads nothing from other servers, so its scripts are downloaded here. mkdocs stops on a dead link.
+SITE := $(CACHE)/site
+SITE_SCRIPTS := mermaid@11.17.2 iframe-worker@1.0.4
+
+# With --quiet, mkdocs does not stop on a dead link.
+site: $(SITE)/.ready
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/venv/bin/mkdocs build
+	@echo 'Site: $(SITE)/built/index.html'
+
+$(SITE)/.ready: docs/requirements.txt
+	@rm -rf $(SITE) && mkdir -p $(SITE)/mermaid $(SITE)/worker
+	@$(PYTHON) -m venv $(SITE)/venv
+	@$(SITE)/venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	@cd $(SITE) && npm pack --silent $(SITE_SCRIPTS) > /dev/null
+	@tar -xzf $(SITE)/mermaid-*.tgz -C $(SITE)/mermaid && tar -xzf $(SITE)/iframe-worker-*.tgz -C $(SITE)/worker
+	@touch $@
+
 bench: $(READY)
 	@$(RUN) benchmarks.run
 
-# Helm packs a whole folder, so the needed files are copied to an empty one. Helm installs an unsigned
-# archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'
+SECONDS ?= 300
+
+fuzz: $(READY)
+	@$(RUN) tests.security.fuzz $(SECONDS)
+
+# Helm packs a whole folder, so the needed files are copied to an empty folder. Helm installs an
+# unsigned archive only with --verify=false. To sign: make plugin SIGN='--key NAME --keyring FILE'
 HELM ?= helm
 SIGN ?= --sign=false
 DIST := dist
@@ -96,16 +132,29 @@ plugin:
 	@find $(PACKED) -name __pycache__ -type d -prune -exec rm -rf {} +
 	@$(HELM) plugin package $(SIGN) --destination $(DIST) $(PACKED)
 
-# uv resolves for the image's platform on any machine. The lock files contain no package index.
-UV := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.12 \
-  --python-platform linux --no-emit-index-url --no-emit-find-links \
-  --custom-compile-command 'make image-requirements'
+# uv resolves packages for the image's platform on any machine. The lock files do not contain the URL
+# of a package index.
+UV_COMPILE := $(CACHE)/uv/bin/uv pip compile --quiet --upgrade --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --custom-compile-command 'make image-requirements'
+UV := $(UV_COMPILE) --python-version 3.12 --python-platform linux
+# The Helm plugin is installed on every platform, and with every Python that postrender supports.
+UV_UNIVERSAL := $(UV_COMPILE) --universal --python-version 3.10
 
 image-requirements:
 	@$(PYTHON) -m venv --clear $(CACHE)/uv
 	@$(CACHE)/uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@$(UV) --extra attach --output-file docker/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
+	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
+	@echo 'hatchling>=1.27' | $(UV_UNIVERSAL) --output-file plugin/build-requirements.txt - > /dev/null
+
+# The bills of materials of the wheel and of the image, in the format CycloneDX.
+sbom: $(READY)
+	@$(VENV)/bin/python release/sbom.py $(DIST)
+
+# This target needs the vulnerability service of PyPI.
+audit: $(READY)
+	@$(VENV)/bin/python release/audit.py
 
 clean:
 	@rm -rf $(VENV) $(CACHE) .plugin .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

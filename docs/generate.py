@@ -13,16 +13,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.messages import Message, error_messages
 from postrender.cli.options import FLAG, SWITCH, Command, Option
 from postrender.cli.registry import COMMANDS, load
 from postrender.config.load import schema_text
 from postrender.config.settings import AttacherSettings
-from postrender.errors import CODES, NOTE, NOTES, WARNING
+from postrender.errors import CODES, HOOK_ON_HELM_3, NOTE, NOTES, UNPROTECTED, WARNING
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import HOOK, AttachedWorkload, AttachGroup, attacher_objects
+from postrender.references.catalogue import MODULES, entries_of
+from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Use
+from tests.e2e.matrix import PASSED, results
+from tests.e2e.versions import Cell, cells, unavailable
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = ("README.md", "docs/attach.md", "docs/preview.md")
+DOCUMENTS = tuple(
+    str(page.relative_to(ROOT))
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if "<!-- generated: " in page.read_text("utf-8")
+)
+
+# Options of every command. Only the table of render shows them.
+EVERYWHERE = ("quiet", "verbose", "color")
 
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
@@ -48,13 +60,21 @@ def declared(name: str) -> Command:
 
 
 def commands() -> str:
-    """Return a table of the commands, as their help describes them."""
-    rows = []
-    for name in sorted(COMMANDS):
-        command = declared(name)
-        usage = ["postrender", name, *(argument.metavar for argument in command.arguments)]
-        rows.append((f"`{' '.join(usage)}`", prose(f"{command.summary} {command.details}".strip())))
+    """Return a table of the commands, with links to their sections."""
+    rows = [
+        (_usage(name), f"[{prose(declared(name).summary)}](#{_anchor(name)})")
+        for name in sorted(COMMANDS)
+    ]
     return table(("command", "purpose"), rows)
+
+
+def _usage(name: str) -> str:
+    arguments = (argument.metavar for argument in declared(name).arguments)
+    return f"`{' '.join(('postrender', name, *arguments))}`"
+
+
+def _anchor(name: str) -> str:
+    return "render-and-explain" if name in ("render", "explain") else name.replace(" ", "-")
 
 
 def options() -> str:
@@ -72,10 +92,23 @@ def options() -> str:
     return table(("option", "variable", "key in postrender.yaml", "purpose"), rows)
 
 
-def options_of(name: str) -> str:
-    """Return a table of the options of one command."""
-    rows = [(_spellings(option), _help(option)) for option in declared(name).all_options]
-    return table((f"option of `postrender {name}`", "purpose"), rows)
+def other_options() -> str:
+    """Return a section for each command except render and explain, with the command's options."""
+    names = [name for name in sorted(COMMANDS) if _anchor(name) != "render-and-explain"]
+    return "\n".join(_section(name) for name in names)
+
+
+def _section(name: str) -> str:
+    command = declared(name)
+    text = (
+        f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
+    )
+    rows = [
+        (_spellings(option), _help(option))
+        for option in command.all_options
+        if option.name not in EVERYWHERE
+    ]
+    return text + (f"\n{table(('option', 'purpose'), rows)}" if rows else "")
 
 
 def _spellings(option: Option) -> str:
@@ -98,7 +131,7 @@ def permissions() -> str:
     """Return a table of the permissions in the rendered Role, for ConfigMaps and the hook form."""
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "", (), 0)
     group = AttachGroup("app", None, (workload,), ())
-    objects = attacher_objects(group, HOOK, AttacherSettings(), ())
+    objects = attacher_objects(group, HOOK, AttacherSettings())
     [role] = [data for data in objects if data["kind"] == "Role"]
     rules: Any = role["rules"]
     rows = [
@@ -109,14 +142,58 @@ def permissions() -> str:
 
 
 def findings() -> str:
-    """Return a table of the codes of findings."""
+    """Return a table of the codes of findings, with what to do about each."""
     return table(
-        ("code", "severity", "meaning"),
+        ("code", "severity", "meaning", "fix"),
         (
-            (f"`{code}`", NOTE if code in NOTES else WARNING, prose(text))
+            (f"`{code}`", NOTE if code in NOTES else WARNING, prose(text), FIXES[code])
             for code, text in CODES.items()
         ),
     )
+
+
+def messages() -> str:
+    """Return a table of the error messages of postrender."""
+    rows = ((prose(message.problem), _fix(message)) for message in error_messages())
+    return table(("error", "fix"), rows)
+
+
+def _fix(message: Message) -> str:
+    return prose(message.fix) or "Change the value as the message shows"
+
+
+# The usual fix for each code. The message of a finding has the fix for its object.
+FIXES = {
+    "leftover": "If the field is a reference, add the field under `references`. If a program reads "
+    'the name, set `postrender/keep-original: "true"`. '
+    "Otherwise list the field under `leftovers.ignore`",
+    "by-name": "Nothing, if the reader should read each new content at once. "
+    "Otherwise add a rule or the annotation `postrender/strategy`",
+    "namespace": "Pass `--namespace`",
+    "unreferenced": "Reference the object in a workload, or remove the rule or annotation",
+    "empty": "If a program fills the object, add the annotation `postrender/strategy: ignore`",
+    "stale-revision": "Do not edit a revision. Change the chart, and render again",
+    "unknown-annotation": "Use one of the [annotations](annotations.md)",
+    UNPROTECTED: "Enable the attacher, or pass [`--previous`](../how-to/history.md)",
+    "checksum": "Use the strategy `rename` if old pods need the old content",
+    HOOK_ON_HELM_3: "Pass `--keep-original` on Helm 3, or annotate the ConfigMap with "
+    '`postrender/keep-original: "true"`',
+    "duplicate-key": "Remove one of the two keys",
+    "invalid-object": "Fix the field that the message shows",
+    "attacher-image": "Build the [image](attach.md#the-image), push it, and set `attacher.image`",
+    "history-keep": "Raise `history.keep`, or lower Helm's `--history-max`",
+    "history-unchecked": "Nothing for a first install. Otherwise check the namespace in "
+    "`--previous`",
+    "release-size": "Lower `history.keep`, or move large data out of the ConfigMaps",
+    "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
+    "Or keep the workload for one more release, scaled to 0",
+    "group-name": "Pass `--group`, or set `attacher.group`",
+    "other-release": "Render both releases together, or give this release its own ConfigMap",
+    "copied-owners": "Remove `metadata.ownerReferences` from the manifest",
+    "short-ttl": "Raise `attacher.ttlSecondsAfterFinished`",
+    "config-above": "Move the file into the repository, or pass `--config`",
+    "no-objects": "Render the chart first, with `helm template`",
+}
 
 
 def configuration() -> str:
@@ -160,15 +237,126 @@ def _default(part: Schema) -> str:
     return f"`{value}`" if value and isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
+def json_output(name: str) -> str:
+    """Return a table of the properties of a JSON output, from its schema."""
+    schema = json.loads((ROOT / "postrender" / name / f"{name}.schema.json").read_text("utf-8"))
+    rows = list(_properties(schema, schema["$defs"], "", ()))
+    return table(("property", "type", "meaning"), rows)
+
+
+def _properties(
+    schema: Schema, definitions: Schema, prefix: str, above: tuple[str, ...]
+) -> Iterator[tuple[str, str, str]]:
+    for name, part in schema.get("properties", {}).items():
+        is_list = part.get("type") == "array"
+        inner = part.get("items", {}) if is_list else part
+        reference = inner.get("$ref", "").rpartition("/")[2]
+        whole = definitions[reference] if reference else inner
+        path = f"{prefix}{name}{'[]' if is_list else ''}"
+        meaning = prose(part.get("description") or whole.get("description") or "")
+        kind = f"list of {_type(whole)}s" if is_list else _type({**whole, **part})
+        yield f"`{path}`", kind, meaning
+        if reference not in above or not reference:
+            yield from _properties(whole, definitions, f"{path}.", (*above, reference))
+
+
+def _type(schema: Schema) -> str:
+    if "const" in schema:
+        return f"`{json.dumps(schema['const'])}`"
+    if "enum" in schema:
+        return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
+    types = schema.get("type", "object")
+    return " or ".join(types) if isinstance(types, list) else str(types)
+
+
+def kinds() -> str:
+    """Return a table of the catalogue of kinds."""
+    entries = [entry for name in sorted(set(MODULES.values())) for entry in entries_of(name)]
+    rows = (
+        (
+            f"`{entry.kind}`<br>{entry.group or 'core'}",
+            _uses(use for use in entry.uses if not use.keep or use.keep_if),
+            "; ".join(
+                f"{reason} ({_uses(use for use in entry.uses if use.keep == reason)})"
+                for reason in dict.fromkeys(use.keep for use in entry.uses if use.keep)
+            ),
+            entry.source,
+        )
+        for entry in sorted(entries, key=lambda entry: (entry.group, entry.kind))
+    )
+    return table(("kind", "rewritten", "never rewritten, because", "source"), rows)
+
+
+def _uses(uses: Iterable[Use]) -> str:
+    shapes = {KEY_SELECTORS: "key selectors below ", EVERYTHING: "all below "}
+    texts = (f"{shapes.get(use.shape, '')}`{use.path_text}`" for use in uses)
+    return "; ".join(dict.fromkeys(texts))
+
+
+def matrix_cells() -> dict[str, list[Cell]]:
+    """Return the cells of the version matrix, by the title of the tool."""
+    by_title: dict[str, list[Cell]] = {}
+    for cell in cells():
+        if cell.tests:
+            by_title.setdefault(cell.title, []).append(cell)
+    return by_title
+
+
+def versions() -> str:
+    """Return a table of the versions of each tool that have passed their tests."""
+    passed = {name for name, result in results().items() if result.word == PASSED}
+    rows = []
+    for title, versions_of_tool in matrix_cells().items():
+        tested = [cell.version for cell in versions_of_tool if cell.name in passed]
+        rows.append((title, ", ".join(tested)))
+    return table(("tool", "tested versions"), rows)
+
+
+def matrix() -> str:
+    """Return a table with the recorded result of each cell of the version matrix."""
+    recorded = results()
+    rows = []
+    for title, versions_of_tool in matrix_cells().items():
+        for cell in versions_of_tool:
+            result = recorded.get(cell.name)
+            measured = (
+                (
+                    result.word if result.word == PASSED else f"**{result.word}**",
+                    f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped",
+                    result.kubernetes,
+                    f"{result.seconds} s",
+                    result.date,
+                )
+                if result
+                else ("not run", "", "", "", "")
+            )
+            # CI runs the Python of its machine.
+            role = "CI runs this version." if cell.is_default and cell.program else ""
+            note = " ".join(filter(None, (role, cell.note)))
+            rows.append((title, cell.version, *measured, note))
+    return table(("tool", "version", "result", "tests", "Kubernetes", "time", "date", "note"), rows)
+
+
+def missing_versions() -> str:
+    """Return a table of the versions that cannot be built or run."""
+    rows = ((entry.title, entry.version, entry.reason) for entry in unavailable())
+    return table(("tool", "version", "reason"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "commands": commands,
     "options": options,
     "findings": findings,
+    "json_diff": lambda: json_output("diff"),
+    "json_explain": lambda: json_output("explain"),
+    "kinds": kinds,
+    "messages": messages,
     "configuration": configuration,
-    "attach": lambda: options_of("attach"),
-    "adopt": lambda: options_of("adopt"),
-    "diff": lambda: options_of("diff"),
+    "other_options": other_options,
     "permissions": permissions,
+    "versions": versions,
+    "matrix": matrix,
+    "missing_versions": missing_versions,
 }
 
 

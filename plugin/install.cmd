@@ -18,7 +18,8 @@ if not defined python (
   echo error: postrender needs Python 3.10 or later, and PATH has none. Install Python, or put postrender %version% on PATH, then run %~f0 1>&2
   exit /b 1
 )
-%python% -m venv --clear "%folder%\.plugin\venv" && "%folder%\.plugin\venv\Scripts\python.exe" -m pip install --quiet --disable-pip-version-check "%folder%"
+set "pip="%folder%\.plugin\venv\Scripts\python.exe" -m pip install --quiet --disable-pip-version-check""
+%python% -m venv --clear "%folder%\.plugin\venv" && %pip% --require-hashes --requirement "%folder%\plugin\requirements.txt" --requirement "%folder%\plugin\build-requirements.txt" && %pip% --no-index --no-deps --no-build-isolation "%folder%"
 if errorlevel 1 (
   rmdir /s /q "%folder%\.plugin"
   echo error: postrender was not installed, for the reason above. Give pip access to PyPI or a mirror, PIP_INDEX_URL, or put postrender %version% on PATH, then run %~f0 1>&2

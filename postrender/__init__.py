@@ -1,3 +1,3 @@
-"""Give every ConfigMap content a name of its own, and rewrite what refers to it."""
+"""Names with a content hash for ConfigMaps, and references that follow."""
 
 __version__ = "0.1.0"

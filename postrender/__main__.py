@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an interrupt during its import ends the process like any other."""
+    """Run the command line. An interrupt during the imports exits with 130, as during a command."""
     try:
         from postrender.cli.main import main as run
     except KeyboardInterrupt:

@@ -1,8 +1,10 @@
 """Messages for the user: errors, findings and their location in the input.
 
-Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The problem is a clause such as
-"X is Y, expected Z"; the fix is an imperative that starts with a capital. Neither has a final
-period. Every error is raised as UserError or UsageError and caught in `cli/main.py`.
+Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` A finding adds its code in brackets.
+The problem is a clause such as "X is Y, expected Z". The fix is an imperative that starts with a
+capital, or a question such as "Did you mean X?". Neither has a final period. Every error is raised
+as UserError or UsageError. `cli/main.py` reports a UserError, unless a command continues after the
+error. click reports a UsageError (`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from __future__ import annotations
 from postrender.startup.records import NamedTuple
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
+
+# The codes that several modules use.
+HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 
 class Location(NamedTuple):
@@ -52,7 +57,7 @@ class UserError(Exception):
         return _message(self.location, self.problem, self.fix)
 
     def at(self, location: Location) -> UserError:
-        """Return the error with a location added, unless it already has one."""
+        """Return the error with this location, or the error itself if it already has a location."""
         return self if self.location else UserError(self.problem, self.fix, location)
 
 
@@ -93,19 +98,35 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
     return " ".join(start.split()) + (" " if start else "") + sentences(problem, fix)
 
 
-# The meaning of each code. docs/generate.py writes this table to README.md.
+# The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
+    "by-name": "a program reads an object by its name, so the name stays in the output",
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
-    "unreferenced": "an object is marked for renaming, but no workload references it",
-    "empty": "a renamed object has no data; programs often fill such an object at run time",
+    "unreferenced": "an object is marked for renaming, but no workload references the object",
+    "empty": "a rule renames an object without data; programs often fill such an object",
     "stale-revision": "the content of a revision no longer matches its name",
-    "unknown-annotation": "postrender does not know an annotation that has the prefix postrender/",
+    "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
+    UNPROTECTED: "the attacher is off and --previous is not set: old pods lose their revisions",
+    "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
+    HOOK_ON_HELM_3: "Helm 3 would not keep an original that a hook reads",
+    "duplicate-key": "a mapping has a key twice; the last value counts",
+    "invalid-object": "an object is invalid; postrender leaves the object unchanged",
     "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release and cannot search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
+    "last-owner": "the apply deletes all owners of a revision that is still used",
+    "group-name": "the attach group is named after a workload, and not after the release",
+    "other-release": "a reference may target a revision that another release owns and deletes",
+    "copied-owners": "an object has owner references, as in a copy of a live object",
     "short-ttl": "the attacher Job may be deleted before Helm sees that the Job is finished",
+    "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
     "no-objects": "the input has no Kubernetes objects; a values file is the usual cause",
 }
-NOTES = frozenset({"history-unchecked"})
+NOTES = frozenset(
+    {
+        *("checksum", "history-unchecked", "group-name", "other-release", "copied-owners"),
+        "config-above",
+    }
+)

@@ -6,12 +6,18 @@ import os
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 ROOT = str(Path(__file__).resolve().parents[1])
 if ROOT not in sys.path:
     sys.path.insert(0, ROOT)
 
 # In a job of GitHub Actions, the program would print its messages as workflow commands.
 os.environ.pop("GITHUB_ACTIONS", None)
+
+# A busy machine is slow, so no property fails on the clock.
+settings.register_profile("clockless", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("clockless")
 
 # Plugins are listed here because the controller of xdist loads no conftest of a subfolder.
 pytest_plugins = ["tests.e2e.absent", "tests.update_golden"]

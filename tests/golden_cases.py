@@ -7,7 +7,9 @@ Most cases are one file, `tests/fixtures/NAME.yaml`, in sections that begin with
     #### output
     #### stderr
 
-The options default to --no-attacher. An empty output or stderr has no section.
+The options default to --no-attacher. Options may begin with the name of a command, such as `fn`;
+the default is `render`. Only cases whose name begins with `unprotected-` print the
+finding `unprotected`. An empty output or stderr has no section.
 
 A case is a folder if it needs more files, or bytes that a text editor would not keep. A folder has
 these files, of which only the input is required:
@@ -18,6 +20,7 @@ these files, of which only the input is required:
 - `options.txt`
 - `postrender.yaml`, passed with --config
 - `previous.yaml`, passed with --previous
+- `hash-key.txt`, passed with --secrets-hash-key-file
 - `not-stable.txt`, the reason why a second pass changes the output
 
 A run exits with 1 if stderr has a line that begins with `error: `, and else with 0.
@@ -41,7 +44,11 @@ DEFAULT_OPTIONS = b"--no-attacher"
 
 _MARKER = re.compile(rb"^#### (options|input|output|stderr)(?:: *([^\n]*))?\n", re.M)
 _SECTIONS = {"input": "input.yaml", "output": "expected.yaml", "stderr": "stderr.txt"}
-_PASSED = {"--config": "postrender.yaml", "--previous": "previous.yaml"}
+_PASSED = {
+    "--config": "postrender.yaml",
+    "--previous": "previous.yaml",
+    "--secrets-hash-key-file": "hash-key.txt",
+}
 
 
 @dataclass(frozen=True)
@@ -88,13 +95,23 @@ class Case:
         return not self.files.keys().isdisjoint(_PASSED.values())
 
     @property
+    def command(self) -> str:
+        """The command of the run."""
+        return self._words[0] if self._has_command else "render"
+
+    @property
     def options(self) -> list[str]:
-        """The arguments of the run, after `render`."""
+        """The arguments of the run, after the command."""
         passed = [f"{option}={name}" for option, name in _PASSED.items() if name in self.files]
-        return [
-            *passed,
-            *shlex.split(self.files.get("options.txt", DEFAULT_OPTIONS).decode()),
-        ]
+        return [*passed, *(self._words[1:] if self._has_command else self._words)]
+
+    @property
+    def _words(self) -> list[str]:
+        return shlex.split(self.files.get("options.txt", DEFAULT_OPTIONS).decode())
+
+    @property
+    def _has_command(self) -> bool:
+        return bool(self._words) and not self._words[0].startswith("-")
 
     @property
     def config(self) -> Obj:

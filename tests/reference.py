@@ -30,6 +30,8 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
+from tests.reference_readers import OWN_GROUPS, is_well_known, reader_of
+
 Obj = dict[str, Any]
 
 
@@ -164,20 +166,24 @@ class Builder:
         return items
 
     def mapping(self) -> Obj:
-        """Build a mapping; its own keys override merged keys."""
+        """Build a mapping; each entry, own or merged, overrides the entries above."""
         entries: Obj = {}
-        merged: Obj = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
-            merging = isinstance(event, ScalarEvent) and event.implicit[0] and event.value == "<<"
-            key = self.node(event)
+            merging = is_merge(event)
+            key = "<<" if merging else self.node(event)
             value = self.node(next(self.events))
             if merging:
-                merged = {**merge_sources(value), **merged}
-            elif key_text(key) in entries:
-                raise InputError(f"duplicate key {key}")
+                entries |= merge_sources(value)
             else:
                 entries[key_text(key)] = value
-        return {**merged, **entries}
+        return entries
+
+
+def is_merge(event: Any) -> bool:
+    """Return whether an event is a merge key; Helm 4 writes it as `!!merge <<`."""
+    if not isinstance(event, ScalarEvent) or event.value != "<<":
+        return False
+    return bool(event.implicit[0]) or event.tag == "tag:yaml.org,2002:merge"
 
 
 def merge_sources(value: Any) -> Obj:
@@ -190,16 +196,9 @@ def merge_sources(value: Any) -> Obj:
     return result
 
 
-def no_duplicates(pairs: list[tuple[str, Any]]) -> Obj:
-    """Build a JSON object, or raise InputError for a duplicate key."""
-    if len({key for key, _ in pairs}) != len(pairs):
-        raise InputError("duplicate key")
-    return dict(pairs)
-
-
 def json_values(text: str) -> list[Any] | None:
     """Return the values of a stream of JSON objects, or None for another stream."""
-    decoder = json.JSONDecoder(object_pairs_hook=no_duplicates)
+    decoder = json.JSONDecoder()
     values = []
     rest = text.strip()
     if not rest.startswith("{"):
@@ -216,7 +215,10 @@ def json_values(text: str) -> list[Any] | None:
 
 def load(text: str) -> list[Any]:
     """Return all documents of a stream as data, with None for an empty document."""
-    text = text.removeprefix("\ufeff")
+    # kubectl ignores a byte order mark at the start of any document.
+    text = re.sub(
+        r"^(---(?:[ \t][^\n]*)?\r?\n)\ufeff", r"\1", text.removeprefix("\ufeff"), flags=re.M
+    )
     values = json_values(text)
     if values is not None:
         return values
@@ -421,9 +423,10 @@ def is_workload(obj: Obj) -> bool:
 
 
 def is_frozen(obj: Obj) -> bool:
-    """Return whether references in an object keep base names: Jobs, Pods, hooks, no name."""
+    """Return whether references keep base names: Jobs, Pods, hooks, no name, opted out."""
     immutable = is_workload(obj) and kind_of(obj) in ("Job", "Pod")
-    return immutable or is_hook(obj) or not name_of(obj)
+    has_opted_out = annotation(obj, "postrender/rewrite-references") == "false"
+    return immutable or is_hook(obj) or not name_of(obj) or has_opted_out
 
 
 def is_attacher(obj: Obj) -> bool:
@@ -525,11 +528,19 @@ class Slot:
     word: bool = False
     # The "namespace/" in an ingress annotation.
     prefix: str = ""
+    # True if the reference is never rewritten, so that the original stays.
+    kept: bool = False
+    # True if the reference is a reason to create a revision that the user requests.
+    permits: bool = False
+    # True if a program writes to the object.
+    written: bool = False
+    # The namespace next to the name.
+    other_namespace: str = ""
 
     @property
     def namespace(self) -> str | None:
         """Return the namespace of the referenced object."""
-        return self.prefix[:-1] or namespace_of(self.owner)
+        return self.prefix[:-1] or self.other_namespace or namespace_of(self.owner)
 
     def read(self) -> list[str]:
         """Return the names in the field."""
@@ -622,6 +633,7 @@ def ingress_slots(obj: Obj) -> list[Slot]:
     annotations = sub(obj, "metadata", "annotations")
     keys = {NGINX + key: "Secret" for key in NGINX_SECRETS}
     keys[NGINX + "fastcgi-params-configmap"] = "ConfigMap"
+    keys["ingress.kubernetes.io/auth-secret"] = "Secret"
     for key, kind in keys.items():
         value = annotations.get(key)
         if isinstance(value, str):
@@ -681,6 +693,155 @@ def embedded_slots(obj: Obj, value: Any) -> list[Slot]:
     return slots
 
 
+# ------------------------------------------------------------------------------------- custom kinds
+
+# The references of some custom kinds that are rewritten, as regular expressions of paths. The
+# indexes of lists are left out. The kinds are those of the golden cases.
+SERVER_POD = r"spec\.(containers|initContainers|volumes|imagePullSecrets)\[\].*"
+SELECTOR = r"spec\..*(configMap|configMapKeyRef|[sS]ecret|secretKeyRef)\.name"
+STEPS = r"spec\.(steps|sidecars)\[\]\.env(From)?\[\].*|spec\.volumes\[\].*"
+REWRITTEN = {
+    ("apps.kruise.io", "CloneSet"): r"spec\.template\.spec\..*",
+    (
+        "apps.kruise.io",
+        "UnitedDeployment",
+    ): r"spec\.template\.\w+Template\.spec\.template\.spec\..*",
+    ("serving.knative.dev", "Service"): r"spec\.template\.spec\..*",
+    ("keda.sh", "ScaledJob"): r"spec\.jobTargetRef\.template\.spec\..*",
+    ("apps.openshift.io", "DeploymentConfig"): r"spec\.template\.spec\..*",
+    (
+        "argoproj.io",
+        "WorkflowTemplate",
+    ): r"spec\.(?!synchronization).*(container\.env|volumes|parameters).*",
+    ("argoproj.io", "CronWorkflow"): r"spec\.workflowSpec\.templates\[\]\.container\.env.*",
+    ("argoproj.io", "Sensor"): r"spec\.template\.(container|volumes)\b.*",
+    ("monitoring.coreos.com", "Prometheus"): SERVER_POD,
+    (
+        "monitoring.coreos.com",
+        "ServiceMonitor",
+    ): rf"{SELECTOR}|spec\.endpoints\[\]\.basicAuth\.\w+\.name",
+    ("kafka.strimzi.io", "Kafka"): SELECTOR,
+    ("kafka.strimzi.io", "KafkaConnect"): rf"{SELECTOR}|spec\.externalConfiguration\.volumes\[\].*",
+    (
+        "gateway.networking.k8s.io",
+        "BackendTLSPolicy",
+    ): r"spec\.validation\.caCertificateRefs\[\]\.name",
+    (
+        "gateway.networking.k8s.io",
+        "Gateway",
+    ): r"spec\.listeners\[\]\.tls\.certificateRefs\[\]\.name",
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): r"spec\.valuesFrom\[\]\.name",
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"): r"spec\.postBuild\.substituteFrom\[\]\.name",
+    ("tekton.dev", "Task"): STEPS,
+    (
+        "sparkoperator.k8s.io",
+        "ScheduledSparkApplication",
+    ): r"spec\.template\.(sparkConfigMap|driver\.env.*)",
+    ("grafana.integreatly.org", "GrafanaDashboard"): r"spec\.configMapRef\.name",
+    ("postgresql.cnpg.io", "Cluster"): r"spec\.(env|envFrom|monitoring)\b.*",
+    ("cert-manager.io", "Issuer"): r"spec\.(?!acme\.privateKeySecretRef).*",
+}
+# References that do not look like references, with their target.
+UNUSUAL = {
+    ("gateway.networking.k8s.io", "Gateway"): (
+        "spec.listeners[].tls.certificateRefs[].name",
+        "Secret",
+    ),
+    ("networking.istio.io", "Gateway"): ("spec.servers[].tls.credentialName", "Secret"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): (
+        "spec.paramRef.name",
+        "ConfigMap",
+    ),
+}
+WRITTEN = {
+    ("cert-manager.io", "Issuer"): ["spec.acme.privateKeySecretRef.name"],
+    ("cert-manager.io", "Certificate"): ["spec.secretName"],
+    ("kafka.strimzi.io", "KafkaConnector"): ["spec.listOffsets.toConfigMap.name"],
+}
+OWN_KINDS = ("PersistentVolume", "StorageClass", "ValidatingAdmissionPolicyBinding")
+
+
+def custom_slots(obj: Obj) -> list[Slot]:
+    """Return the references in a custom kind, rewritten or kept."""
+    key = (group_of(obj), kind_of(obj))
+    # A definition has no references, and is not even read.
+    if key[1] == "CustomResourceDefinition":
+        return []
+    if is_workload(obj) or (key[0] in OWN_GROUPS and key[1] not in OWN_KINDS):
+        return []
+    slots = []
+    for path, holder, field_name, kind in looks_like_references(obj):
+        is_rewritten = re.fullmatch(REWRITTEN.get(key, "-"), path) and not is_exception(obj)
+        # A key selector that does not mention its kind is a Secret where it is rewritten.
+        if is_rewritten and kind == "any ConfigMap":
+            continue
+        slot = Slot(obj, holder, field_name, kind.removeprefix("any "), counts=False)
+        slot.kept = not is_rewritten
+        slot.seen = not is_rewritten
+        slot.permits = bool(is_rewritten) and "spec.containers" in path
+        slot.written = path in WRITTEN.get(key, ())
+        if isinstance(holder, dict) and field_name == "name":
+            slot.other_namespace = text_or_none(holder.get("namespace")) or ""
+        if field_name != "name" and "/" in str(holder[field_name]):
+            slot.prefix = holder[field_name].rpartition("/")[0] + "/"
+        slots.append(slot)
+    return slots
+
+
+def is_exception(obj: Obj) -> bool:
+    """Return whether an object of a rewritten kind must not change."""
+    spec = sub(obj, "spec")
+    if kind_of(obj) == "ScaledJob":
+        return sub(spec, "rollout").get("strategy") != "gradual"
+    is_knative = group_of(obj) == "serving.knative.dev"
+    return is_knative and "name" in sub(spec, "template", "metadata")
+
+
+def looks_like_references(obj: Obj) -> list[tuple[str, Any, Any, str]]:
+    """Return (path without indexes, holder, key, kind) of each string that may be a reference."""
+    found: list[tuple[str, Any, Any, str]] = []
+    unusual, target = UNUSUAL.get((group_of(obj), kind_of(obj)), ("", ""))
+    for path, holder, key in strings_of(obj, ""):
+        if path.split(".")[0] in ("apiVersion", "kind", "metadata", "status"):
+            continue
+        steps = re.sub(r"\[\]", "", path).split(".")
+        if "metadata" in steps:
+            continue
+        if path == unusual:
+            found.append((path, holder, key, target))
+        # A list has the meaning of the key above it.
+        above = steps[-2] if key == "name" and len(steps) > 1 else steps[-1]
+        meant = [kind for kind in ("ConfigMap", "Secret") if is_mentioned(kind, above)]
+        if key == "name":
+            texts = [str(holder.get("kind")), str(holder.get("type"))]
+            kinds = [kind for kind in ("ConfigMap", "Secret") if kind in texts]
+            meant += [kind for kind in kinds if kind not in meant]
+            is_selector = set(holder) <= {"name", "key", "namespace", "optional"}
+            if not meant and is_selector and isinstance(holder.get("key"), str):
+                meant = ["any ConfigMap", "any Secret"]
+        found += [(path, holder, key, kind) for kind in meant if path != unusual]
+    return found
+
+
+def is_mentioned(kind: str, key: str) -> bool:
+    return kind.lower() in re.sub("[-_]", "", key).lower()
+
+
+def strings_of(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (path without indexes, holder, key) of each string."""
+    if isinstance(value, dict):
+        pairs = [(key, f"{path}.{key}" if path else key) for key in value]
+    elif isinstance(value, list):
+        pairs = [(number, f"{path}[]") for number in range(len(value))]
+    else:
+        pairs = []
+    for key, inner in pairs:
+        if isinstance(value[key], str):
+            yield inner, value, key
+        else:
+            yield from strings_of(value[key], inner)
+
+
 # ----------------------------------------------------------------------------------- rendering
 
 
@@ -690,7 +851,7 @@ class Options:
 
     namespace: str | None
     secrets: bool
-    keep_original: bool
+    keep_original: bool | None
     attacher: bool
     immutable: bool
     config: Obj
@@ -763,6 +924,20 @@ class Run:
         candidates = [obj for obj in self.configs() if is_config(obj, slot.kind)]
         return self.find(candidates, name, slot.namespace)
 
+    def possible_targets(self, slot: Slot, name: str) -> list[Obj]:
+        """Return the objects that a reference may mean."""
+        own = self.same_namespace(slot.namespace)
+        return [
+            obj
+            for obj in self.configs()
+            if (kind_of(obj), name_of(obj)) == (slot.kind, name)
+            and (
+                not slot.namespace
+                or not namespace_of(obj)
+                or own == self.same_namespace(namespace_of(obj))
+            )
+        ]
+
     def is_immutable(self, obj: Obj) -> bool:
         """Return the value of the object, else of its rule, else of the configuration."""
         value = obj.get("immutable")
@@ -779,13 +954,16 @@ class Run:
 
     def rule_matches(self, match: Obj, obj: Obj) -> bool:
         """Return whether an object satisfies all conditions of a rule."""
-        labels = sub(obj, "metadata", "labels")
+        labels, annotations = sub(obj, "metadata", "labels"), sub(obj, "metadata", "annotations")
         namespace = self.same_namespace(namespace_of(obj)) or ""
         return (
             match.get("kind", kind_of(obj)) == kind_of(obj)
             and fnmatch.fnmatchcase(self.base_of(obj), match.get("name", "*"))
             and fnmatch.fnmatchcase(namespace, match.get("namespace", "*"))
             and all(labels.get(key) == value for key, value in match.get("labels", {}).items())
+            and all(
+                annotations.get(key) == text for key, text in match.get("annotations", {}).items()
+            )
             and match.get("referenced", self.is_used(obj)) == self.is_used(obj)
         )
 
@@ -800,9 +978,20 @@ class Run:
             for slot, _, target in self.targets
         )
 
+    def is_permitted(self, obj: Obj) -> bool:
+        """Return whether the user requests a rename for which a custom kind is enough."""
+        requested = annotation(obj, "postrender/strategy") or self.rule_for(obj).get("strategy")
+        return requested == "rename" and any(
+            target is obj and slot.permits and not is_frozen(slot.owner)
+            for slot, _, target in self.targets
+        )
+
     def is_pinned(self, obj: Obj) -> bool:
         """Return whether an object that cannot be rewritten references the object."""
-        return any(target is obj and is_frozen(slot.owner) for slot, _, target in self.targets)
+        return any(
+            target is obj and (slot.kept or is_frozen(slot.owner))
+            for slot, _, target in self.targets
+        )
 
     def is_member(self, obj: Obj) -> bool:
         """Return whether an object is a revision, of this run or an earlier one."""
@@ -814,7 +1003,7 @@ def reference_render(
     *,
     namespace: str | None = None,
     secrets: bool = False,
-    keep_original: bool = False,
+    keep_original: bool | None = None,
     attacher: bool = True,
     immutable: bool = True,
     config: Obj | None = None,
@@ -824,7 +1013,7 @@ def reference_render(
     options = Options(
         namespace=namespace or config.get("namespace"),
         secrets=secrets or bool(config.get("secrets", False)),
-        keep_original=keep_original or bool(config.get("keepOriginal", False)),
+        keep_original=config.get("keepOriginal") if keep_original is None else keep_original,
         attacher=attacher and bool(sub(config, "attacher").get("enabled", True)),
         immutable=immutable and bool(config.get("immutable", True)),
         config=config,
@@ -838,6 +1027,10 @@ def reference_render(
 def render(run: Run) -> list[Obj]:
     for obj in run.objects:
         run.originals[id(obj)] = copy.deepcopy(obj)
+        opt_out = sub(obj, "metadata", "annotations").get("postrender/rewrite-references", "true")
+        has_own_template = not sub(obj, "spec", "workloadRef")
+        if opt_out not in (("true", "false") if has_own_template else ("true",)):
+            raise InputError(f"postrender/rewrite-references {opt_out}")
     auto_mount(run)
     find_slots(run)
     choose_strategies(run)
@@ -858,7 +1051,7 @@ def render(run: Run) -> list[Obj]:
 
 def auto_mount(run: Run) -> None:
     """Mount the objects with a mount annotation, under their base names."""
-    for config in run.configs():
+    for config in sorted(run.configs(), key=identity_order):
         path = annotation(config, "postrender/mount-path")
         env_from = annotation(config, "postrender/env-from") == "true"
         if not (path or env_from) or is_hook(config):
@@ -895,11 +1088,11 @@ def mount_target(run: Run, config: Obj) -> Obj:
     mount_in = annotation(config, "postrender/mount-in")
     if mount_in is not None:
         candidates = [obj for obj in candidates if f"{kind_of(obj)}/{name_of(obj)}" == mount_in]
-    # The workloadRef of a Rollout is followed.
+    # The workloadRef of a Rollout is followed. Its target may be outside of the stream.
     targets: list[Obj] = []
     for obj in candidates:
-        target = referred_workload(run, obj) or obj
-        if not any(target is other for other in targets):
+        target = referred_workload(run, obj) or (obj if templates_of(obj) else None)
+        if target and not any(target is other for other in targets):
             targets.append(target)
     if len(targets) != 1:
         raise InputError(f"{name_of(config)}: {len(targets)} workloads to mount in")
@@ -922,6 +1115,8 @@ def mount_in_template(
         containers = [container for container in containers if container.get("name") in names]
         if len(containers) != len(names):
             raise InputError(f"{name}: containers {container_names}")
+    if not containers:
+        raise InputError(f"{name}: no containers")
     for container in containers:
         if path:
             mount = {"name": volume, "mountPath": path, "readOnly": True}
@@ -953,6 +1148,12 @@ def find_slots(run: Run) -> None:
             slots += rule_slots(obj, rules)
         if run.options.config.get("embeddedPodSpecs") and not is_workload(obj):
             slots += embedded_slots(obj, obj)
+        covered = [(id(slot.holder), slot.key, slot.kind) for slot in slots]
+        slots += [
+            slot
+            for slot in custom_slots(obj)
+            if (id(slot.holder), slot.key, slot.kind) not in covered
+        ]
         run.slots += [
             slot
             for slot in slots
@@ -960,6 +1161,9 @@ def find_slots(run: Run) -> None:
         ]
     for slot in run.slots:
         for name in slot.read():
+            if slot.kept:
+                run.targets += [(slot, name, target) for target in run.possible_targets(slot, name)]
+                continue
             target = run.target(slot, name)
             if target is not None:
                 run.targets.append((slot, name, target))
@@ -975,31 +1179,51 @@ def readable(holder: Any, key: Any) -> bool:
 def choose_strategies(run: Run) -> None:
     for obj in run.configs():
         run.strategies[id(obj)] = strategy_of(run, obj)
-        if run.strategies[id(obj)] == "rename" and keeps_original(run, obj):
-            run.kept.add(id(obj))
+        if run.strategies[id(obj)] == "rename":
+            keep_by_name(run, obj)
 
 
 def strategy_of(run: Run, obj: Obj) -> str:
     """Return the strategy of a ConfigMap or Secret: rename, checksum or ignore."""
     # Hooks, revisions and objects without a rewritable reference are left unchanged.
-    if is_hook(obj) or is_revision(obj) or not run.is_used(obj):
+    if is_hook(obj) or is_revision(obj) or not (run.is_used(obj) or run.is_permitted(obj)):
+        return "ignore"
+    written = any(target is obj and slot.written for slot, _, target in run.targets)
+    if written and not annotation(obj, "postrender/strategy") and not run.rule_for(obj):
         return "ignore"
     # The annotation overrides the rules, and the default is rename.
-    strategy = annotation(obj, "postrender/strategy") or str(
-        run.rule_for(obj).get("strategy", "rename")
-    )
-    if strategy not in ("rename", "checksum", "ignore"):
-        raise InputError(f"strategy {strategy}")
-    return strategy
+    requested = annotation(obj, "postrender/strategy") or run.rule_for(obj).get("strategy")
+    if requested is None:
+        labels = (obj.get("metadata") or {}).get("labels") or {}
+        chart = str(labels.get("helm.sh/chart"))
+        is_known = kind_of(obj) == "ConfigMap" and is_well_known(name_of(obj), chart)
+        has_data = any(obj.get(key) for key in ("data", "binaryData", "stringData"))
+        return "ignore" if is_known or not has_data else "rename"
+    if requested not in ("rename", "checksum", "ignore"):
+        raise InputError(f"strategy {requested}")
+    return str(requested)
 
 
-def keeps_original(run: Run, obj: Obj) -> bool:
-    """Return whether the original stays in the output next to its revision."""
-    return (
-        run.is_pinned(obj)
-        or annotation(obj, "postrender/keep-original") == "true"
-        or bool(run.rule_for(obj).get("keepOriginal", run.options.keep_original))
-    )
+def keep_by_name(run: Run, obj: Obj) -> None:
+    """Keep the original of an object with another reader; ignore an object with a writer."""
+    decided = annotation(obj, "postrender/keep-original") or run.rule_for(obj).get("keepOriginal")
+    if decided is not None:
+        if run.is_pinned(obj) or decided in (True, "true"):
+            run.kept.add(id(obj))
+        return
+    default = run.options.keep_original
+    if run.is_pinned(obj) or default or (default is None and kind_of(obj) == "Secret"):
+        run.kept.add(id(obj))
+    linked = {(id(slot.holder), slot.key) for slot, _, _ in run.targets}
+    objects = [other for other in run.objects if not is_attacher(other)]
+    taken = {name_of(other) for other in objects if not run.is_config(other)}
+    reader = reader_of(objects, obj, lambda holder, key: (id(holder), key) in linked, taken)
+    requested = annotation(obj, "postrender/strategy") or run.rule_for(obj).get("strategy")
+    if reader == "write" and not requested:
+        run.strategies[id(obj)] = "ignore"
+        run.kept.discard(id(obj))
+    elif reader:
+        run.kept.add(id(obj))
 
 
 def drop_duplicates(run: Run) -> None:
@@ -1040,7 +1264,8 @@ def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
     if id(obj) in run.names:
         return
     for slot, name, target in run.targets:
-        if slot.owner is obj and run.strategies[id(target)] == "rename" and not is_frozen(obj):
+        is_rewritten = not (slot.kept or is_frozen(obj))
+        if slot.owner is obj and run.strategies[id(target)] == "rename" and is_rewritten:
             final_content(run, target, [*waiting, obj])
             slot.write(name, run.names[id(target)])
     if run.strategies[id(obj)] == "rename":
@@ -1049,7 +1274,7 @@ def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
 
 def rewrite_references(run: Run) -> None:
     for slot, name, target in run.targets:
-        if id(target) in run.names and not is_frozen(slot.owner):
+        if id(target) in run.names and not is_frozen(slot.owner) and not slot.kept:
             slot.write(name, run.names[id(target)])
 
 
@@ -1074,7 +1299,9 @@ def with_revisions(run: Run, role: Obj, kinds: list[str], names: list[Any]) -> l
     result = []
     for name in names:
         result.append(name)
-        for config in run.configs():
+        for config in sorted(
+            run.configs(), key=lambda obj: (kind_of(obj), namespace_of(obj) or "")
+        ):
             revision = run.names.get(id(config))
             is_meant = kind_of(config) in kinds and role_means(run, role, config, name)
             if revision is not None and is_meant and revision not in names + result:
@@ -1139,11 +1366,17 @@ def revisions_of(run: Run, obj: Obj, template: Obj | None = None) -> list[Obj]:
     return revisions
 
 
+def identity_order(obj: Obj) -> tuple[bool, str, str, str, str]:
+    """Return the sort key of an object, with Rollouts first."""
+    kind = kind_of(obj)
+    return kind != "Rollout", kind, name_of(obj), namespace_of(obj) or "", group_of(obj)
+
+
 def attached_workloads(run: Run) -> list[Obj]:
-    """Return the workloads that reference revisions, of this run or an earlier one."""
+    """Return the workloads that reference revisions, of this run or an earlier one, sorted."""
     return [
         obj
-        for obj in run.objects
+        for obj in sorted(run.objects, key=identity_order)
         if is_workload(obj)
         and kind_of(obj) != "ClusterAnalysisTemplate"
         and not is_frozen(obj)
@@ -1151,21 +1384,43 @@ def attached_workloads(run: Run) -> list[Obj]:
     ]
 
 
-def group_name(obj: Obj) -> str:
-    """Return `<workload>-<kind>-attach`, truncated to at most 52 characters."""
-    full = f"{name_of(obj)}-{kind_of(obj).lower()}-attach"
+def group_name(run: Run, objs: list[Obj]) -> str:
+    """Return `<release>-attach` or `<workload>-<kind>-attach`, truncated to 52 characters.
+
+    objs: the workloads of the group. Their common instance label is the name of the release.
+    """
+    release = sub(run.options.config, "attacher").get("group")
+    instances = {label(obj, "app.kubernetes.io/instance") for obj in objs}
+    if not release and len(instances) == 1:
+        release = instances.pop()
+    if release:
+        full = release if release.endswith("-attach") else f"{release}-attach"
+    else:
+        first = min(objs, key=identity_order)
+        full = f"{name_of(first)}-{kind_of(first).lower()}-attach"
     if len(full) <= 52:
-        return full
+        return str(full)
     return full[:41].rstrip("-.") + "-" + sha256(full)[:10]
 
 
 def find_groups(run: Run) -> list[AttachGroup]:
-    """Return a group for each namespace with a rewritten workload, named after the first."""
+    """Return a group for each namespace with a rewritten workload.
+
+    Without any such workload, return a group if the revisions are in one namespace.
+    """
     groups: list[AttachGroup] = []
-    for obj in attached_workloads(run):
+    attached = attached_workloads(run)
+    for obj in attached:
         home = run.same_namespace(namespace_of(obj))
         if not any(group.home == home for group in groups):
-            groups.append(AttachGroup(group_name(obj), namespace_of(obj), home))
+            same = [other for other in attached if run.same_namespace(namespace_of(other)) == home]
+            groups.append(AttachGroup(group_name(run, same), namespace_of(obj), home))
+    if not groups:
+        members = [obj for obj in run.configs() if run.is_member(obj)]
+        names = {(label_of(run, [], obj), run.same_namespace(namespace_of(obj))) for obj in members}
+        if len(names) == 1:
+            [(name, home)] = names
+            groups.append(AttachGroup(name, namespace_of(members[0]), home))
     for group in groups:
         group.members = [
             obj
@@ -1195,8 +1450,11 @@ def label_of(run: Run, groups: list[AttachGroup], config: Obj) -> str:
     group = attach_group_of(run, groups, config)
     if group is not None:
         return group.name
-    owners = [slot.owner for slot, _, target in run.targets if target is config]
-    return group_name(next(owner for owner in owners if not is_frozen(owner)))
+    if is_marked_revision(config):
+        return label(config, MANAGED) or ""
+    owners = [slot.owner for slot, _, target in run.targets if target is config and slot.counts]
+    rewritten = [owner for owner in owners if not is_frozen(owner)]
+    return group_name(run, rewritten or [run.originals[id(config)]])
 
 
 def annotate_templates(run: Run) -> None:
@@ -1306,12 +1564,16 @@ def member_text(obj: Obj) -> str:
 def attacher_objects(run: Run, group: AttachGroup) -> list[Obj]:
     """Return ServiceAccount, Role and RoleBinding of a group, and a Job for each sync wave."""
     entries = workload_entries(run, group)
-    waves = sorted({wave_of(obj) for obj, _, _ in entries})
+    waves = sorted({wave_of(obj) for obj, _, _ in entries}) or [0]
     result = []
-    for kind in ("ServiceAccount", "Role", "RoleBinding"):
-        create = sub(run.options.config, "attacher", "serviceAccount").get("create", True)
-        if kind != "ServiceAccount" or create:
-            result.append(bare_object(group, kind, group.name, waves[0]))
+    account = sub(run.options.config, "attacher", "serviceAccount")
+    creates_rbac = sub(run.options.config, "attacher", "rbac").get("create", True)
+    if account.get("create", True) and (creates_rbac or "name" in account):
+        name = account.get("name", group.name)
+        result.append(bare_object(group, "ServiceAccount", name, waves[0]))
+    if creates_rbac:
+        roles = ("Role", "RoleBinding")
+        result += [bare_object(group, kind, group.name, waves[0]) for kind in roles]
     return result + [attacher_job(run, group, wave, entries) for wave in waves]
 
 
@@ -1374,6 +1636,15 @@ def job_args(run: Run, group: AttachGroup, entries: list[tuple[Obj, str, list[Ob
     for part in hundreds(sorted(emitted - set(referenced))):
         args += ["--emitted", ",".join(part)]
     settings = sub(run.options.config, "attacher")
+    retired = [] if run.options.secrets else sorted(settings.get("retiredSecrets", []))
+    for part in hundreds([f"secret/{name}" for name in retired]):
+        args += ["--retired", ",".join(part)]
+    account = sub(settings, "serviceAccount")
+    creates_rbac = sub(settings, "rbac").get("create", True)
+    if account.get("create", True) and (creates_rbac or account.get("name")):
+        args += ["--release-owner", f"ServiceAccount/{account.get('name', group.name)}"]
+    elif creates_rbac:
+        args += ["--release-owner", f"Role/{group.name}"]
     args += ["--timeout", f"{settings.get('timeout', 90)}s"]
     args += ["--on-failure", "fail" if settings.get("required") else "report"]
     return [*args, "--delete-finished-jobs"] if job_mode(run) else args

@@ -908,6 +908,8 @@ def workload(draw: Draw, plan: Plan) -> list[Obj]:
         )
         annotate(meta, key, value)
         meta["annotations"].pop("argocd.argoproj.io/sync-wave", None)
+    if one_of(draw, *[False] * 7, True):
+        annotate(meta, "postrender/rewrite-references", one_of(draw, "false", "false", "true"))
     if kind == "Job" and one_of(draw, False, False, False, True):
         meta["generateName"] = f"{meta.pop('name')}-"
     with_ref = kind == "Deployment" and one_of(draw, False, False, True)

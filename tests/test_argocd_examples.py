@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from tests.e2e.versions import defaults
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "argocd"
 SCRIPT = EXAMPLES / "postrender-argocd"
 DOCKERFILE = (EXAMPLES / "Dockerfile").read_text("utf-8")
@@ -77,7 +79,12 @@ def test_the_plugin_is_a_config_management_plugin() -> None:
 
 
 def test_the_plugin_calls_each_command_of_the_script() -> None:
-    spec = load("plugin.yaml")["spec"]
+    text = (EXAMPLES / "plugin.yaml").read_text("utf-8")
+    discovery = re.search(r"^  # (discover:)\n((?:  #   .*\n)+)", text, re.M)
+    assert discovery, "plugin.yaml shows how to enable the discovery"
+    optional = YAML(typ="safe").load(discovery[0].replace("  # ", ""))
+    spec = {**load("plugin.yaml")["spec"], **optional}
+    assert_fits(spec, PLUGIN["spec"])
     commands = (
         spec["discover"]["find"],
         spec["init"],
@@ -120,13 +127,12 @@ def test_the_image_has_what_the_plugin_needs() -> None:
     assert ("", SCRIPT.name, "/usr/local/bin/") in copied
     assert ("", "plugin.yaml", "/home/argocd/cmp-server/config/plugin.yaml") in copied
     assert re.search(r"^USER 999:999$", DOCKERFILE, re.M)
-    # The base image, which is the attacher's, has postrender and its Python in this folder.
+    assert ("postrender", "/opt/postrender", "/opt/postrender") in copied
     assert re.search(r"^ENV .*PATH=/opt/postrender/bin:\$\{PATH\}$", DOCKERFILE, re.M)
 
 
 def test_all_files_use_the_tested_version_of_argo_cd() -> None:
     text = (EXAMPLES / "kustomization.yaml").read_text("utf-8") + DOCKERFILE
     versions = set(re.findall(r"v\d+\.\d+\.\d+", text))
-    module = Path(__file__).parent / "e2e" / "controlplane" / "argocd" / "go.mod"
-    [tested] = re.findall(r"argo-cd/v3 (v\S+)$", module.read_text("utf-8"), re.M)
-    assert versions == {tested}
+    [tested] = [cell.version for cell in defaults() if cell.program == "argocd"]
+    assert versions == {f"v{tested}"}

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from docs.generate import DOCUMENTS as GENERATED
 from docs.generate import PARTS, updated
 from postrender.cli import registry
 from postrender.config.load import load_config, settings_from
+from postrender.config.trust import explicit_file
 from postrender.diff.formats import format_names
 from postrender.errors import Location
 from postrender.kubernetes import annotations as known_annotations
@@ -24,7 +26,7 @@ from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.yaml.document import parse_document
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text("utf-8")
+REFERENCE = ROOT / "docs" / "reference"
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for folder in (".", "benchmarks", "docs", "examples")
@@ -36,28 +38,37 @@ SKIPPED = "…"
 BASH = shutil.which("bash")
 
 
-def blocks(language: str) -> list[str]:
-    """Return the fenced code blocks of a language in README.md."""
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.M | re.S)
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the fenced code blocks of a language on a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
 
 
-def section(title: str) -> str:
-    """Return the text between a heading and the next one."""
-    return re.split(r"^#+ ", README.split(f"# {title}\n")[1], flags=re.M)[0]
+def section(page: str, title: str) -> str:
+    """Return the text between a heading of the reference and the next heading."""
+    text = (REFERENCE / page).read_text("utf-8")
+    return re.split(r"^#+ ", text.split(f"# {title}\n")[1], flags=re.M)[0]
 
 
-def rows(title: str) -> list[list[str]]:
+def rows(page: str, title: str) -> list[list[str]]:
     """Return the cells of the only table of a section, without header and backquotes."""
-    lines = [line for line in section(title).splitlines() if line.startswith("| ")]
+    lines = [line for line in section(page, title).splitlines() if line.startswith("| ")]
     return [[cell.strip("` ") for cell in line[2:-2].split(" | ")] for line in lines[2:]]
 
 
+def is_configuration(text: str) -> bool:
+    """Return whether a block is a configuration file, and not a function configuration."""
+    return text.startswith(("# postrender.yaml\n", "attacher:\n")) and "\nkind: " not in text
+
+
 def commands() -> list[tuple[str, str]]:
-    """Return the commands in console blocks, each with the output below it."""
+    """Return the commands in console blocks, each with the output below it.
+
+    A command continues on the lines that begin with `> `.
+    """
     examples = []
-    for block in blocks("console"):
+    for block in chain.from_iterable(blocks(ROOT / name, "console") for name in DOCUMENTS):
         for entry in re.split(r"^\$ ", block, flags=re.M)[1:]:
-            command, output = re.split(r"(?<!\\)\n", entry, maxsplit=1)
+            command, output = re.split(r"\n(?!> )", entry, maxsplit=1)
             examples.append((re.sub(r"^> ", "", command, flags=re.M), output))
     return examples
 
@@ -106,13 +117,17 @@ def test_there_are_commands_to_run() -> None:
     assert len(commands()) >= 5
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
 def test_generated_parts_are_current() -> None:
     texts = [(ROOT / name).read_text("utf-8") for name in GENERATED]
     assert set(re.findall(r"<!-- generated: (\w+) -->", "".join(texts))) == set(PARTS)
     assert [updated(text) for text in texts] == texts, "run `make docs`"
 
 
-@pytest.mark.parametrize(("content", "suffix"), rows("Content hash"))
+@pytest.mark.parametrize(("content", "suffix"), rows("contracts.md", "Content hash"))
 def test_content_hash_vectors(content: str, suffix: str) -> None:
     data = json.loads(content)
     is_immutable = data.get("immutable", True)
@@ -120,9 +135,9 @@ def test_content_hash_vectors(content: str, suffix: str) -> None:
     assert revision_name("app", hashed) == f"app-{suffix}"
 
 
-@pytest.mark.parametrize(("template", "expected"), rows("Render ID"))
+@pytest.mark.parametrize(("template", "expected"), rows("contracts.md", "Render ID"))
 def test_render_id_vectors(template: str, expected: str) -> None:
-    data = parse_document(template, Location("README.md")).data
+    data = parse_document(template, Location("contracts.md")).data
     templates = data if isinstance(data, list) else [data]
     texts = [template_text(template) for template in templates]
     assert render_id(texts, isinstance(data, list)) == expected
@@ -131,7 +146,7 @@ def test_render_id_vectors(template: str, expected: str) -> None:
 def test_exit_codes() -> None:
     codes = [
         int(line.split("|")[1])
-        for line in section("Command line").splitlines()
+        for line in section("command-line.md", "Exit codes").splitlines()
         if re.match(r"\| \d+ \|", line)
     ]
     assert codes == [
@@ -144,33 +159,38 @@ def test_exit_codes() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", blocks("yaml"))
+@pytest.mark.parametrize(
+    "text",
+    [text for name in DOCUMENTS for text in blocks(ROOT / name, "yaml") if is_configuration(text)],
+)
 def test_example_configuration(text: str, tmp_path: Path) -> None:
     file = tmp_path / "postrender.yaml"
     file.write_text(text, "utf-8")
-    settings_from(load_config(str(file)))
+    settings_from(load_config(explicit_file(str(file))))
 
 
 def test_every_label_and_annotation_is_documented() -> None:
     values = [value for value in vars(known_annotations).values() if isinstance(value, str)]
     names = {value for value in values if re.fullmatch(r"postrender/[a-z-]+", value)}
     assert names
-    assert {name for name in names if f"`{name}" not in README} == set()
+    page = (REFERENCE / "annotations.md").read_text("utf-8")
+    assert {name for name in names if f"`{name}" not in page} == set()
 
 
 def test_every_format_is_documented() -> None:
-    page = (ROOT / "docs" / "preview.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "preview.md").read_text("utf-8")
     table = page.partition("## Formats")[2].partition("\n\nAll formats")[0]
     assert [name for name in format_names() if f"`{name}`" not in table] == []
 
 
 def test_every_workload_kind_is_documented() -> None:
-    text = section("Features")
+    text = (REFERENCE / "decisions.md").read_text("utf-8")
     assert [kind for _, kind in WORKLOAD_KINDS if not re.search(rf"\b{kind}\b", text)] == []
 
 
-def test_the_section_speed_has_markers_for_the_measurements() -> None:
-    assert re.search(r"<!-- bench -->\n.*<!-- /bench -->", section("Speed"), re.S)
+def test_the_page_about_speed_has_markers_for_the_measurements() -> None:
+    page = (ROOT / "docs" / "explanation" / "speed.md").read_text("utf-8")
+    assert re.search(r"<!-- bench -->\n.*<!-- /bench -->", page, re.S)
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -185,9 +205,9 @@ def test_links(name: str) -> None:
 
 
 def test_every_statement_about_other_tools_has_a_source() -> None:
-    text = (ROOT / "docs" / "behaviour.md").read_text("utf-8")
+    text = (ROOT / "docs" / "appendix" / "behaviour.md").read_text("utf-8")
     lines = [line for line in text.splitlines() if re.match(r"\| [^-|]", line)]
-    sources = ("](../tests/", "source: ")
+    sources = ("](../../tests/", "source: ")
     assert [
         line for line in lines if not any(source in line.split(" | ")[-1] for source in sources)
     ] == []

@@ -10,17 +10,28 @@ import io
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from postrender.cli import main
+from postrender.plan import protection
 from postrender.yaml import parser
 from tests.golden_cases import Case, cases
-from tests.reference import InputError, Obj, comparable, normalise, reference_render
+from tests.reference import (
+    InputError,
+    Obj,
+    comparable,
+    dump,
+    go_json,
+    normalise,
+    reference_render,
+)
 from tests.update_golden import Update
 
 # The reference implementation is simpler than the program, and does not support these cases.
@@ -35,12 +46,14 @@ NO_REFERENCE_PREFIXES = (
     "function-",
     "kustomize-",
 )
+# The cases that print the finding `unprotected`.
+UNPROTECTED_PREFIX = "unprotected-"
 CHECKS_DATA_ONLY = "the reference checks the types of ConfigMap data only"
 NO_LIMITS = "the reference does not limit size or depth"
 TAKES_EMPTY = "the reference accepts an empty stream"
 TAKES_TEXT = "the reference reads text instead of bytes"
 READS_ALL = "the reference reads every document"
-MOUNTS_UNCHECKED = "the reference does not check the mount path"
+MOUNTS_UNCHECKED = "the reference does not make all checks of auto-mounts"
 MOUNTS_LAST = "the reference adds a mount after the existing mounts"
 NO_REFERENCE = {
     "argo-sync-options-that-say-prune": "the reference keeps a contradicting option",
@@ -53,6 +66,8 @@ NO_REFERENCE = {
     "error-annotations-not-a-mapping": CHECKS_DATA_ONLY,
     "error-comments-only": TAKES_EMPTY,
     "error-empty-input": TAKES_EMPTY,
+    "error-keys-that-are-equal-in-json": "the reference treats the last key as the winner",
+    "error-mount-in-is-empty": MOUNTS_UNCHECKED,
     "error-mount-path-not-absolute": MOUNTS_UNCHECKED,
     "error-mount-path-taken": MOUNTS_UNCHECKED,
     "error-mount-two-at-one-path": MOUNTS_UNCHECKED,
@@ -80,6 +95,7 @@ NO_REFERENCE = {
     "reference-ingress-nginx-configmap": "the reference supports one annotation for ConfigMaps",
     "reference-role-all-resources": "the reference ignores the resource `*` in a Role",
     "secret-that-a-tool-finds-by-name": "the reference ignores the type of a Secret",
+    "secret-with-a-keyed-hash": "tests/security/test_secret_hash.py computes the hash again",
 }
 
 
@@ -112,15 +128,18 @@ class Runner:
         for name in [name for name in os.environ if name.startswith("POSTRENDER_")]:
             monkeypatch.delenv(name)
 
-    def run(self, case: Case, data: bytes) -> Result:
-        """Run the program on data, with the options of a case."""
+    def run(self, case: Case, data: bytes, options: Sequence[str] | None = None) -> Result:
+        """Run the program on data, with the options of a case or with other options."""
         # In the folder of its case, the program shows file names without a folder. The other cases
         # run in an empty folder, where the program finds no configuration.
         self.monkeypatch.chdir(case.path if case.needs_files else self.empty)
+        if not case.name.startswith(UNPROTECTED_PREFIX):
+            # Most cases have no attacher, and would all print this finding.
+            self.monkeypatch.setattr(protection, "find_unprotected", lambda _: [])
         stdin = SimpleNamespace(buffer=io.BytesIO(data), isatty=lambda: False)
         self.monkeypatch.setattr(sys, "stdin", stdin)
         self.capture.readouterr()
-        code = main.run(["render", *case.options])
+        code = main.run([case.command, *(case.options if options is None else options)])
         out, err = self.capture.readouterr()
         return Result(code, out, err.decode())
 
@@ -202,6 +221,22 @@ def test_documents_that_need_no_edit_keep_their_bytes(case: Case) -> None:
             assert document in after or (not before.endswith("\n") and before.endswith(document))
 
 
+@good_cases
+def test_the_order_of_the_documents_changes_no_object(case: Case, runner: Runner) -> None:
+    if "previous.yaml" in case.files:
+        pytest.skip("the history has an order")
+    objects = data_of(case.input.decode("utf-8-sig"))
+    if objects is None:
+        pytest.skip("the reference cannot read the input")
+    options = [option for option in case.options if option != "--no-attacher"]
+    outputs = []
+    for seed in range(4):
+        order = Random(seed).sample(objects, len(objects)) if seed else objects
+        result = runner.run(case, dump(order).encode(), options)
+        outputs.append(sorted(map(go_json, normalise(result.stdout.decode()))))
+    assert outputs == outputs[:1] * 4
+
+
 def without_render_ids(value: Any) -> Any:
     """Return data without render IDs, which depend on the names of volumes."""
     if isinstance(value, dict):
@@ -213,16 +248,26 @@ def without_render_ids(value: Any) -> Any:
     return [without_render_ids(child) for child in value] if isinstance(value, list) else value
 
 
+def keep_original_of(options: list[str]) -> bool | None:
+    """Return the value of --keep-original, None if the option is absent."""
+    return (
+        True if "--keep-original" in options else False if "--no-keep-original" in options else None
+    )
+
+
 def reference_of(case: Case) -> list[Obj]:
     """Return the objects that the reference implementation renders for a case."""
-    options = case.options
+    options, config = case.options, case.config
+    if "--group" in options:
+        group = options[options.index("--group") + 1]
+        config = {**config, "attacher": {**config.get("attacher", {}), "group": group}}
     return reference_render(
         case.input.decode("utf-8-sig"),
         namespace=options[options.index("--namespace") + 1] if "--namespace" in options else None,
         secrets="--secrets" in options,
-        keep_original="--keep-original" in options,
+        keep_original=keep_original_of(options),
         attacher="--no-attacher" not in options,
-        config=case.config,
+        config=config,
     )
 
 
@@ -248,7 +293,7 @@ def test_cases_are_complete() -> None:
         names = set(case.files)
         inputs = {"input.yaml", "input.json"}
         optional = {"expected.yaml", "stderr.txt", "options.txt", "not-stable.txt"}
-        optional |= {"postrender.yaml", "previous.yaml"}
+        optional |= {"postrender.yaml", "previous.yaml", "hash-key.txt"}
         assert len(names & inputs) == 1, case.name
         assert names - optional <= inputs, case.name
         assert "expected.yaml" in names or case.is_error or not case.input, case.name

@@ -1,4 +1,4 @@
-"""The recipes in docs/coming-from.md are those that the end-to-end tests run."""
+"""The recipes in docs/how-to/migrate.md are those that the end-to-end tests run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.update_golden import CheckFile
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "coming-from.md"
+PAGE = ROOT / "docs" / "how-to" / "migrate.md"
 RECIPES = ROOT / "tests" / "e2e" / "coming"
 SHOWN = re.compile(r"^<!-- diff: (\S+) -->\n\n(?:```diff\n(.*?)^```$)?", re.M | re.S)
 

@@ -244,9 +244,7 @@ def test_keys_and_merges() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "text", ["a: 1\na: 2\n", '{"a": 1, "a": 2}', "a: .nan\n", "a: *b\n", "a: ["]
-)
+@pytest.mark.parametrize("text", ["a: .nan\n", "a: *b\n", "a: ["])
 def test_unreadable_input_is_an_error(text: str) -> None:
     with pytest.raises(InputError):
         load(text)
@@ -312,6 +310,7 @@ spec: {template: {spec: {runAsUser: 0o17, volumes: [{configMap: {name: app}}]}}}
     assert args_of(attacher[-1]) == [
         *("attach", "--group", "web-deployment-attach"),
         *("--workload", f"Deployment/web@{expected_id(canonical)}=configmap/app-{ONE}"),
+        *("--release-owner", "ServiceAccount/web-deployment-attach"),
         *("--timeout", "90s", "--on-failure", "report"),
     ]
     assert annotation(attacher[-1], "helm.sh/hook") == "post-install,post-upgrade,post-rollback"
@@ -352,7 +351,9 @@ def test_original_is_kept_on_request(how: str) -> None:
     rules = [{"match": {"name": "a*"}, "strategy": "rename", "keepOriginal": True}]
     by_config: dict[str, Obj] = {"config": {"keepOriginal": True}, "rule": {"rules": rules}}
     objects = config(annotations=annotations), workload("Deployment", "web", "app")
-    result = render(*objects, keep_original=how == "option", config=by_config.get(how))
+    result = render(
+        *objects, keep_original=True if how == "option" else None, config=by_config.get(how)
+    )
     assert named(result)[:2] == ["ConfigMap/app", f"ConfigMap/app-{ONE}"]
 
 
@@ -402,8 +403,8 @@ def test_namespaces() -> None:
     result = render(blue, green, second, first)
     assert sources(result[2]) == [name_of(result[1])] != [f"app-{ONE}"]
     assert sources(result[3]) == [f"app-{ONE}"]
-    assert [obj["metadata"]["namespace"] for obj in jobs(result)] == ["green", "blue"]
-    assert args_of(jobs(result)[0])[3:5] == ["--namespace", "green"]
+    assert [obj["metadata"]["namespace"] for obj in jobs(result)] == ["blue", "green"]
+    assert args_of(jobs(result)[0])[3:5] == ["--namespace", "blue"]
 
 
 @pytest.mark.parametrize(
@@ -430,7 +431,8 @@ def test_roles_get_the_names_of_revisions() -> None:
     role: Obj = {"apiVersion": version, "kind": "Role", "metadata": {"name": "r"}}
     role["rules"] = [matching, other]
     assert render(config(), role) == [config(), role]
-    result = render(config(), role, workload("Deployment", "web", "app"))
+    declined = config(annotations={"postrender/keep-original": "false"})
+    result = render(declined, role, workload("Deployment", "web", "app"))
     assert result[1]["rules"][0]["resourceNames"] == ["x", "app", f"app-{ONE}", "y"]
     assert result[1]["rules"][1] == other
 
@@ -479,7 +481,7 @@ def test_waves() -> None:
     assert args_of(second)[args_of(second).index("--emitted") + 1] == f"configmap/a-{ONE}"
     assert annotation(result[4], "argocd.argoproj.io/sync-wave") == "-2"
     assert {label(obj, "postrender/attach-group") for obj in result[2:]} == {
-        "web-deployment-attach"
+        "early-deployment-attach"
     }
 
 
@@ -496,7 +498,7 @@ def test_secrets() -> None:
     deployment = workload("Deployment", "web")
     deployment["spec"]["template"]["spec"]["imagePullSecrets"] = [{"name": "s"}]
     assert render(secret, account, deployment) == [secret, account, deployment]
-    result = render(secret, account, deployment, secrets=True)
+    result = render(secret, account, deployment, secrets=True, keep_original=False)
     assert name_of(result[0]) == "s-74bd68bm66"
     assert result[1]["secrets"] == [{"name": "s-74bd68bm66"}]
     # attach does not read the ServiceAccount.
@@ -586,7 +588,7 @@ def test_data_must_be_strings() -> None:
 
 # ------------------------------------------------------------------------------------------ streams
 
-RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(suppress_health_check=list(HealthCheck))
 
 
 def safe_load(text: str, pure: bool) -> list[Obj]:

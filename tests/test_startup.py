@@ -6,6 +6,7 @@ Most of the time that a user waits is start-up.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pkgutil
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from postrender.kubernetes.hashing import template_text
 from postrender.kubernetes.pod_template import read_pod_template
+from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
@@ -49,7 +51,7 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
     "arguments",
     [
         ["render", "old.yaml"],
-        ["render", "--config=postrender.yaml", "old.yaml"],
+        ["render", "--config=settings.yaml", "old.yaml"],
         ["explain", "old.yaml"],
         ["check", "old.yaml"],
         ["diff", "old.yaml", "new.yaml"],
@@ -59,11 +61,13 @@ CONFIGURATION = "namespace: prod\nattacher:\n  image: registry.example/attacher:
 def test_a_run_imports_no_heavy_modules(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text(GOOD)
     (tmp_path / "new.yaml").write_text(GOOD.replace("key: ", "key: other "))
-    (tmp_path / "postrender.yaml").write_text(CONFIGURATION)
+    (tmp_path / "settings.yaml").write_text(CONFIGURATION)
+    # A configuration is checked against a schema, which is JSON.
+    heavy = HEAVY if "--config=settings.yaml" in arguments else (*HEAVY, "json")
     code = (
         "import sys; before = set(sys.modules); from postrender.cli.main import run; "
         f"code = run({arguments!r}); "
-        f"heavy = {HEAVY!r}; "
+        f"heavy = {heavy!r}; "
         "print([name for name in heavy if name in sys.modules and name not in before], "
         "file=sys.stderr); sys.exit(code)"
     )
@@ -162,3 +166,26 @@ def test_every_module_can_be_imported() -> None:
     for module in pkgutil.walk_packages([str(ROOT / "postrender")], "postrender."):
         if module.name != "postrender.__main__":
             importlib.import_module(module.name)
+
+
+@pytest.mark.parametrize("sort_keys", [False, True])
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_encoders_write_what_the_json_package_writes(
+    sort_keys: bool, separators: tuple[str, str]
+) -> None:
+    item_separator, key_separator = separators
+    encode = json_encoder(
+        item_separator=item_separator, key_separator=key_separator, sort_keys=sort_keys
+    )
+    theirs = json.JSONEncoder(ensure_ascii=False, separators=separators, sort_keys=sort_keys)
+    nested: Json = {"b": [1, -0.5, 1e300, None, True, {}], "a": {"é": '\x00\x7f"\\\ud800<&>'}}
+    for data in (nested, [], [[nested], "ä"], "plain", 2**70, float("inf"), False, None):
+        assert encode(data) == theirs.encode(data)
+    with pytest.raises(TypeError, match="set"):
+        encode({"key": {1}})
+
+
+def test_encoders_work_without_the_c_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "_json", None)
+    encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
+    assert encode({"b": [1, "ä"], "a": None}) == '{"a":null,"b":[1,"ä"]}'

@@ -1,8 +1,8 @@
 """`postrender adopt`: protect the live originals before the first release with revisions.
 
-The tool that applies deletes a ConfigMap that is not in its new manifests, even if old Pods still
-reference the ConfigMap. Adopt marks the live ConfigMap in the way that render marks revisions. So
-the tool keeps the ConfigMap; attach then owns it, and deletes it once it is unused.
+A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
+original. Adopt adds annotations that prevent the deletion, and the label of the attach group.
+Attach then adds owners to the original, and deletes the original once no object uses the original.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ SHOWN_PODS = 5
 class Original(NamedTuple):
     """The original of one or more revisions in the rendered output.
 
+    namespace: None if the revision has no namespace in the output;
     is_in_output: whether the output also contains the original itself, and so overwrites the live
     object;
-    labels, annotations: the marks that adopt writes.
+    labels, annotations: the labels and annotations that adopt adds.
     """
 
     resource: Resource
@@ -89,9 +90,10 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Mark the live originals of one namespace; return a line for each. Raises ApiError.
+    """Adopt the live originals of one namespace; return a line for each. Raises ApiError.
 
-    is_dry: whether to write nothing.
+    If none of the originals is in the cluster, a last line shows which options to check.
+    is_dry: whether this is a dry run, which does not write.
     """
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
@@ -106,7 +108,7 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
         state, explanation = _adopt_original(client, original, data, is_dry=is_dry)
         lines.append(f"{original}: {state}{_used_by(users)}{explanation}")
     if not any((original.resource, original.name) in live for original in originals):
-        lines.append("no original is in the cluster. Check --namespace and --kube-context.")
+        lines.append("the originals are not in the cluster. Check --namespace and --kube-context.")
     return lines
 
 
@@ -123,14 +125,14 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Return the new state of an original, and an explanation if one is needed."""
+    """Return the new state of an original, and an explanation or ""."""
     if data is None:
         return "not in the cluster, nothing to do", ""
     if original.is_in_output:
         return "cannot be protected", (
-            f". The output contains {original} itself (a Job or a hook references the object, or "
-            "--keep-original is set) and overwrites the live object, unless --previous retains "
-            "the object unchanged."
+            f". The output contains {original} itself and overwrites the live object, unless "
+            f"--previous retains the object unchanged. The output contains {original} because of "
+            "--keep-original, or because an object still references this name."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)
@@ -140,4 +142,4 @@ def _adopt_original(
         return "would be adopted", ""
     patch: Object = {"metadata": {"labels": labels, "annotations": annotations}}
     is_patched = client.patch(original.resource, original.name, patch)
-    return ("adopted" if is_patched else "deleted during this run"), ""
+    return ("adopted" if is_patched else "not adopted, because the object no longer exists"), ""

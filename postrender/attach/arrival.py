@@ -1,7 +1,11 @@
-"""The progress of an apply: whether the live workloads have their new pod templates.
+"""The progress of an apply: whether the workloads are ready, and the given revisions exist.
+
+A workload is ready once the live object has the new pod template. Its controller must also have
+created the ReplicaSet or ControllerRevision for the template, unless a Deployment is paused.
 
 Only the render ID is reliable. Right after an apply, phase, observedGeneration and currentPodHash
-still describe the earlier template. A ReplicaSet may be an old one that is used again.
+still describe the earlier template. A ReplicaSet with the new template may be an old ReplicaSet
+that is used again.
 """
 
 from __future__ import annotations
@@ -26,10 +30,10 @@ class Arrival(NamedTuple):
     """The progress of an apply.
 
     requested: all workloads of the request;
-    consumers: the live objects of those workloads;
+    consumers: the live objects of these workloads, without objects that are being deleted;
     pending: the workloads that are not ready;
-    missing: the given revisions that do not exist;
-    revisions: the live revisions.
+    missing: the given revisions that do not exist or are being deleted;
+    revisions: the live revisions of the attach group, and the given revisions.
     """
 
     requested: Sequence[WantedWorkload]
@@ -40,24 +44,24 @@ class Arrival(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Return whether every workload is ready and every given revision exists."""
+        """Whether every workload is ready and every given revision exists."""
         return not self.pending and not self.missing
 
     @property
     def reasons(self) -> list[str]:
         """The reasons why the arrival is not complete."""
         return [
-            *(f"{title(ref)} does not exist" for ref in self.missing),
+            *(describe_missing(self.missing, self.revisions)),
             *(pending.reason for pending in self.pending.values()),
         ]
 
     @property
     def paused(self) -> list[WantedWorkload]:
-        """The workloads whose controller does not create a ReplicaSet until they are resumed."""
+        """The paused Deployments, which get no ReplicaSet until they are resumed."""
         return [workload for workload, consumer in self.consumers.items() if _is_paused(consumer)]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
-        """Return the live workloads that a revision was given with."""
+        """Return the live workloads that, by the request, reference a revision."""
         return [
             consumer for workload, consumer in self.consumers.items() if ref in workload.references
         ]
@@ -67,6 +71,26 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
     """Return the given revisions that do not exist or are being deleted."""
     existing = {revision.key for revision in revisions if not revision.is_deleting}
     return [ref for ref in request.given if ref not in existing]
+
+
+def describe_missing(missing: Sequence[RevisionRef], revisions: Iterable[Revision]) -> list[str]:
+    """Return a clause with the state of each missing revision."""
+    finalizers = finalizers_of(revisions)
+    return [
+        f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
+        if ref in finalizers
+        else f"{title(ref)} does not exist"
+        for ref in missing
+    ]
+
+
+def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
+    """Return the finalizers that delay the deletion of revisions, as a list in a text."""
+    return {
+        revision.key: ", ".join(revision.finalizers)
+        for revision in revisions
+        if revision.is_deleting and revision.finalizers
+    }
 
 
 def check_arrival(
@@ -92,7 +116,7 @@ def check_arrival(
 
 
 def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
-    """Return why a workload is not ready, or None for a workload that is ready."""
+    """Return the reason why a workload is not ready, None if the workload is ready."""
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
@@ -115,7 +139,11 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
 
 
 def _is_paused(consumer: Consumer) -> bool:
-    """Return whether the controller creates no ReplicaSet, as only that of a Deployment does."""
+    """Return whether a workload is a paused Deployment.
+
+    The controller of a paused Deployment creates no ReplicaSet. Other controllers
+    create their history objects during a pause.
+    """
     return consumer.resource == DEPLOYMENTS and consumer.is_paused
 
 
@@ -160,4 +188,4 @@ def _describe_other_template(source: Consumer, workload: WantedWorkload) -> str:
 
 def _describe_no_history_object(consumer: Consumer, history_kind: Resource) -> str:
     reason = f"{consumer} has not created a {history_kind.kind} for the new pod template"
-    return f"{reason} ({consumer.trouble})" if consumer.trouble else reason
+    return f"{reason} ({consumer.status_problems})" if consumer.status_problems else reason

@@ -1,18 +1,25 @@
-"""The API requests of attach, each with retries: list, watch, patch, delete, create, get.
+"""The API requests of attach and adopt: list, watch, patch, delete, create, get.
+
+Each request has retries, except a watch: its caller lists the objects again.
 
 This client is not lightkube.Client, because lightkube 1.0 cannot send two of the requests. Its
 delete has no preconditions, and its list has no PartialObjectMetadata. Lists of ConfigMaps and
-Secrets ask for metadata only: no value is read, and 2,000 objects fit into a small Pod.
+Secrets request metadata only, so a list contains no values, and 2,000 objects fit into a small Pod.
+A page of large objects is read again in smaller pages, because every tenant can create large
+objects.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import random
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from postrender.attach.resources import REVISED_KINDS, Resource
@@ -27,13 +34,18 @@ if TYPE_CHECKING:
 Fact = TypeVar("Fact")
 
 PAGE_SIZE = 500
+# A page with more bytes is not read. Its size is divided until the page has fewer bytes, or one
+# object. The parsed objects take up to 20 times the memory of their text.
+PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
 # The number of attempts for a list whose pages expire.
 LIST_TRIES = 5
-# How long a request is retried while the API server is unreachable, busy or failing.
-PATIENCE_SECONDS = 60.0
-# A Role that was just applied may not be in force yet. A restarted API server does not know any
-# Role at first. This is the total for all requests; a lost connection resets the total.
-UNKNOWN_PATIENCE_SECONDS = 5.0
+# The longest time for retries of one request while the API server is unreachable, busy or failing.
+# The time is also the limit for retries of a patch after a conflict.
+RETRY_SECONDS = 60.0
+# The longest time for retries after status 401 or 403, as a total of all requests. A Role that was
+# just applied may not be in force yet. A restarted API server does not know any Role at first, so
+# a lost connection resets the total.
+FORBIDDEN_RETRY_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 # The statuses of an ApiError without an HTTP response.
@@ -49,19 +61,27 @@ _ADMISSION = ("denied request", "denied the request")
 
 _FIXES = {
     _NO_ANSWER: "Check the network and that the API server runs",
-    _UNTRUSTED: "Check the certificate authority in the kubeconfig",
+    _UNTRUSTED: "Check the certificate authority in the kubeconfig, or in a Pod the ca.crt of the "
+    "service account",
     _UNAUTHORIZED: "Check the token or certificate",
     FORBIDDEN: "Check the Role and RoleBinding in this namespace",
 }
+_POLICY_FIX = "Change the policy or webhook that denied the request, or ask for an exception"
+_OTHER_FIX = "See the API server's log for details"
 
 _log = logging.getLogger(__name__)
+
+
+class _PageSizeError(Exception):
+    """A page has more bytes than PAGE_BYTES."""
 
 
 class ApiError(UserError):
     """The API server refused a request, or did not answer.
 
-    status: of HTTP, or 0 and less without an answer;
-    retry_after: the seconds that the server asks for.
+    status: the HTTP status, _NO_ANSWER or _UNTRUSTED;
+    retry_after: the number of seconds to wait before a retry, as the server requests; 0 for none;
+    is_missing_permission: whether RBAC refused the request, and not an admission policy.
     """
 
     def __init__(self, status: int, problem: str, retry_after: float = 0.0) -> None:
@@ -70,12 +90,11 @@ class ApiError(UserError):
         # An admission policy refuses with the same status as a missing permission.
         is_by_policy = status == FORBIDDEN and any(phrase in problem for phrase in _ADMISSION)
         self.is_missing_permission = status == FORBIDDEN and not is_by_policy
-        fix = "" if is_by_policy else _FIXES.get(status, "")
-        super().__init__(problem, fix or "See the API server's log for details")
+        super().__init__(problem, _POLICY_FIX if is_by_policy else _FIXES.get(status, _OTHER_FIX))
 
     @property
     def is_answer(self) -> bool:
-        """Return whether the error is an answer of the API server."""
+        """Whether the error is an answer of the API server."""
         return self.status > 0
 
 
@@ -83,41 +102,66 @@ class Client:
     """One namespace of a cluster, through an authenticated HTTP session.
 
     manager: the field manager of the writes;
-    requests, writes: the numbers of sent requests, including retries.
+    requests: the number of sent requests, including retries;
+    writes: how many of these requests change an object.
     """
 
     def __init__(self, session: Session, namespace: str, manager: str) -> None:
         self._session = session
         self._manager = {"fieldManager": manager}
-        self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
+        self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
+        # The time in the last answer, and the time.monotonic() of its arrival.
+        self._server_time: tuple[datetime, float] | None = None
+
+    def now(self) -> datetime:
+        """Return the time of the API server, from its last answer.
+
+        Before the first answer, the result is the local time. The clock of a node may be wrong, and
+        marks of different runs are compared.
+        """
+        if self._server_time is None:
+            return datetime.now(timezone.utc)
+        time_then, arrived = self._server_time
+        return time_then + timedelta(seconds=time.monotonic() - arrived)
 
     def list_all(
-        self, resource: Resource, read: Callable[[Object], Fact], selector: str = ""
+        self,
+        resource: Resource,
+        read: Callable[[Object], Fact],
+        selector: str = "",
+        *,
+        name: str = "",
     ) -> tuple[list[Fact], str]:
-        """Return `read` of each object of a kind, and a version to watch from. Raises ApiError.
+        """Return the facts of each object of a kind, and the resourceVersion to watch from.
 
         If the cluster does not have the kind, the result is empty and the version is "".
-        selector: a label selector.
+        read: returns the facts of one object;
+        selector: a label selector;
+        name: the name of the only object to list. The permission can then be limited to the name.
+        Raises ApiError.
         """
+        parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
+        if name:
+            parameters["fieldSelector"] = f"metadata.name={name}"
         for _ in range(LIST_TRIES):
-            result = self._list(resource, read, selector)
+            result = self._list(resource, read, parameters)
             if result is not None:
                 return result
             time.sleep(_FIRST_PAUSE_SECONDS)
-        what = f"cannot list {resource.plural} in namespace {self.namespace}"
-        raise ApiError(_GONE, f"{what}: {_GONE} the pages expire before they are read")
+        problem = f"cannot list {resource.plural} in namespace {self.namespace}"
+        raise ApiError(_GONE, f"{problem}: {_GONE} the pages expire before they are read")
 
     def _list(
-        self, resource: Resource, read: Callable[[Object], Fact], selector: str
+        self, resource: Resource, read: Callable[[Object], Fact], parameters: Mapping[str, str]
     ) -> tuple[list[Fact], str] | None:
         """Return the result of list_all, or None if a page has expired."""
         facts: list[Fact] = []
         version = ""
         try:
-            for metadata, items in self._pages(resource, selector):
+            for metadata, items in self._pages(resource, dict(parameters)):
                 facts.extend(map(read, items))
                 version = metadata.get("resourceVersion") or ""
         except ApiError as error:
@@ -129,14 +173,26 @@ class Client:
         return facts, version
 
     def _pages(
-        self, resource: Resource, selector: str
+        self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
         """Yield the metadata and items of each page of a list."""
         accept = _METADATA_ONLY if resource in REVISED_KINDS else "application/json"
-        parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
+        action = f"list {resource.plural}"
         while True:
-            what = f"list {resource.plural}"
-            answer = self._send("GET", self._url(resource), what, parameters, accept=accept)
+            size = int(parameters["limit"])
+            max_bytes = PAGE_BYTES if size > 1 else None
+            try:
+                answer = self._send(
+                    "GET",
+                    self._url(resource),
+                    action,
+                    parameters,
+                    accept=accept,
+                    max_bytes=max_bytes,
+                )
+            except _PageSizeError:
+                parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
+                continue
             metadata = answer.get("metadata") or {}
             yield metadata, answer.get("items") or []
             parameters["continue"] = metadata.get("continue") or ""
@@ -150,6 +206,7 @@ class Client:
 
         The watch may end early (an expired version, a lost connection); the caller then lists
         again. Raises ApiError if watching is forbidden.
+        seconds: the duration after which the server ends the watch.
         """
         parameters = {
             "watch": "true",
@@ -161,32 +218,35 @@ class Client:
             url = self._url(resource)
             with self._session.stream("GET", url, params=parameters) as answer:
                 if answer.status_code == FORBIDDEN:
-                    answer.read()
-                    raise self._error(answer, f"watch {resource.plural}")
+                    raise self._error(answer, answer.read(), f"watch {resource.plural}")
                 if answer.is_success:
                     yield from _events(answer)
         except _transport_errors():
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Apply a strategic merge patch; return False if the object is deleted. Raises ApiError."""
-        what = f"patch {resource.plural}/{name}"
-        return self._change("PATCH", self._url(resource, name), what, patch, _NOT_FOUND)
+        """Apply a strategic merge patch; return False if the object does not exist.
+
+        Raises ApiError.
+        """
+        action = f"patch {resource.plural}/{name}"
+        return self._change("PATCH", self._url(resource, name), action, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object that has not changed; return False if it has. Raises ApiError.
+        """Delete an object; return False if a precondition is not true. Raises ApiError.
 
-        preconditions: uid, and resourceVersion if any change counts.
+        The result is True for an object that no longer exists.
+        preconditions: the expected uid, and the expected resourceVersion if any change matters.
         """
         body: Object = {
             "preconditions": dict(preconditions),
             "propagationPolicy": "Background",
         }
-        what = f"delete {resource.plural}/{name}"
+        action = f"delete {resource.plural}/{name}"
         try:
-            return self._change("DELETE", self._url(resource, name), what, body, _CONFLICT)
+            return self._change("DELETE", self._url(resource, name), action, body, _CONFLICT)
         except ApiError as error:
-            # An earlier try, whose answer was lost, may have deleted the object.
+            # An earlier try may have deleted the object, and its answer was lost.
             if error.status == _NOT_FOUND:
                 return True
             raise
@@ -194,7 +254,7 @@ class Client:
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object. Raises ApiError.
 
-        A conflict is not an error: an earlier try, whose answer was lost, created the object.
+        A conflict is not an error: an earlier try created the object, and its answer was lost.
         """
         self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
 
@@ -207,10 +267,10 @@ class Client:
                 return None
             raise
 
-    def _change(self, method: str, url: str, what: str, body: Object, *expected: int) -> bool:
+    def _change(self, method: str, url: str, action: str, body: Object, *expected: int) -> bool:
         """Send a write; return False if the answer is one of the expected refusals."""
         try:
-            self._send(method, url, what, self._manager if method != "DELETE" else {}, body)
+            self._send(method, url, action, self._manager if method != "DELETE" else {}, body)
         except ApiError as error:
             if error.status in expected:
                 return False
@@ -225,12 +285,16 @@ class Client:
         self,
         method: str,
         url: str,
-        what: str,
+        action: str,
         parameters: Mapping[str, str] | None = None,
         body: Object | None = None,
         accept: str = "application/json",
+        max_bytes: int | None = None,
     ) -> dict[str, Any]:
-        """Send a request with retries; return the object in the answer. Raises ApiError."""
+        """Send a request with retries; return the object in the answer.
+
+        Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
+        """
         headers = {"Accept": accept}
         content = None
         if body is not None:
@@ -245,55 +309,72 @@ class Client:
         while True:
             delay = pause * random.uniform(0.5, 1.5)
             try:
-                return self._try(method, url, what, arguments)
+                return self._try(method, url, action, arguments, max_bytes)
             except ApiError as error:
                 delay = max(delay, error.retry_after)
-                if not self._may_wait(error, method, time.monotonic() - started + delay, delay):
+                if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
                     raise
                 if pause == _FIRST_PAUSE_SECONDS:
                     _log.warning(sentences(error.problem, "Retrying"))
             time.sleep(delay)
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
-    def _try(self, method: str, url: str, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Send a request once; return the object in the answer. Raises ApiError."""
+    def _try(
+        self,
+        method: str,
+        url: str,
+        action: str,
+        arguments: dict[str, Any],
+        max_bytes: int | None,
+    ) -> dict[str, Any]:
+        """Send a request once; return the object in the answer."""
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")
         try:
-            answer = self._session.request(method, url, **arguments)
+            with self._session.stream(method, url, **arguments) as answer:
+                self._note_time(answer)
+                content = _read(answer, max_bytes)
             if answer.is_success:
-                return _object(answer)
+                return _object(content)
         except _transport_errors() as problem:
-            self._unknown_seconds = UNKNOWN_PATIENCE_SECONDS
-            raise self._no_answer(problem, what) from None
-        raise self._error(answer, what)
+            self._forbidden_seconds = FORBIDDEN_RETRY_SECONDS
+            raise self._no_answer(problem, action) from None
+        raise self._error(answer, content, action)
 
-    def _may_wait(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
+    def _note_time(self, answer: Response) -> None:
+        """Remember the time in the header Date, which the API server sends with each answer."""
+        with contextlib.suppress(TypeError, ValueError):
+            date = parsedate_to_datetime(answer.headers.get("Date", ""))
+            self._server_time = date.astimezone(timezone.utc), time.monotonic()
+
+    def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
         """Return whether to retry a request.
 
-        seconds: the duration of all tries, including the delay before the next try.
+        A retry after 401 or 403 reduces the time that is left for other retries of this kind.
+        seconds: the duration of all tries, including the delay before the next try;
+        delay: the delay before the next try.
         """
         if error.status == _UNAUTHORIZED or error.is_missing_permission:
-            self._unknown_seconds -= delay
-            return self._unknown_seconds >= 0
+            self._forbidden_seconds -= delay
+            return self._forbidden_seconds >= 0
         is_conflict = error.status == _CONFLICT and method == "PATCH"
-        return seconds <= PATIENCE_SECONDS and (is_conflict or error.status in _TRANSIENT)
+        return seconds <= RETRY_SECONDS and (is_conflict or error.status in _TRANSIENT)
 
-    def _no_answer(self, problem: Exception, what: str) -> ApiError:
+    def _no_answer(self, problem: Exception, action: str) -> ApiError:
         reason = str(problem) or type(problem).__name__
         server = self._session.base_url.host
         return ApiError(
             _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,
-            f"cannot {what} in namespace {self.namespace}: request to {server} failed ({reason})",
+            f"cannot {action} in namespace {self.namespace}: request to {server} failed ({reason})",
         )
 
-    def _error(self, answer: Response, what: str) -> ApiError:
+    def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
         try:
-            message = str(answer.json()["message"])
+            message = str(json.loads(content)["message"])
         except (ValueError, KeyError, TypeError):
-            message = answer.text[:200]
-        text = f"cannot {what} in namespace {self.namespace}: {answer.status_code} {message}"
+            message = content.decode("utf-8", "replace")[:200]
+        text = f"cannot {action} in namespace {self.namespace}: {answer.status_code} {message}"
         return ApiError(answer.status_code, text, _retry_after(answer))
 
 
@@ -316,8 +397,18 @@ def _retry_after(answer: Response) -> float:
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 
 
-def _object(answer: Response) -> dict[str, Any]:
-    data = answer.json()
+def _read(answer: Response, max_bytes: int | None) -> bytes:
+    """Return the body of an answer. Raises _PageSizeError for more than max_bytes."""
+    content = bytearray()
+    for part in answer.iter_bytes():
+        content += part
+        if max_bytes is not None and len(content) > max_bytes:
+            raise _PageSizeError
+    return bytes(content)
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    data = json.loads(content)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
     return data

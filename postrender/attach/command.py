@@ -22,6 +22,7 @@ from postrender.attach.request import (
     WantedWorkload,
     merge_workloads,
     parse_group,
+    parse_release_owner,
     parse_revision_refs,
     parse_seconds,
     parse_workload,
@@ -32,8 +33,8 @@ from postrender.errors import UsageError, UserError
 from postrender.inventory.build import Inventory
 
 INTERRUPTED = 130
-# The field manager of adopt. In managedFields it shows that a person ran the command.
-ADOPTER = "postrender-adopt"
+# The field manager of adopt: managedFields shows that a person ran the command.
+ADOPT_FIELD_MANAGER = "postrender-adopt"
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +50,10 @@ def run_attach(
 ) -> int:
     """Run attach against the cluster and return the exit code; errors are lines in the log.
 
-    namespace: None for the Pod's own namespace, or that of the kubeconfig's context.
+    namespace: None for the namespace of the Pod or of the kubeconfig's context.
     fails: whether a failure counts in the exit code even if an Event records the failure.
     arguments: the command line of this run.
+    Raises UsageError if LOG_LEVEL is invalid, because the log is not set up yet.
     """
     # This command runs longer than the others, and its HTTP client creates reference cycles.
     gc.enable()
@@ -62,7 +64,8 @@ def run_attach(
         connection = connect(is_in_cluster(), context, kubeconfig)
         client = Client(connection.session, namespace or connection.namespace, FIELD_MANAGER)
         _log.info(_start_line(request, client.namespace))
-        code = report_failures(client, attach(client, request, arguments), fails=fails)
+        failures = attach(client, request, arguments, connection.account)
+        code = report_failures(client, failures, fails=fails)
         _log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
     except UserError as error:
         if client and isinstance(error, ApiError):
@@ -87,7 +90,7 @@ def _is_terminal() -> bool:
 
 
 def _start_line(request: AttachRequest, namespace: str) -> str:
-    workloads = ", ".join(map(str, request.workloads))
+    workloads = ", ".join(map(str, request.workloads)) or "no workload"
     settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
     start = ", ".join([f"postrender {__version__}", *settings])
     count = len(request.given)
@@ -105,8 +108,9 @@ def run_adopt(
 ) -> list[str]:
     """Adopt the originals that the revisions of a rendered output replace; return a line for each.
 
-    namespace: of objects without one; None for the namespace of the kubeconfig's context.
-    is_dry: whether to write nothing.
+    namespace: for objects that do not set a namespace; None means the namespace of the
+    kubeconfig's context.
+    is_dry: whether this is a dry run, which does not write.
     Raises UserError.
     """
     originals = find_originals(inventory)
@@ -115,7 +119,7 @@ def run_adopt(
     lines = []
     for written_namespace in dict.fromkeys(original.namespace for original in originals):
         actual = written_namespace or namespace or connection.namespace
-        client = Client(connection.session, actual, ADOPTER)
+        client = Client(connection.session, actual, ADOPT_FIELD_MANAGER)
         group = [original for original in originals if original.namespace == written_namespace]
         lines += [f"namespace {actual}: {line}" for line in adopt(client, group, is_dry=is_dry)]
     return lines
@@ -147,10 +151,12 @@ def read_request(
     config_maps: str,
     timeout: str,
     *,
+    release_owner: str = "",
+    retired: Sequence[str] = (),
     prunes: bool,
     deletes_finished_jobs: bool,
 ) -> AttachRequest:
-    """Return the request of the options. Raises UsageError for an option that cannot be parsed."""
+    """Return the request that the options describe. Raises UsageError for an invalid option."""
     if bool(rollout) != bool(config_maps):
         raise UsageError("--rollout and --configmaps must be passed together")
     try:
@@ -161,19 +167,26 @@ def read_request(
             requested.append(
                 WantedWorkload(resource=ROLLOUTS, name=rollout, render_id="", references=references)
             )
-        in_stream = frozenset(ref for text in emitted for ref in parse_revision_refs(text))
+        emitted_refs = frozenset(ref for text in emitted for ref in parse_revision_refs(text))
+        retired_refs = frozenset(ref for text in retired for ref in parse_revision_refs(text))
         seconds = parse_seconds(timeout)
         parse_group(group_name or "")
+        owner = parse_release_owner(release_owner)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if not requested:
-        raise UsageError("no workload is given, expected --workload, or --rollout and --configmaps")
+    if not requested and not (group_name and emitted_refs):
+        raise UsageError(
+            "no workload is given, expected --workload, or --rollout with --configmaps, "
+            "or --group with --emitted"
+        )
     return AttachRequest(
         workloads=merge_workloads(requested),
         group_name=group_name or "",
-        emitted=in_stream,
+        emitted=emitted_refs,
         timeout=seconds,
         prunes=prunes,
         deletes_finished_jobs=deletes_finished_jobs,
         is_tolerant=not group_name,
+        release_owner=owner,
+        retired=retired_refs - emitted_refs,
     )

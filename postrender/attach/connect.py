@@ -1,6 +1,7 @@
 """The connection to a cluster: from a Pod's service account, or from a kubeconfig.
 
-lightkube reads both, and provides TLS, token renewal, and exec plugins of kubeconfigs.
+lightkube reads the service account or the kubeconfig. lightkube also provides TLS, renews tokens,
+and runs the exec plugins of kubeconfigs.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 import ssl
 from typing import TYPE_CHECKING
 
+from postrender.attach.release_owner import Account, account_of
 from postrender.errors import UserError
 from postrender.startup.records import NamedTuple
 
@@ -23,10 +25,15 @@ CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 
 
 class Connection(NamedTuple):
-    """An authenticated HTTP session with an API server, and its default namespace."""
+    """An authenticated HTTP session with an API server.
+
+    namespace: the namespace of the Pod or of the kubeconfig's context;
+    account: the ServiceAccount of the token, None for another kind of login.
+    """
 
     session: Session
     namespace: str
+    account: Account | None = None
 
 
 def connect(
@@ -34,10 +41,12 @@ def connect(
 ) -> Connection:
     """Return a connection; nothing is sent yet.
 
-    is_in_cluster: None takes the service account in a Pod, elsewhere the kubeconfig.
-    context: of the kubeconfig, None for its current context.
+    is_in_cluster: whether to use the service account of the Pod. None means yes in a Pod, unless a
+    context or a kubeconfig is passed.
+    context: a context of the kubeconfig, None for the current context.
     kubeconfig: a file, None for $KUBECONFIG or ~/.kube/config.
-    Raises UserError if the configuration is missing or cannot be read.
+    Raises UserError if the extra attach is not installed, or if the configuration is missing or
+    cannot be used.
     """
     try:
         import httpx2
@@ -52,17 +61,17 @@ def connect(
         config = _config(is_in_cluster, context, kubeconfig)
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
         parameters["auth"] = _with_readable_errors(parameters["auth"])
-        # Python 3.13 and later refuse certificate authorities without a key identifier, as many
-        # clusters have (EKS among them). kubectl and all other Go programs accept them.
+        # The certificate authority of many clusters (such as EKS) has no key identifier. Python
+        # 3.13 and later refuse such an authority; kubectl and all other Go programs accept it.
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
         # lightkube does not wrap the errors of a bad file, such as KeyError, YAMLError or SSLError.
         raise UserError(
             f"cannot use the cluster configuration: {_reason(error)}",
-            "Check KUBECONFIG (or ~/.kube/config), or in a Pod the service account token",
+            "Check the kubeconfig and its context, or in a Pod the service account token",
         ) from None
-    return Connection(session, config.namespace)
+    return Connection(session, config.namespace, _account(config))
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
@@ -86,6 +95,12 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
                 ) from None
 
     return ReadableAuth() if auth else None
+
+
+def _account(config: SingleConfig) -> Account | None:
+    """Return the ServiceAccount that a configuration logs in as, None for another login."""
+    token = config.user.token if config.user else None
+    return account_of(token) if token else None
 
 
 def _reason(error: Exception) -> str:

@@ -1,9 +1,8 @@
-"""Events on workloads, so that `kubectl describe` shows the outcome of a run."""
+"""Events on workloads, so that `kubectl describe` shows failures and paused Deployments."""
 
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timezone
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object
@@ -16,15 +15,16 @@ _LONGEST_NAME = 200
 
 
 def record_event(
-    client: Client, workload: WantedWorkload, uid: str, kind: str, reason: str, message: str
+    client: Client, workload: WantedWorkload, uid: str, event_type: str, reason: str, message: str
 ) -> None:
     """Create an Event on a workload. Raises ApiError.
 
-    uid: of the workload, "" if the workload does not exist;
-    kind: `Normal` or `Warning`;
-    reason: a CamelCase word.
+    uid: the uid of the workload, "" if the workload does not exist;
+    event_type: `Normal` or `Warning`;
+    reason: a CamelCase word;
+    message: only the first 1,024 characters are sent.
     """
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     target: Object = {
         "apiVersion": workload.resource.api_version,
         "kind": workload.resource.kind,
@@ -40,7 +40,7 @@ def record_event(
         "kind": EVENTS.kind,
         "metadata": {"name": name},
         "involvedObject": target,
-        "type": kind,
+        "type": event_type,
         "reason": reason,
         "message": message[:_LONGEST_MESSAGE],
         "source": {"component": "postrender"},

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from postrender.attach.arrival import Arrival
+from postrender.attach.arrival import Arrival, finalizers_of
 from postrender.attach.client import ApiError, Client
 from postrender.attach.events import record_event
 from postrender.attach.reconcile import ClusterState
@@ -24,29 +24,47 @@ _log = logging.getLogger(__name__)
 class Failure(NamedTuple):
     """A failure of the run, which is reported at its end.
 
-    workloads: the affected workloads, with their uids ("" if a workload does not exist);
-    is_forbidden: whether a permission is missing.
+    workloads: the affected workloads, with their uids ("" for an unknown uid);
+    is_severe: whether the run fails even with `--on-failure report`. An object in use is lost, the
+        content of a ConfigMap does not fit its name, or a permission is missing.
     """
 
     problem: str
     fix: str
     workloads: tuple[tuple[WantedWorkload, str], ...]
-    is_forbidden: bool = False
+    is_severe: bool = False
 
     def __str__(self) -> str:
         return sentences(self.problem, self.fix)
 
 
-def arrival_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """Yield the workloads that were not ready, and the missing revisions."""
+def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
+    """Yield a failure for each workload that is not ready, and failures for missing revisions.
+
+    A revision that waits for a finalizer has its own failure. All other missing revisions share a
+    failure.
+    """
     for workload, pending in arrival.pending.items():
         yield Failure(problem=pending.reason, fix="", workloads=((workload, uids[workload]),))
-    state = "does not exist" if len(arrival.missing) == 1 else "do not exist"
-    yield from _missing_revisions(arrival.missing, arrival, uids, state)
+    finalizers = finalizers_of(arrival.revisions)
+    for ref, names in finalizers.items():
+        if ref in arrival.missing:
+            yield _missing_failure(
+                [ref],
+                f"is being deleted, but waits for the finalizer {names}",
+                f"Remove the finalizer from {title(ref)}, then apply the manifests again",
+                arrival,
+                state,
+                uids,
+            )
+    absent = [ref for ref in arrival.missing if ref not in finalizers]
+    if absent:
+        clause = "does not exist" if len(absent) == 1 else "do not exist"
+        yield _missing_failure(absent, clause, _APPLY_AGAIN, arrival, state, uids)
 
 
-def replaced_workloads(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
-    """Yield the workloads that were deleted during the run, whether re-created or not."""
+def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
+    """Yield a failure for each workload that was deleted or re-created during the run."""
     for workload, consumer in arrival.consumers.items():
         if uids[workload] != consumer.uid:
             state = "re-created" if uids[workload] else "deleted"
@@ -57,48 +75,73 @@ def replaced_workloads(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
             )
 
 
-def lost_revisions(
-    missing: Sequence[RevisionRef], arrival: Arrival, uids: Uids
+def lost_revision_failures(
+    missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield the revisions that were deleted together with a re-created workload."""
+    """Yield a failure for the revisions that were deleted after the arrival.
+
+    missing: the given revisions that do not exist at the end of the run.
+    """
     lost = [ref for ref in missing if ref not in arrival.missing]
-    state = "was deleted during this run" if len(lost) == 1 else "were deleted during this run"
-    yield from _missing_revisions(lost, arrival, uids, state)
+    if lost:
+        clause = "was deleted during this run" if len(lost) == 1 else "were deleted during this run"
+        yield _missing_failure(lost, clause, _APPLY_AGAIN, arrival, state, uids)
 
 
-def unreadable_kinds(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield the kinds that the run has no permission to list."""
+def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
+    """Yield a failure for the kinds that the run has no permission to list."""
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
             problem=f"cannot list {kinds}: 403 Forbidden, so nothing is marked or deleted",
-            fix="Check the Role",
+            fix="Check the Role and the RoleBinding in this namespace",
             workloads=tuple(uids.items()),
-            is_forbidden=True,
+            is_severe=True,
         )
 
 
 def revision_failures(problems: Sequence[UserError], uids: Uids) -> Iterator[Failure]:
-    """Yield the failures of single revisions, most often a refused write."""
+    """Yield a failure for each problem with one revision, most often a refused write."""
     for error in problems:
         yield Failure(
             problem=error.problem,
             fix=error.fix,
             workloads=tuple(uids.items()),
-            is_forbidden=isinstance(error, ApiError) and error.is_missing_permission,
+            is_severe=isinstance(error, ApiError) and error.is_missing_permission,
         )
 
 
-def _missing_revisions(
-    refs: Sequence[RevisionRef], arrival: Arrival, uids: Uids, state: str
-) -> Iterator[Failure]:
-    if refs:
-        affected = [work for work in arrival.requested if set(refs) & set(work.references)]
+def content_failures(problems: Iterable[UserError], uids: Uids) -> Iterator[Failure]:
+    """Yield a failure for each ConfigMap whose content does not fit its name."""
+    for error in problems:
         yield Failure(
-            problem=f"{', '.join(map(title, refs))} {state}",
-            fix=_APPLY_AGAIN,
-            workloads=tuple((workload, uids[workload]) for workload in affected),
+            problem=error.problem, fix=error.fix, workloads=tuple(uids.items()), is_severe=True
         )
+
+
+def _missing_failure(
+    refs: Sequence[RevisionRef],
+    clause: str,
+    fix: str,
+    arrival: Arrival,
+    state: ClusterState,
+    uids: Uids,
+) -> Failure:
+    """Return the failure for missing revisions, which is severe if an object references one.
+
+    After a later apply, it is possible that no object references the revisions of this run. The
+    failure is then not severe.
+    """
+    affected = [work for work in arrival.requested if set(refs) & set(work.references)]
+    return Failure(
+        problem=f"{', '.join(map(title, refs))} {clause}",
+        fix=fix,
+        workloads=tuple((workload, uids[workload]) for workload in affected),
+        is_severe=any(
+            not consumer.is_deleting and not consumer.references.isdisjoint(refs)
+            for consumer in state.consumers.values()
+        ),
+    )
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
@@ -107,8 +150,8 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
     fails: whether a failure counts in the exit code even if an Event records the failure.
     """
     are_recorded = [_report(client, failure) for failure in failures]
-    is_forbidden = any(failure.is_forbidden for failure in failures)
-    return int(bool(failures) and (fails or is_forbidden or not all(are_recorded)))
+    is_severe = any(failure.is_severe for failure in failures)
+    return int(bool(failures) and (fails or is_severe or not all(are_recorded)))
 
 
 def _report(client: Client, failure: Failure) -> bool:
@@ -119,7 +162,7 @@ def _report(client: Client, failure: Failure) -> bool:
     except ApiError as error:
         _log.error(str(error))
         return False
-    return True
+    return bool(failure.workloads)
 
 
 def _record(client: Client, failure: Failure) -> None:
@@ -128,7 +171,7 @@ def _record(client: Client, failure: Failure) -> None:
 
 
 def report_abort(client: Client, request: AttachRequest, error: ApiError) -> None:
-    """Report an error that ended the run; also as Events if the API server still answers."""
+    """Log an error that ended the run, and record Events if the error is an API answer."""
     _log.error(str(error))
     if error.is_answer:
         failure = Failure(

@@ -1,17 +1,26 @@
-"""Finished Jobs of the attacher that a newer Job supersedes (mode *job*, which has no TTL)."""
+"""The Jobs of an attach group: signs of a later apply, and Jobs that a newer Job supersedes.
+
+Only Jobs of the mode *job* are deleted here, because Jobs of the mode *hook* have a TTL.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object
+from postrender.attach.reconcile import parse_time
 from postrender.attach.resources import JOBS
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
+
+# The time in which the Pod of a Job usually starts. With the default of --timeout, the sum is less
+# than the five minutes for which Helm waits for a hook by default.
+START_LIMIT = timedelta(minutes=1)
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +30,7 @@ class AttacherJob(NamedTuple):
 
     wave: the sync wave of Argo CD, "" for none;
     created: the creation time as text;
-    arguments: of the container.
+    arguments: the arguments of the container.
     """
 
     name: str
@@ -55,18 +64,79 @@ def _is_end(condition: object) -> bool:
     )
 
 
-def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
-    """Return the finished Jobs of the same wave that are older than the running Job.
+def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
+    """Return the Job that runs this process, or None if the process runs outside of a Job.
 
-    Jobs of other waves belong to the same apply. The tool that applies would re-create them.
-    arguments: of this run, which identify its own Job.
+    The Job is the newest unfinished Job with the arguments of this process.
+    arguments: the command line of this run, which identifies its own Job.
     """
-    jobs = list(jobs)
-    running = max(
+    return max(
         (job for job in jobs if job.arguments == tuple(arguments) and not job.is_finished),
         key=lambda job: job.created,
         default=None,
     )
+
+
+def other_job_reason(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> str:
+    """Return why another Job shows that an apply may be under way, "" if no Job shows this.
+
+    The other Job is unfinished, or is newer than the Job of this run. For a run outside of a Job,
+    the newest Job with the same arguments counts as the Job of this run.
+    """
+    jobs = list(jobs)
+    own = running_job(jobs, arguments) or max(
+        (job for job in jobs if job.arguments == tuple(arguments)),
+        key=lambda job: job.created,
+        default=None,
+    )
+    for job in jobs:
+        if job != own and not job.is_finished:
+            return f"Job/{job.name} is not finished"
+        if own and job.created > own.created:
+            return f"Job/{job.name} is newer than this run"
+    return ""
+
+
+def late_job_reason(
+    jobs: Iterable[AttacherJob], arguments: Sequence[str], now: datetime, limit: timedelta
+) -> str:
+    """Return why a run is too late to delete anything, "" if the run is in time.
+
+    Helm 4 and Argo CD wait for a hook, so that no later apply starts in the meantime. If a
+    hook starts late, the tool may stop waiting. A later apply may then be under way without a Job
+    yet.
+    limit: how long after the creation of its Job a run may delete revisions.
+    A run outside of a Job is never late.
+    """
+    own = running_job(jobs, arguments)
+    created = parse_time(own.created) if own else None
+    if own is None or created is None or now - created <= limit:
+        return ""
+    seconds = round(limit.total_seconds())
+    return f"Job/{own.name} was created more than {seconds} seconds ago"
+
+
+def find_conflict(client: Client, group_name: str, arguments: Sequence[str], timeout: float) -> str:
+    """Return why a later apply may be under way, judged by the Jobs of an attach group, or "".
+
+    timeout: how long the run may wait for its workloads, in seconds. Raises ApiError.
+    """
+    listed, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
+    limit = timedelta(seconds=timeout) + START_LIMIT
+    return other_job_reason(listed, arguments) or late_job_reason(
+        listed, arguments, client.now(), limit
+    )
+
+
+def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
+    """Return the finished Jobs of the same wave that are not newer than the running Job.
+
+    The list is empty if the process runs outside of a Job.
+    A Job of another wave may belong to the same apply, which would create the Job again.
+    arguments: the command line of this run, which identifies its own Job.
+    """
+    jobs = list(jobs)
+    running = running_job(jobs, arguments)
     if running is None:
         return []
     return [

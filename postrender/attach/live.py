@@ -1,7 +1,7 @@
 """Live objects as records: consumers with their references, and revisions with their owners.
 
-Each object is reduced to its record as soon as the object is read. So memory use does not depend on
-the size of the objects.
+Each object is reduced to its record when the object is read, and a record has no long texts. Memory
+use therefore does not depend on the size of the objects.
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.attach.request import RevisionRef
-from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_REVISIONS, Resource
+from postrender.attach.resources import (
+    BY_GROUP_KIND,
+    CONTROLLER_REVISIONS,
+    RELEASE_OWNER_KINDS,
+    Resource,
+)
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
@@ -17,7 +22,14 @@ from postrender.kubernetes.annotations import (
     SWEEP_ANNOTATION,
     UNUSED_ANNOTATION,
 )
-from postrender.kubernetes.kinds import CONFIG_MAP, POD, SECRET, GroupKind, strings_at
+from postrender.kubernetes.kinds import (
+    CONFIG_MAP,
+    POD,
+    SECRET,
+    GroupKind,
+    api_group,
+    strings_at,
+)
 from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.references import find_built_in
 from postrender.startup.records import NamedTuple
@@ -28,10 +40,17 @@ Object = dict[str, Json]
 FIELD_MANAGER = "postrender-attach"
 
 _STATEFUL_SET = ("apps", "StatefulSet")
+# The manager that server-side apply records for the fields of an object without managedFields.
+_UNKNOWN_MANAGER = "before-first-apply"
+_OWNER_KINDS = frozenset(
+    {*BY_GROUP_KIND, *(resource.group_kind for resource in RELEASE_OWNER_KINDS)}
+)
+# Records contain only the beginning of a longer text. Every name and render ID is shorter.
+_LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
 # The conditions that report a problem when their status is True.
-_BAD_WHEN_TRUE = frozenset({"InvalidSpec", "ReplicaFailure"})
+_PROBLEMS_WHEN_TRUE = frozenset({"InvalidSpec", "ReplicaFailure"})
 
 
 class Owner(NamedTuple):
@@ -42,6 +61,11 @@ class Owner(NamedTuple):
     name: str
     uid: str
 
+    @property
+    def group_kind(self) -> GroupKind:
+        """The group and kind."""
+        return api_group(self.api_version), self.kind
+
     def __str__(self) -> str:
         return f"{self.kind}/{self.name}"
 
@@ -50,10 +74,10 @@ class Consumer(NamedTuple):
     """A live object with a pod template, or with a copy of one (a ControllerRevision).
 
     controller: the uid of the controller, "" for none;
-    references: the referenced revisions, of any attach group;
+    references: all referenced ConfigMaps and Secrets, by kind and name;
     render_ids: the values of postrender/render-id in the pod templates;
-    template_from: the object in spec.workloadRef of a Rollout;
-    trouble: the problems that the status reports.
+    template_from: the object in spec.workloadRef of a Rollout, None without workloadRef;
+    status_problems: the problems that the status reports, as one text, "" for none.
     """
 
     resource: Resource
@@ -66,7 +90,7 @@ class Consumer(NamedTuple):
     render_ids: frozenset[str]
     template_from: tuple[Resource, str] | None = None
     is_paused: bool = False
-    trouble: str = ""
+    status_problems: str = ""
 
     @property
     def owner(self) -> Owner:
@@ -82,9 +106,12 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret that attach looks after.
 
-    is_sweepable: whether a run may own and delete the revision;
+    group_name, base_name: "" if the label or the annotation is absent, as on an original;
+    is_sweepable: whether a run may make consumers owners of the revision, and delete the revision;
+    is_original_in_stream: whether the object is an original that the applied stream contains;
+    finalizers: the finalizers that delay a deletion;
     our_owners: the uids of the owners that a run of attach added;
-    unused_since: the unparsed value of postrender/unused-since.
+    unused_since: the unparsed value of postrender/unused-since, None for a revision without a mark.
     """
 
     resource: Resource
@@ -98,6 +125,8 @@ class Revision(NamedTuple):
     owners: tuple[Owner, ...]
     our_owners: frozenset[str]
     unused_since: str | None
+    is_original_in_stream: bool = False
+    finalizers: tuple[str, ...] = ()
 
     @property
     def key(self) -> RevisionRef:
@@ -113,7 +142,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
     # A ControllerRevision keeps the template of its StatefulSet or DaemonSet at data.spec.template.
     is_copy = resource == CONTROLLER_REVISIONS
     group_kind = _STATEFUL_SET if is_copy else resource.group_kind
-    template_owner = mapping_at(data, ("data",)) if is_copy else data
+    template_holder = mapping_at(data, ("data",)) if is_copy else data
     return Consumer(
         resource=resource,
         api_version=resource.api_version,
@@ -121,30 +150,38 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
         uid=_text(data, "metadata", "uid"),
         controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
         is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
-        references=frozenset(_references(group_kind, template_owner)),
-        render_ids=frozenset(_render_ids(group_kind, template_owner)),
+        references=frozenset(_references(group_kind, template_holder)),
+        render_ids=frozenset(_render_ids(group_kind, template_holder)),
         template_from=_template_from(resource, data),
         is_paused=value_at(data, ("spec", "paused")) is True,
-        trouble="; ".join(_trouble(data)),
+        status_problems="; ".join(_status_problems(data))[:_LONGEST_PROBLEMS],
     )
 
 
 def read_revision(resource: Resource, data: Object) -> Revision:
     """Return the record of a live ConfigMap or Secret; only the metadata is read."""
     annotations = strings_at(data, "annotations")
+    unused_since = annotations.get(UNUSED_ANNOTATION)
     return Revision(
         resource=resource,
         name=_text(data, "metadata", "name"),
         uid=_text(data, "metadata", "uid"),
         resource_version=_text(data, "metadata", "resourceVersion"),
         group_name=strings_at(data, "labels").get(GROUP_LABEL, ""),
-        base_name=annotations.get(BASE_NAME_ANNOTATION, ""),
+        base_name=annotations.get(BASE_NAME_ANNOTATION, "")[:_LONGEST_TEXT],
         is_sweepable=annotations.get(SWEEP_ANNOTATION) != "false",
         is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
         owners=tuple(owner for owner, _ in _owners(data)),
-        our_owners=frozenset(_uids_of_ours(data)),
-        unused_since=annotations.get(UNUSED_ANNOTATION),
+        our_owners=frozenset(_uids_of_our_owners(data)),
+        unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
+        finalizers=tuple(_finalizers(data)),
     )
+
+
+def _finalizers(data: Object) -> Iterator[str]:
+    values = value_at(data, ("metadata", "finalizers"))
+    for value in values if isinstance(values, list) else ():
+        yield str(value)
 
 
 def _text(data: Object, *path: str) -> str:
@@ -179,11 +216,11 @@ def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
     for template in templates:
         value = value_at(template, ("metadata", "annotations", RENDER_ID_ANNOTATION))
         if isinstance(value, str):
-            yield value
+            yield value[:_LONGEST_TEXT]
 
 
 def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | None:
-    """Return the target of a Rollout's spec.workloadRef: a Deployment, or also a ReplicaSet."""
+    """Return the target of a Rollout's spec.workloadRef, None if attach cannot read the kind."""
     target = workload_ref(resource.group_kind, data)
     if target is None:
         return None
@@ -192,33 +229,52 @@ def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | N
     return (target_resource, name) if target_resource else None
 
 
-def _trouble(data: Object) -> Iterator[str]:
-    """Yield the problems in a status: a Rollout's phase and message, and bad conditions."""
+def _status_problems(data: Object) -> Iterator[str]:
+    """Yield the problems in a status: the phase and message, and the failed conditions."""
     status = mapping_at(data, ("status",))
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:
         yield f"{phase}: {message}" if phase else message
     for condition in _dicts_at(status, "conditions"):
         reason, detail = str(condition.get("reason") or ""), str(condition.get("message") or "")
-        if _is_bad(condition) and not (detail and detail in message):
+        if _reports_problem(condition) and not (detail and detail in message):
             state = f"{condition.get('type')} is {condition.get('status')}"
             yield ": ".join(part for part in (state, reason, detail) if part)
 
 
-def _is_bad(condition: Object) -> bool:
+def _reports_problem(condition: Object) -> bool:
     kind, status = condition.get("type"), condition.get("status")
-    return (kind in _BAD_WHEN_TRUE and status == "True") or (
+    return (kind in _PROBLEMS_WHEN_TRUE and status == "True") or (
         kind == "Progressing" and status == "False"
     )
 
 
-def _uids_of_ours(data: Object) -> Iterator[str]:
-    """Yield the uids of the owner references that attach added, from metadata.managedFields."""
+def _uids_of_our_owners(data: Object) -> Iterator[str]:
+    """Yield the uids of the owner references that attach added, from metadata.managedFields.
+
+    Some tools clear managedFields. An owner without a manager is recognised by its form.
+    """
+    foreign = set()
     for entry in _dicts_at(data, "metadata", "managedFields"):
-        if entry.get("manager") == FIELD_MANAGER:
-            for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):
-                if key.startswith(_UID_KEY):
-                    yield key[len(_UID_KEY) : -2]
+        manager = entry.get("manager")
+        for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):
+            if key.startswith(_UID_KEY):
+                uid = key[len(_UID_KEY) : -2]
+                if manager == FIELD_MANAGER:
+                    yield uid
+                elif manager != _UNKNOWN_MANAGER:
+                    foreign.add(uid)
+    for entry in _dicts_at(data, "metadata", "ownerReferences"):
+        uid = str(entry.get("uid", ""))
+        if uid not in foreign and _has_our_form(entry):
+            yield uid
+
+
+def _has_our_form(entry: Object) -> bool:
+    """Return whether an owner reference has the form that attach writes."""
+    group_kind = api_group(str(entry.get("apiVersion", ""))), str(entry.get("kind", ""))
+    is_explicit = entry.get("controller") is False and entry.get("blockOwnerDeletion") is False
+    return is_explicit and group_kind in _OWNER_KINDS
 
 
 def _dicts_at(data: Object, *path: str) -> Iterator[Object]:

@@ -12,6 +12,8 @@ import logging
 import sys
 from datetime import datetime, timezone
 
+from postrender.text.escapes import visible
+
 LEVELS = ("debug", "info", "warning", "error")
 # configmap-attacher also accepts these values of LOG_LEVEL (levels of logrus).
 ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "error"}
@@ -32,7 +34,7 @@ def configure_log(level: str, *, is_json: bool) -> None:
 
 
 class _StderrHandler(logging.Handler):
-    """Writes to the current sys.stderr, and ignores a stream that is closed or full.
+    """A handler that writes to the current sys.stderr, and ignores a stream that is closed or full.
 
     The work of a run matters more than a log line that cannot be written.
     """
@@ -48,7 +50,7 @@ class _StderrHandler(logging.Handler):
 class _TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return a record as `level: message`."""
-        return f"{record.levelname.lower()}: {record.getMessage()}"
+        return f"{record.levelname.lower()}: {visible(record.getMessage())}"
 
 
 class _JsonFormatter(logging.Formatter):

@@ -1,60 +1,85 @@
-"""Reading a namespace: the revisions of an attach group, and all possible consumers."""
+"""The revisions of an attach group and all possible consumers, as read from a namespace."""
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from postrender.attach.client import FORBIDDEN, ApiError, Client
-from postrender.attach.live import Consumer, Revision, read_consumer, read_revision
-from postrender.attach.reconcile import ClusterState
-from postrender.attach.request import AttachRequest
+from postrender.attach.live import Consumer, Owner, Revision, read_consumer, read_revision
+from postrender.attach.reconcile import ClusterState, Scope, find_related
+from postrender.attach.request import AttachRequest, RevisionRef
 from postrender.attach.resources import CONFIG_MAPS, CONSUMER_KINDS, REVISED_KINDS, Resource
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.startup.records import NamedTuple
 
+_log = logging.getLogger(__name__)
+
 
 class GroupRevisions(NamedTuple):
-    """The revisions of a run, and their attach group ("" if unknown)."""
+    """The given revisions and the labelled revisions of a namespace, as seen from a run.
+
+    revisions: the given revisions, and those of the attach group;
+    others: the revisions of other attach groups; () if the group of the run is unknown;
+    group_name: the attach group of the run, "" if unknown;
+    base_names: the kinds and base names of the revisions in the applied stream.
+    """
 
     revisions: tuple[Revision, ...]
+    others: tuple[Revision, ...]
     group_name: str
+    base_names: frozenset[RevisionRef]
+
+    def scope(self, workloads: frozenset[str]) -> Scope:
+        """Return the scope of a run; workloads: the uids of its workloads."""
+        return Scope(self.group_name, workloads, self.base_names)
 
 
-def read_revisions(
-    client: Client, request: AttachRequest, workloads: frozenset[str] = frozenset()
-) -> GroupRevisions:
-    """Return the revisions of the request's attach group, and all given revisions.
+def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
+    """Return the given revisions, the revisions of the attach group, and those of other groups.
 
-    A request without a group gets the group in the label of the given revisions. An original in the
-    applied stream is returned as a revision that is not swept. Raises ApiError.
-    workloads: uids; revisions of other groups are included if a run of attach made one of these
-    workloads an owner.
+    If the request has no attach group, the label of the given revisions provides the group, unless
+    their labels differ. An original in `emitted` is returned as not sweepable. Raises ApiError.
     """
     candidates: list[Revision] = []
     for resource in REVISED_KINDS:
         if resource in (CONFIG_MAPS, *request.resources):
             candidates += _read_kind(client, resource, request)
+        else:
+            candidates += _read_retired(client, resource, request)
     given = set(request.given)
     labels = {revision.group_name for revision in candidates if revision.key in given} - {""}
     group_name = request.group_name or (labels.pop() if len(labels) == 1 else "")
-    others_in_stream = {ref for ref in request.emitted if ref not in given}
-    revisions = (
-        _protected(revision) if revision.key in others_in_stream else revision
-        for revision in candidates
-        if revision.key in given
-        or revision.group_name == group_name != ""
-        or (group_name and revision.group_name and revision.our_owners & workloads)
+    only_emitted = request.emitted - given
+    revisions, others = [], []
+    for revision in candidates:
+        if revision.key in given or revision.group_name == group_name != "":
+            is_only_emitted = revision.key in only_emitted
+            revisions.append(_protected(revision) if is_only_emitted else revision)
+        elif group_name and revision.group_name:
+            others.append(revision)
+    in_stream = request.in_stream
+    return GroupRevisions(
+        revisions=tuple(revisions),
+        others=tuple(others),
+        group_name=group_name,
+        base_names=frozenset(
+            (revision.resource.kind.lower(), revision.base_name)
+            for revision in candidates
+            if revision.key in in_stream and revision.base_name
+        ),
     )
-    return GroupRevisions(tuple(revisions), group_name)
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return a revision of the applied stream; an original must outlive every workload.
+    """Return a revision of the applied stream; an original is returned as not sweepable.
 
-    `postrender adopt` may have labelled the original, but the tool that applies manages it. A Job
-    may be its only owner, and the garbage collector would delete the original with that Job.
+    `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
+    If attach made a Job the only owner, the original would be deleted together with the Job.
     """
-    return revision if revision.base_name else revision._replace(is_sweepable=False)
+    if revision.base_name:
+        return revision
+    return revision._replace(is_sweepable=False, is_original_in_stream=True)
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
@@ -68,25 +93,65 @@ def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> li
     return revisions
 
 
-def read_state(client: Client, revisions: tuple[Revision, ...] = ()) -> ClusterState:
-    """Return the revisions together with every possible consumer. Raises ApiError.
+def _read_retired(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
+    """Return the retired revisions of a kind that the applied stream no longer revises.
 
-    The revisions must have been read before. Then an owner of a revision that is missing in the
-    later lists of consumers was deleted. A kind that cannot be listed is not an error.
+    The Role permits only these names. Without the permission, a run keeps the revisions
+    and logs a warning.
+    """
+    kind = resource.kind.lower()
+    names = sorted(name for retired_kind, name in request.retired if retired_kind == kind)
+    return [revision for name in names for revision in _read_by_name(client, resource, name)]
+
+
+def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
+    try:
+        return client.list_all(resource, partial(read_revision, resource), name=name)[0]
+    except ApiError as error:
+        if error.status != FORBIDDEN:
+            raise
+        _log.warning(f"{resource.kind}/{name} is not deleted: {error.problem}")
+        return []
+
+
+def read_state(
+    client: Client, group: GroupRevisions, scope: Scope, release_owner: Owner | None
+) -> ClusterState:
+    """Return the revisions of a run together with every possible consumer. Raises ApiError.
+
+    A revision of another group is included if find_related returns the revision. The revisions must
+    be read before the consumers. An owner that is missing in the later lists was then certainly
+    deleted. It is not an error if the Role does not permit the run to list a kind.
+    """
+    consumers, unreadable = read_consumers(client)
+    state = ClusterState(
+        revisions=group.revisions,
+        consumers=consumers,
+        unreadable=unreadable,
+        release_owner=release_owner,
+    )
+    more = find_related(state, scope, group.others)
+    return state._replace(revisions=(*group.revisions, *more))
+
+
+def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:
+    """Return every possible consumer by uid, and the kinds that cannot be listed.
+
+    Raises ApiError.
     """
     consumers: dict[str, Consumer] = {}
     unreadable = set()
     for resource in CONSUMER_KINDS:
-        items = _read_consumers(client, resource)
+        items = _read_consumers_of_kind(client, resource)
         if items is None:
             unreadable.add(resource)
         else:
             consumers.update((consumer.uid, consumer) for consumer in items)
-    return ClusterState(revisions, consumers, frozenset(unreadable))
+    return consumers, frozenset(unreadable)
 
 
-def _read_consumers(client: Client, resource: Resource) -> list[Consumer] | None:
-    """Return the objects of a kind, or None if listing the kind is forbidden."""
+def _read_consumers_of_kind(client: Client, resource: Resource) -> list[Consumer] | None:
+    """Return the consumers of a kind, or None if listing the kind is forbidden."""
     try:
         return client.list_all(resource, partial(read_consumer, resource))[0]
     except ApiError as error:

@@ -1,8 +1,8 @@
-"""The patches for the owners and the mark of each revision, computed from the cluster state.
+"""The patches for the owners and the mark of each revision, and the list of unused revisions.
 
-The rule: the owners of a revision are all of its consumers, and the workloads that those consumers
-belong to. A revision without consumers is marked with the time. Sweep deletes the revision when the
-mark is old enough.
+The rule: the owners of a revision are the release owner, its consumers, and their workloads. A Pod
+or a bare Job is never an owner. A revision that is unused and not in the applied stream is marked
+with the time. Sweep deletes the revision when the mark is old enough. This module sends nothing.
 """
 
 from __future__ import annotations
@@ -13,45 +13,64 @@ from datetime import datetime, timedelta, timezone
 
 from postrender.attach.live import Consumer, Object, Owner, Revision
 from postrender.attach.request import RevisionRef
-from postrender.attach.resources import BY_GROUP_KIND, CONTROLLER_MADE_KINDS, PODS, Resource
+from postrender.attach.resources import (
+    BY_GROUP_KIND,
+    CONTROLLER_MADE_KINDS,
+    JOBS,
+    PODS,
+    RELEASE_OWNER_KINDS,
+    Resource,
+)
 from postrender.kubernetes.annotations import UNUSED_ANNOTATION
-from postrender.kubernetes.kinds import api_group
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
 GRACE = timedelta(minutes=10)
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
+# Anybody may create and delete an object of these kinds by hand, such as a copy for debugging.
+_SHORT_LIVED = frozenset({PODS, JOBS})
 
 
 class ClusterState(NamedTuple):
     """The revisions of a run, and all possible consumers in the namespace.
 
-    consumers: by uid, read after the revisions;
-    unreadable: the kinds that cannot be listed, so their objects are unknown.
+    consumers: the consumers by uid, read after the revisions;
+    unreadable: the kinds that cannot be listed, so their objects are unknown;
+    release_owner: the object that exists as long as the release, None if unknown.
     """
 
     revisions: tuple[Revision, ...]
     consumers: Mapping[str, Consumer]
     unreadable: frozenset[Resource] = frozenset()
+    release_owner: Owner | None = None
 
 
 class Scope(NamedTuple):
-    """The objects of a run: the attach group ("" for none), and the uids of its workloads.
+    """The attach group of a run, and the signs of revisions that an earlier group left behind.
 
-    The name of a group is derived from its first workload. After the name changes, a run recognises
-    the revisions of the earlier group by their owners.
+    group_name: the attach group of the run, "" for none;
+    workloads: the uids of the run's workloads;
+    base_names: the kinds and base names of the revisions in the applied stream.
+    The name of a group may change. A run recognises the revisions of an earlier group by their use,
+    their owners and their base names.
     """
 
     group_name: str
     workloads: frozenset[str] = frozenset()
+    base_names: frozenset[RevisionRef] = frozenset()
 
     def covers(self, revision: Revision, state: ClusterState) -> bool:
         """Return whether the run may mark and delete a revision that is unused."""
         if not self.group_name or not revision.group_name:
             return False
+        if revision.group_name == self.group_name:
+            return True
         owners = {owner.uid for owner in revision.owners if owner.uid in state.consumers}
         is_left_behind = bool(owners) and owners <= (self.workloads & revision.our_owners)
-        return revision.group_name == self.group_name or is_left_behind
+        base_name = revision.resource.kind.lower(), revision.base_name
+        is_ours = base_name in self.base_names and not _is_of_other_release(state, revision)
+        return is_left_behind or is_ours
 
 
 class Patch(NamedTuple):
@@ -62,19 +81,19 @@ class Patch(NamedTuple):
 
     revision: Revision
     added: tuple[Owner, ...] = ()
-    dropped: tuple[Owner, ...] = ()
+    removed: tuple[Owner, ...] = ()
     mark: str | None = None
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the patch changes anything."""
-        return bool(self.added or self.dropped or self.mark is not None)
+        """Whether the patch changes anything."""
+        return bool(self.added or self.removed or self.mark is not None)
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch; it merges owners by uid, so other owners stay unchanged."""
+        """The strategic merge patch: owners are merged by uid, so other owners stay unchanged."""
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
-        references += [{"$patch": "delete", "uid": owner.uid} for owner in self.dropped]
+        references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
         metadata: Object = {}
         if references:
             metadata["ownerReferences"] = references
@@ -95,18 +114,25 @@ def _owner_reference(owner: Owner) -> Object:
 
 
 def pin(
-    revisions: Iterable[Revision], workloads_of: Callable[[RevisionRef], Sequence[Consumer]]
+    revisions: Iterable[Revision],
+    workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
+    release_owner: Owner | None = None,
 ) -> list[Patch]:
     """Return the patches that make each workload an owner of its given revisions.
 
-    workloads_of: returns the live workloads that, by the request, reference a revision.
+    A revision that gets a workload as an owner loses its mark. A revision that is not sweepable
+    only gets the release owner.
+    workloads_of: returns the live workloads that, according to the request, reference a revision;
+    release_owner: an additional owner of every revision, None if unknown.
     """
     patches = []
     for revision in revisions:
-        if not revision.is_sweepable:
+        if revision.is_deleting or revision.is_original_in_stream:
             continue
-        owners = [workload.owner for workload in workloads_of(revision.key)]
+        workloads = workloads_of(revision.key) if revision.is_sweepable else ()
+        owners = [work.owner for work in workloads if work.resource not in _SHORT_LIVED]
         mark = "" if owners and revision.unused_since is not None else None
+        owners += [release_owner] if release_owner else []
         patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
     return [patch for patch in patches if patch.has_changes]
 
@@ -116,21 +142,25 @@ def reconcile(
 ) -> list[Patch]:
     """Return the patches that give every revision the owners that the rule requires.
 
-    Revisions of the applied stream come first.
+    Revisions of the applied stream are first.
     scope: the unused revisions to mark;
     in_stream: the revisions of the applied stream, which are never marked.
     """
     consumers_of = _consumers_by_revision(state)
     patches = []
     for revision in sorted(state.revisions, key=lambda item: item.key not in in_stream):
+        if revision.is_deleting:
+            continue
         consumers = consumers_of[revision.key]
         owners = _required_owners(state, consumers) if revision.is_sweepable else []
+        if state.release_owner and not revision.is_original_in_stream:
+            owners.append(state.release_owner)
         is_used = bool(consumers) or revision.key in in_stream
         may_mark = scope.covers(revision, state)
         patch = Patch(
             revision=revision,
             added=_missing_owners(revision, owners),
-            dropped=tuple(_stale_owners(state, revision, {owner.uid for owner in owners})),
+            removed=tuple(_stale_owners(state, revision, {owner.uid for owner in owners})),
             mark=_new_mark(state, revision, is_used, now if may_mark else None),
         )
         patches.append(patch)
@@ -138,21 +168,64 @@ def reconcile(
 
 
 def find_unused(
-    state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
+    state: ClusterState,
+    scope: Scope,
+    in_stream: frozenset[RevisionRef],
+    now: datetime,
+    *,
+    includes_unmarked: bool = False,
 ) -> list[tuple[Revision, str]]:
-    """Return the marked revisions of a scope that have no consumer.
+    """Return the marked revisions that the scope covers and that have no consumer.
 
-    The text is the reason to keep the revision, "" for a revision to delete.
+    Each revision has a reason why a sweep keeps the revision, "" for a revision to delete. A
+    revision that is being deleted is left out.
+    includes_unmarked: whether to include the revisions that no run has marked.
     """
     consumers_of = _consumers_by_revision(state)
     return [
         (revision, _keep_reason(state, revision, in_stream, now))
         for revision in state.revisions
         if scope.covers(revision, state)
-        and revision.unused_since is not None
+        and (includes_unmarked or revision.unused_since is not None)
         and not consumers_of[revision.key]
         and not revision.is_deleting
     ]
+
+
+def find_related(
+    state: ClusterState, scope: Scope, others: Iterable[Revision]
+) -> tuple[Revision, ...]:
+    """Return the revisions of other groups that a run looks after.
+
+    One of the run's workloads owns the revision, or an object of such a workload references the
+    revision. An unused revision is also included if the scope covers the revision.
+    others: the revisions of other groups.
+    """
+    consumers_of = _consumers_by_revision(state)
+    return tuple(
+        revision
+        for revision in others
+        if revision.our_owners & scope.workloads
+        or _is_used_by(state, scope, consumers_of[revision.key])
+        or (scope.covers(revision, state) and not consumers_of[revision.key])
+    )
+
+
+def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]) -> bool:
+    return any(
+        member.uid in scope.workloads
+        for consumer in consumers
+        for member in _controller_chain(state, consumer)
+    )
+
+
+def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
+    """Return whether a revision has the release owner of another release."""
+    return any(
+        owner.group_kind in _RELEASE_OWNERS
+        and not (state.release_owner and owner.uid == state.release_owner.uid)
+        for owner in revision.owners
+    )
 
 
 def _keep_reason(
@@ -168,8 +241,9 @@ def _keep_reason(
         return f"postrender does not manage the owner {foreign[0]}"
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
-        return f"cannot list {kinds}, and one of them might reference the revision"
-    if since is None or now - since < GRACE:
+        return f"cannot list {kinds}, and an object of these kinds might reference the revision"
+    is_marked = revision.unused_since is not None
+    if is_marked and (since is None or now - since < GRACE):
         minutes = GRACE // timedelta(minutes=1)
         return f"{minutes} minutes have not passed since {revision.unused_since}"
     return ""
@@ -187,12 +261,15 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
     """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
     A consumer with a controller that cannot be read is not an owner. The consumer may be deleted
-    while its controller exists, and the garbage collector would delete the revision.
+    while its controller exists, and the garbage collector would delete the revision. A bare Pod or
+    Job is also not an owner. It may be deleted while other objects still need the revision.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
         chain = _controller_chain(state, consumer)
         if chain[-1].resource in CONTROLLER_MADE_KINDS and chain[-1].controller:
+            continue
+        if chain[-1].resource in _SHORT_LIVED:
             continue
         # A Pod with a controller is deleted together with the controller, and is not an owner.
         is_controlled_pod = consumer.resource == PODS and bool(consumer.controller)
@@ -201,7 +278,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return an object and the chain of its controllers, up to the first unreadable one."""
+    """Return an object and the chain of its controllers, up to the first unreadable object."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -217,16 +294,22 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
     """Yield the stale owners, if an earlier run added them.
 
     An owner is stale if the object was deleted. An object that a controller made is also stale if
-    the object no longer references the revision. A workload stays an owner: with its next change, a
-    new ReplicaSet may reference the revision. A revision that is not swept has no owners, because
-    it must outlive every workload.
+    the object no longer references the revision. A bare Pod or Job is always stale. A workload
+    stays an owner: with its next change, a new ReplicaSet may reference the revision. A revision
+    that is not sweepable has only the release owner, because the revision must outlive every
+    workload. A release owner is stale if the object was re-created with another uid. Every
+    release owner of an original in the applied stream is stale. The garbage collector removes
+    references to deleted release owners.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
         if owner.uid in required or owner.uid not in revision.our_owners:
             continue
         consumer = state.consumers.get(owner.uid)
-        if not revision.is_sweepable:
+        if owner.group_kind in _RELEASE_OWNERS:
+            if revision.is_original_in_stream or _is_replaced(owner, state.release_owner):
+                yield owner
+        elif not revision.is_sweepable or (consumer and _is_bare(consumer)):
             yield owner
         elif consumer is None:
             if _is_readable(state, owner):
@@ -239,19 +322,38 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
             yield owner
 
 
+def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
+    """Return whether the release owner is this owner, re-created with another uid."""
+    return release_owner is not None and owner._replace(uid=release_owner.uid) == release_owner
+
+
+def _is_bare(consumer: Consumer) -> bool:
+    return consumer.resource in _SHORT_LIVED and not consumer.controller
+
+
 def _is_readable(state: ClusterState, owner: Owner) -> bool:
-    resource = BY_GROUP_KIND.get((api_group(owner.api_version), owner.kind))
+    resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program set, and the owners that cannot be read."""
+    """Return the existing owners that another program set, and the owners that cannot be read.
+
+    A release owner of any release is not foreign if a run of attach added the owner.
+    """
     return [
         owner
         for owner in revision.owners
-        if not _is_readable(state, owner)
-        or (owner.uid in state.consumers and owner.uid not in revision.our_owners)
+        if not _is_our_release_owner(revision, owner)
+        and (
+            not _is_readable(state, owner)
+            or (owner.uid in state.consumers and owner.uid not in revision.our_owners)
+        )
     ]
+
+
+def _is_our_release_owner(revision: Revision, owner: Owner) -> bool:
+    return owner.group_kind in _RELEASE_OWNERS and owner.uid in revision.our_owners
 
 
 def _new_mark(
@@ -259,6 +361,7 @@ def _new_mark(
 ) -> str | None:
     """Return the mark to write: the time, "" to remove the mark, None for no change.
 
+    A mark that is not a time, or is more than GRACE in the future, is replaced.
     now: None if the run may not mark the revision.
     """
     if is_used:
@@ -276,7 +379,7 @@ def _new_mark(
 
 
 def parse_time(text: str) -> datetime | None:
-    """Return the time of a mark, or None for a text that is not a time."""
+    """Return the time of a mark or of a creationTimestamp, None for a text that is not a time."""
     try:
         return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=timezone.utc)
     except ValueError:

@@ -1,11 +1,11 @@
-"""The request of a run of attach, and how the command line spells the request."""
+"""The request of a run of attach, and its form on the command line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from postrender.attach.resources import BY_KIND, REVISED_KINDS, Resource
+from postrender.attach.resources import BY_KIND, RELEASE_OWNER_KINDS, REVISED_KINDS, Resource
 from postrender.startup.records import NamedTuple
 
 # The kind (in lower case) and name of a revision, as in the argument `configmap/app-h2k4`.
@@ -22,6 +22,16 @@ _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KIN
 def title(ref: RevisionRef) -> str:
     """Return a revision as messages show it: `ConfigMap/app-h2k4`."""
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
+
+
+class NamedObject(NamedTuple):
+    """An object of the attacher's namespace."""
+
+    resource: Resource
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.resource.kind}/{self.name}"
 
 
 class WantedWorkload(NamedTuple):
@@ -43,11 +53,13 @@ class AttachRequest(NamedTuple):
     """All parameters of a run.
 
     group_name: the attach group; "" means the group in the label of the given revisions;
-    emitted: other revisions in the applied stream, which a run never deletes;
-    timeout: in seconds;
+    emitted: revisions and originals in the applied stream, which a run never deletes;
+    timeout: the maximum time to wait for the workloads, in seconds;
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the group's finished Jobs that this run supersedes;
-    is_tolerant: whether a kind that cannot be listed is only a warning.
+    is_tolerant: whether a kind that cannot be listed is only a warning;
+    release_owner: the object that exists as long as the release, None if unknown;
+    retired: revisions of a kind that the stream no longer revises, to delete once they are unused.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -57,6 +69,8 @@ class AttachRequest(NamedTuple):
     prunes: bool = True
     deletes_finished_jobs: bool = False
     is_tolerant: bool = False
+    release_owner: NamedObject | None = None
+    retired: frozenset[RevisionRef] = frozenset()
 
     @property
     def given(self) -> tuple[RevisionRef, ...]:
@@ -65,7 +79,7 @@ class AttachRequest(NamedTuple):
 
     @property
     def in_stream(self) -> frozenset[RevisionRef]:
-        """Every known revision of the applied stream."""
+        """The given and the emitted revisions: all of the applied stream that the request lists."""
         return self.emitted | set(self.given)
 
     @property
@@ -110,6 +124,20 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
     return tuple(refs)
 
 
+def parse_release_owner(text: str) -> NamedObject | None:
+    """Return the object of `ServiceAccount/name` or `Role/name`, None for "".
+
+    Raises ValueError with the problem.
+    """
+    if not text:
+        return None
+    kind, _, name = text.partition("/")
+    for resource in RELEASE_OWNER_KINDS:
+        if resource.kind == kind and name:
+            return NamedObject(resource, name)
+    raise ValueError(f"'{text}' is not ServiceAccount/NAME or Role/NAME")
+
+
 def parse_group(text: str) -> str:
     """Return the name of an attach group. Raises ValueError if a label cannot hold the name."""
     if text and not _LABEL_VALUE.fullmatch(text):
@@ -126,7 +154,7 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return the workloads; the parts of a workload that was given in parts are joined."""
+    """Return each workload with a render ID once, with the references of all its entries."""
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
     for workload in workloads:
         key = workload.resource, workload.name, workload.render_id

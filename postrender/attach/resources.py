@@ -1,17 +1,17 @@
 """The kinds of live objects that attach reads, and where the API serves them.
 
-To add a kind of consumer, add an entry here and one to the Role in plan/attacher_job.py.
+To add a kind of consumer, add an entry here and a rule to the Role in plan/attacher_job.py.
 A kind with pod templates also needs an entry in kubernetes/kinds.py.
 """
 
 from __future__ import annotations
 
-from postrender.kubernetes.kinds import GroupKind, api_group
+from postrender.kubernetes.kinds import RBAC_GROUP, GroupKind, api_group
 from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A kind as the API serves the kind: `apps/v1`, `ReplicaSet`, `replicasets`."""
+    """A kind in the API: `apps/v1`, `ReplicaSet`, `replicasets`."""
 
     api_version: str
     kind: str
@@ -19,12 +19,12 @@ class Resource(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind, which match owner references and workloads to resources."""
+        """The group and kind, by which owner references and workloads are matched to a resource."""
         return api_group(self.api_version), self.kind
 
     @property
     def path(self) -> str:
-        """The first part of the URL path on the API server."""
+        """The URL path of the API version on the API server, such as `/apis/apps/v1`."""
         root = "/apis" if "/" in self.api_version else "/api"
         return f"{root}/{self.api_version}"
 
@@ -32,6 +32,8 @@ class Resource(NamedTuple):
 CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps")
 SECRETS = Resource("v1", "Secret", "secrets")
 EVENTS = Resource("v1", "Event", "events")
+SERVICE_ACCOUNTS = Resource("v1", "ServiceAccount", "serviceaccounts")
+ROLES = Resource(f"{RBAC_GROUP}/v1", "Role", "roles")
 PODS = Resource("v1", "Pod", "pods")
 JOBS = Resource("batch/v1", "Job", "jobs")
 ROLLOUTS = Resource("argoproj.io/v1alpha1", "Rollout", "rollouts")
@@ -44,10 +46,12 @@ EXPERIMENTS = Resource("argoproj.io/v1alpha1", "Experiment", "experiments")
 ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
 REVISED_KINDS = (CONFIG_MAPS, SECRETS)
+# The kinds of the object that exists as long as the release.
+RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
 # The kinds whose objects can be consumers. A kind comes before the kinds that its controller
-# creates. An object may be created while the lists are read. Then the object is in a later list, or
-# its creator was read with the same pod template.
+# creates. With this order, no consumer is missed if a controller creates an object while the lists
+# are read. The object is in a later list, or its controller was read with the same pod template.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
@@ -67,7 +71,7 @@ CONSUMER_KINDS = (
 BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
 BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# The kind of object in which a workload's controller keeps each of the pod templates.
+# The kind of object that stores the current and earlier pod templates, by the kind of the workload.
 HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,

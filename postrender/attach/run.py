@@ -9,23 +9,26 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from datetime import datetime, timezone
 
 from postrender.attach.arrival import Arrival, find_missing
 from postrender.attach.client import Client
+from postrender.attach.content import ContentCheck
 from postrender.attach.events import record_event
 from postrender.attach.failures import (
     Failure,
     Uids,
     arrival_failures,
-    lost_revisions,
-    replaced_workloads,
+    content_failures,
+    lost_revision_failures,
+    permission_failures,
+    replacement_failures,
     revision_failures,
-    unreadable_kinds,
 )
 from postrender.attach.jobs import delete_superseded
+from postrender.attach.live import Owner
 from postrender.attach.observe import read_revisions, read_state
-from postrender.attach.reconcile import ClusterState, Scope, reconcile
+from postrender.attach.reconcile import ClusterState, Patch, Scope, pin, reconcile
+from postrender.attach.release_owner import Account, find_release_owner
 from postrender.attach.request import AttachRequest
 from postrender.attach.send import send
 from postrender.attach.sweep import report_unused, sweep
@@ -36,20 +39,34 @@ from postrender.errors import UserError
 _log = logging.getLogger(__name__)
 
 
-def attach(client: Client, request: AttachRequest, arguments: Sequence[str] = ()) -> list[Failure]:
-    """Own, mark and sweep the revisions of an attach group; return the failures.
+def attach(
+    client: Client,
+    request: AttachRequest,
+    arguments: Sequence[str] = (),
+    account: Account | None = None,
+) -> list[Failure]:
+    """Add owners to the revisions of an attach group, mark and sweep them; return the failures.
 
-    arguments: the command line of this run, which identifies its own Job. Raises ApiError.
+    arguments: the command line of this run, which identifies its own Job;
+    account: the ServiceAccount of this run, None if unknown. Raises ApiError.
     """
     deadline = time.monotonic() + request.timeout
+    release_owner = find_release_owner(client, request.release_owner, account)
+    content = ContentCheck(client, request)
+
+    def pins(arrival: Arrival) -> list[Patch]:
+        return pin(content.accepted(arrival.revisions), arrival.consumers_of, release_owner)
+
     while True:
-        arrival = wait(client, request, deadline)
-        scope, state, problems = _reconcile(client, request, arrival)
-        if arrival.is_complete and not state.unreadable:
+        arrival = wait(client, request, deadline, pins)
+        scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
+        # A missing revision does not prevent the sweep: the reason may be a full quota of
+        # ConfigMaps, and a sweep makes room.
+        if not arrival.pending and not state.unreadable:
             if request.prunes:
-                problems += sweep(client, request, state, scope)
+                problems += sweep(client, request, state, scope, arguments)
             else:
-                report_unused(state, request, scope)
+                report_unused(client, state, request, scope)
         uids = _current_uids(client, request)
         if not _is_any_replaced(arrival, uids) or time.monotonic() > deadline:
             break
@@ -59,26 +76,31 @@ def attach(client: Client, request: AttachRequest, arguments: Sequence[str] = ()
     _report_paused(client, arrival)
     return [
         *_find_failures(client, request, arrival, state, uids),
+        *content_failures(content.problems(), uids),
         *revision_failures(problems, uids),
     ]
 
 
 def _reconcile(
-    client: Client, request: AttachRequest, arrival: Arrival
+    client: Client,
+    request: AttachRequest,
+    arrival: Arrival,
+    content: ContentCheck,
+    release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches of the rule; return the scope of the run, the state and the refusals."""
-    uids = frozenset(consumer.uid for consumer in arrival.consumers.values())
-    group = read_revisions(client, request, uids)
-    state = read_state(client, group.revisions)
-    scope = Scope(group.group_name, uids)
-    # While the arrival is not complete, another apply may be running. So nothing is marked.
+    """Send the patches that `reconcile` returns; return the scope, the state and the refusals."""
+    group = read_revisions(client, request)
+    group = group._replace(revisions=content.accepted(group.revisions))
+    scope = group.scope(frozenset(consumer.uid for consumer in arrival.consumers.values()))
+    state = read_state(client, group, scope, release_owner)
+    # While the arrival is not complete, another apply may be running, so nothing is marked.
     marked = scope if request.prunes and arrival.is_complete else Scope("")
-    now = datetime.now(timezone.utc)
-    return scope, state, send(client, reconcile(state, marked, request.in_stream, now))
+    patches = reconcile(state, marked, request.in_stream, client.now())
+    return scope, state, send(client, patches)
 
 
 def _current_uids(client: Client, request: AttachRequest) -> Uids:
-    """Return the current uid of each workload, "" if the workload is deleted."""
+    """Return the current uid of each workload, "" if it does not exist or is being deleted."""
     watched = Watched(client)
     consumers = {
         workload: watched.find(workload.resource, workload.name) for workload in request.workloads
@@ -109,16 +131,17 @@ def _find_failures(
     """Return the failures, after a last check that the revisions exist."""
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
-        # The garbage collector deleted them with their workload, which may be re-created by now.
+        # The garbage collector deleted the revisions together with their workload. The workload may
+        # have been re-created since then.
         uids = _current_uids(client, request)
-    forbidden = list(unreadable_kinds(state, uids))
+    forbidden = list(permission_failures(state, uids))
     if request.is_tolerant:
         for failure in forbidden:
             _log.warning(str(failure))
         forbidden = []
     return [
-        *arrival_failures(arrival, uids),
-        *replaced_workloads(arrival, uids),
-        *lost_revisions(missing, arrival, uids),
+        *arrival_failures(arrival, state, uids),
+        *replacement_failures(arrival, uids),
+        *lost_revision_failures(missing, arrival, state, uids),
         *forbidden,
     ]

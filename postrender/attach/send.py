@@ -1,4 +1,7 @@
-"""Sending patches: the outcome for each revision is a line in the log."""
+"""The patches of a run, sent one by one. The log has a line for each patch, except a refused patch.
+
+The caller reports the refusals at the end of the run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def _send(client: Client, patch: Patch) -> ApiError | None:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
             _log.info(f"{patch.revision}: {_description(patch)}")
         else:
-            _log.warning(f"{patch.revision} was deleted during this run.")
+            _log.warning(f"{patch.revision} was deleted during this run")
     except ApiError as error:
         if not error.is_answer:
             raise
@@ -42,10 +45,10 @@ def _description(patch: Patch) -> str:
     parts = []
     if patch.added:
         parts.append("added owners " + ", ".join(map(str, patch.added)))
-    if patch.dropped:
-        parts.append("removed owners " + ", ".join(map(str, patch.dropped)))
+    if patch.removed:
+        parts.append("removed owners " + ", ".join(map(str, patch.removed)))
     if patch.mark:
-        parts.append("marked as unused, and deleted by a later run unless used again")
+        parts.append("marked as unused (a later run deletes the revision unless an object uses it)")
     elif patch.mark is not None:
         parts.append("used again, so the mark is removed")
     return "; ".join(parts)

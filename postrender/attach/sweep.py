@@ -1,61 +1,68 @@
-"""Deleting revisions that have been unused for a while."""
+"""The deletion of revisions that were unused for long enough."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 
 from postrender.attach.client import ApiError, Client
+from postrender.attach.content import has_expected_content
+from postrender.attach.jobs import find_conflict
 from postrender.attach.live import Revision
-from postrender.attach.observe import read_revisions, read_state
+from postrender.attach.observe import read_consumers, read_revisions, read_state
 from postrender.attach.reconcile import ClusterState, Scope, find_unused
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
-from postrender.kubernetes.hashing import fits_content
 
 _log = logging.getLogger(__name__)
 
 
 def sweep(
-    client: Client, request: AttachRequest, state: ClusterState, scope: Scope
+    client: Client,
+    request: AttachRequest,
+    state: ClusterState,
+    scope: Scope,
+    arguments: Sequence[str],
 ) -> list[UserError]:
     """Delete the revisions that were unused for long enough; return the problems.
 
-    Raises ApiError if the API server does not answer.
+    arguments: the command line of this run, which identifies its own Job. Raises ApiError if the
+    API server does not answer.
     """
-    to_delete = set()
-    for revision, keep_reason in _unused(state, request, scope):
-        reason = keep_reason or _edit_reason(client, revision)
-        if reason:
-            _log.info(f"{revision} is unused but kept: {reason}")
-        else:
-            to_delete.add(revision.key)
+    unused = find_unused(state, scope, request.in_stream, client.now())
+    to_delete = {revision.key for revision in _without_kept(client, unused)}
     if not to_delete:
         return []
     # The writes of this run took time, so everything is read again just before the deletion.
-    state = read_state(client, read_revisions(client, request, scope.workloads).revisions)
+    group = read_revisions(client, request)
+    state = read_state(client, group, scope, state.release_owner)
     still_unused = [
         revision
-        for revision, keep_reason in _unused(state, request, scope)
+        for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
         if revision.key in to_delete and not keep_reason
     ]
+    # A later apply may have created its ConfigMaps, but not yet the workloads that use them.
+    conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
+    if conflict:
+        _log.info(f"nothing is deleted, because {conflict}")
+        return []
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
     return [*refusals, *_deleted_in_use(client, deleted)]
 
 
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
-    """Yield the deleted revisions that got a consumer at the moment of the deletion.
+    """Yield an error for each deleted revision that has a consumer again.
 
-    An apply that does not change a ConfigMap does not change its resourceVersion either. The
+    An apply that uses a revision again without a change does not change the resourceVersion. The
     precondition of the delete request is then still true.
     """
     if deleted:
-        consumers = read_state(client).consumers.values()
+        consumers, _ = read_consumers(client)
         for revision in deleted:
-            consumer = next((item for item in consumers if revision.key in item.references), None)
+            users = consumers.values()
+            consumer = next((item for item in users if revision.key in item.references), None)
             if consumer:
                 yield UserError(
                     f"{revision} was deleted, but {consumer} now references {revision}",
@@ -63,35 +70,35 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
                 )
 
 
-def report_unused(state: ClusterState, request: AttachRequest, scope: Scope) -> None:
-    """Log the revisions that a sweep would delete or keep."""
-    for revision, keep_reason in _unused(state, request, scope):
-        if keep_reason:
-            _log.info(f"{revision} is unused but kept: {keep_reason}")
+def report_unused(
+    client: Client, state: ClusterState, request: AttachRequest, scope: Scope
+) -> None:
+    """Log each unused revision, and whether a run without --no-prune would delete or mark it."""
+    unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
+    for revision in _without_kept(client, unused):
+        step = "delete" if revision.unused_since else "mark"
+        _log.info(f"{revision} is unused; a run without --no-prune would {step} {revision}")
+
+
+def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
+    """Yield the revisions that nothing keeps, and log the reason to keep each of the others."""
+    for revision, keep_reason in unused:
+        reason = keep_reason or _edit_reason(client, revision)
+        if reason:
+            _log.info(f"{revision} is unused but kept: {reason}")
         else:
-            _log.info(f"{revision} is unused; a run without --no-prune would delete {revision}")
-
-
-def _unused(
-    state: ClusterState, request: AttachRequest, scope: Scope
-) -> list[tuple[Revision, str]]:
-    return find_unused(state, scope, request.in_stream, datetime.now(timezone.utc))
+            yield revision
 
 
 def _edit_reason(client: Client, revision: Revision) -> str:
-    """Return why an edited ConfigMap is kept, "" if nobody has edited the ConfigMap.
+    """Return the reason to keep an edited ConfigMap, "" if nobody has edited the ConfigMap.
 
     The content of a Secret is never read. An adopted original has no hash to compare with.
     """
     if revision.resource != CONFIG_MAPS or not revision.base_name:
         return ""
     data = client.read(revision.resource, revision.name)
-    kind = revision.resource.group_kind
-    if data is None or fits_content(revision.name, revision.base_name, kind, data):
-        return ""
-    # The API server stores base64 without the line breaks that the hash includes. Nobody can edit
-    # an immutable object, so a mismatch does not show an edit.
-    if data.get("immutable") is True and data.get("binaryData"):
+    if data is None or has_expected_content(revision, revision.base_name, data):
         return ""
     return "the content no longer matches the name, so somebody edited the ConfigMap"
 
@@ -99,7 +106,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
     """Delete a revision; return whether the revision was deleted.
 
-    refusals: gets the error if the API server refuses; the other deletions continue.
+    refusals: the list to which the error is added if the API server refuses.
     """
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
     try:

@@ -1,34 +1,41 @@
-"""Waiting until the applied objects are in the cluster."""
+"""The wait until the workloads are ready and the revisions exist; `arrival` defines ready."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from postrender.attach.arrival import Arrival, check_arrival, find_pending
 from postrender.attach.client import Client
 from postrender.attach.observe import read_revisions
-from postrender.attach.reconcile import pin
+from postrender.attach.reconcile import Patch
 from postrender.attach.request import AttachRequest, WantedWorkload
 from postrender.attach.resources import Resource
 from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
-# The interval after which everything is listed again, doubled each time. So no result depends on a
-# single watch, and missing ConfigMaps, which are not watched, are found.
+# The first and the longest interval after which everything is listed again. The interval is doubled
+# each time. The lists find missing ConfigMaps and Secrets, which are not watched. A broken watch
+# only delays the result.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# A watch that ends at once is broken, and must not be repeated at once.
+# A watch that ends before the first time is broken, and is repeated only after the second time.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)
 
 
-def wait(client: Client, request: AttachRequest, deadline: float) -> Arrival:
-    """Wait until every workload and revision is there, or until the deadline. Raises ApiError.
+def wait(
+    client: Client,
+    request: AttachRequest,
+    deadline: float,
+    pins: Callable[[Arrival], Iterable[Patch]],
+) -> Arrival:
+    """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    While waiting, each present workload becomes an owner of its present revisions.
-    deadline: on the clock of time.monotonic.
+    While waiting, each existing workload becomes an owner of its existing revisions.
+    deadline: the end of the wait on the clock of time.monotonic;
+    pins: returns the patches that add these owners. Raises ApiError.
     """
     seconds = FIRST_SECONDS
     while True:
@@ -38,7 +45,7 @@ def wait(client: Client, request: AttachRequest, deadline: float) -> Arrival:
         if arrival.is_complete:
             return arrival
         # The last step of the run sends a refused patch again, and reports the refusal.
-        send(client, pin(arrival.revisions, arrival.consumers_of))
+        send(client, pins(arrival))
         if remaining <= 0:
             return arrival
         if seconds == FIRST_SECONDS:

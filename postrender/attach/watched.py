@@ -12,7 +12,7 @@ from postrender.attach.resources import Resource
 
 
 class Watched:
-    """The objects of one namespace, by kind."""
+    """The objects of one namespace, by kind; each method may raise ApiError."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -28,7 +28,7 @@ class Watched:
         return self._objects[resource].values()
 
     def find(self, resource: Resource, name: str) -> Consumer | None:
-        """Return the object with a name."""
+        """Return the object of a kind with a name, None if the object does not exist."""
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:

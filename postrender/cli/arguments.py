@@ -17,23 +17,24 @@ if TYPE_CHECKING:
     Values = dict[str, object]
 
 # The words that click reads as a boolean in a variable.
-_WORDS = {
+_BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
+# The most digits of a number that is read here; click reads longer numbers.
 _LONGEST_NUMBER = 7
 
 
 class _NotPlainError(Exception):
-    """click must read the command line."""
+    """The signal that click must read the command line."""
 
 
 def read_arguments(
     command: Command, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Values | None:
-    """Return the value of each parameter of a command, None where click must read them.
+    """Return the value of each parameter, or None if click must read the command line.
 
-    arguments: those behind the command's name.
+    arguments: the arguments after the name of the command.
     """
     try:
         positional, given = _split(command, arguments)
@@ -49,7 +50,7 @@ def read_arguments(
 
 
 def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
-    """Return the positional arguments, and by the name of an option the values it is given."""
+    """Return the positional arguments, and the given values of each option by its name."""
     options = {name: option for option in command.all_options for name in option.long_names}
     shorts = {f"-{option.short}": option for option in command.all_options if option.short}
     positional: list[str] = []
@@ -66,13 +67,16 @@ def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[
             option, separator, is_negated = shorts.get(argument), "", False
         if option is None or (is_negated and option.form != FLAG):
             raise _NotPlainError
-        value = _given(option, separator, text, rest)
+        value = _occurrence(option, separator, text, rest)
         given.setdefault(option.name, []).append(not is_negated if value is None else value)
     return positional, given
 
 
-def _given(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
-    """Return the value that one occurrence of an option has, None for a flag."""
+def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
+    """Return the value of one occurrence of an option, None for a FLAG or a SWITCH.
+
+    rest: the arguments after the option; a separate value is taken from them.
+    """
     if option.form in (FLAG, SWITCH):
         if separator:
             raise _NotPlainError
@@ -102,9 +106,9 @@ def _value(option: Option, given: list[object], environment: Mapping[str, str]) 
     if option.form == VALUE:
         return text
     word = text.strip().lower()
-    if option.form != FLAG or word not in _WORDS:
+    if option.form != FLAG or word not in _BOOLEANS:
         raise _NotPlainError
-    return _WORDS[word]
+    return _BOOLEANS[word]
 
 
 def _match_arguments(command: Command, given: list[str]) -> Values:

@@ -1,4 +1,4 @@
-"""`postrender attach`: what the appended Job runs in the cluster."""
+"""`postrender attach`: the command that the appended Job runs in the cluster."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ COMMAND = Command(
     "attach",
     "Set owner references on revisions.",
     details=(
-        "The appended Job runs this command in the cluster. It sets the owner references of "
-        "revisions and deletes unused revisions. Outside of a Pod it uses the kubeconfig. Options "
-        "may also begin with one dash. The command reads the environment variables of "
-        "configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and JOB_NAME."
+        "The appended Job runs this command in the cluster. The command sets the owner references "
+        "of revisions and deletes unused revisions. Outside of a Pod, the command uses the "
+        "kubeconfig. Long options may begin with one dash, too. The command reads the environment "
+        "variables of the older tool configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and "
+        "JOB_NAME."
     ),
     example="postrender attach --rollout=shop --configmaps=shop-app-m567dfc6df --namespace=prod",
     options=(
         Option(
             "group",
-            "Set the attach group: the label postrender/attach-group of its revisions.",
+            "Set the attach group, the value of the label postrender/attach-group.",
             metavar="NAME",
             own_parameter="group_name",
         ),
@@ -34,7 +35,23 @@ COMMAND = Command(
         ),
         Option(
             "emitted",
-            "Do not delete these other applied revisions, such as configmap/web-c. Repeatable.",
+            "Keep these applied revisions, which no --workload lists, such as configmap/web-c. "
+            "Repeatable.",
+            REPEATED,
+            metavar="KIND/NAME,…",
+        ),
+        Option(
+            "release-owner",
+            "Set an object that exists as long as the release, as an additional owner of every "
+            "revision.",
+            metavar="KIND/NAME",
+            default="",
+            default_text="none",
+        ),
+        Option(
+            "retired",
+            "Delete these revisions of Secrets once they are unused, such as secret/web-d. "
+            "Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
         ),
@@ -47,7 +64,7 @@ COMMAND = Command(
         ),
         Option(
             "configmaps",
-            "Set the ConfigMaps that --rollout references.",
+            "Set the ConfigMaps that the Rollout in --rollout references.",
             metavar="NAME,…",
             default="",
             default_text="none",
@@ -60,7 +77,8 @@ COMMAND = Command(
         ),
         Option(
             "on-failure",
-            "Set the exit code of a failed run; report: 0 if an Event records the failure.",
+            "Choose which failures exit with 1. fail: all; report: only severe failures, and those "
+            "that no Event records.",
             CHOICE,
             metavar="fail|report",
             default="fail",
@@ -90,6 +108,8 @@ def run(
     kubeconfig: str | None,
     workloads: tuple[str, ...],
     emitted: tuple[str, ...],
+    release_owner: str,
+    retired: tuple[str, ...],
     rollout: str,
     configmaps: str,
     timeout: str,
@@ -107,6 +127,8 @@ def run(
         timeout=timeout,
         rollout=rollout,
         config_maps=configmaps,
+        release_owner=release_owner,
+        retired=retired,
         prunes=not no_prune,
         deletes_finished_jobs=delete_finished_jobs,
     )

@@ -1,4 +1,4 @@
-"""`postrender check`: render --strict for manifests in git, without output."""
+"""`postrender check`: the findings about manifests; strict findings fail the command."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settin
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, FAULT
 from postrender.cli.reporting import log_error, report_error
-from postrender.cli.values import render_settings
-from postrender.errors import UserError
+from postrender.cli.values import render_settings, report_configuration
+from postrender.errors import UNPROTECTED, UserError
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import read_stream
 
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "check",
-    "Fail if render --strict would fail.",
+    "Fail on findings that put pods at risk.",
     details=(
-        "Nothing is written. Each FILE is input or output of postrender. Without a FILE, stdin is "
-        "read."
+        "check does not write manifests. Each FILE is input or output of postrender. Without a "
+        "FILE, check reads stdin. Unlike render --strict, check does not report missing "
+        "protection, because check does not know how the manifests are applied."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
     options=(
-        FILENAME._replace(help="Read this file too. Repeatable.", form=REPEATED),
+        FILENAME._replace(help="Also read this file. Repeatable.", form=REPEATED),
         *settings_options(
             "config",
+            "untrusted",
             "namespace",
             "secrets",
+            "secrets-hash-key-file",
             "keep-original",
             "kube-context",
             "kubeconfig",
@@ -38,11 +41,14 @@ COMMAND = Command(
     ),
 )
 
+# The command that prepares the manifests for a release sets the attacher and --previous.
+_ABOUT_DELIVERY = frozenset({UNPROTECTED})
+
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
     settings = render_settings(config, given)
-    # A file of comments is not a broken pipe, and nothing is appended here.
+    # A file in git may have only comments, and check does not append objects.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])
@@ -51,7 +57,11 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 def _check(name: str, settings: Settings) -> int:
     try:
         plan = plan_of(read_stream(*read_input(name, "check")), settings)
-        report_findings(plan, settings, "Fix each finding as its line says")
+        findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
+        if findings:
+            report_configuration(settings)  # the file may have a rule for the finding, or lack one
+        plan = plan._replace(findings=findings)
+        report_findings(plan, settings, cause="the check", fix="Fix the findings")
     except UserError as error:
         report_error(error)
         log_error(error, settings.log_file)

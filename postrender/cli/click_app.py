@@ -23,10 +23,11 @@ from postrender.cli.options import (
     Option,
     with_two_dashes,
 )
-from postrender.cli.pipes import nobody_pipes
+from postrender.cli.pipes import is_terminal_input
 from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
 from postrender.errors import UsageError
 
+_FILENAMES = ("-f", "--filename")
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -44,15 +45,23 @@ def run_with_click(arguments: Sequence[str]) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return a usage error with a hint for users of kubectl."""
-    if isinstance(error, click.NoSuchOption) and error.option_name in ("-f", "--filename"):
-        problem = f"{error.format_message()} Pass the file as an argument, without -f."
-        return click.UsageError(problem, error.ctx)
-    return error
+    """Return a usage error with a hint for users of kubectl, if the command reads a file."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
+        return error
+    if error.ctx is None or not _reads_files(error.ctx.command):
+        return error
+    problem = f"{error.format_message()} Pass the file as an argument, without -f."
+    return click.UsageError(problem, error.ctx)
+
+
+def _reads_files(command: click.Command) -> bool:
+    return isinstance(command, _Command) and any(
+        not argument.choices for argument in command.declaration.arguments
+    )
 
 
 class _Commands(click.Group):
-    """The commands; a file in the place of a command gets an error that shows how to render it."""
+    """The commands. The error for a file in place of a command shows how to render the file."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -69,7 +78,7 @@ class _Commands(click.Group):
 
 
 class _Command(click.Command):
-    """A command whose single-dash options may be read as long ones, and that shows an example."""
+    """A command with an example in its help; `-name` may be read as `--name`."""
 
     declaration: Command
 
@@ -120,13 +129,15 @@ def _click_command(name: str, module: str) -> click.Command:
         for argument in declaration.arguments:
             if _waits_for_stdin(argument, values):
                 if argument.default is None:
-                    raise click.UsageError("'-' means stdin, but stdin is a terminal.")
+                    raise click.UsageError(
+                        "'-' means stdin, but stdin is a terminal. Pass a path instead."
+                    )
                 click.echo(context.get_help())
                 return DONE
         try:
             return invoke(code, values)
-        except UsageError as problem:
-            raise click.UsageError(str(problem), context) from None
+        except UsageError as error:
+            raise click.UsageError(str(error), context) from None
 
     command = _Command(
         name,
@@ -144,7 +155,7 @@ def _click_command(name: str, module: str) -> click.Command:
 
 
 def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
-    return not values.get("filename") and nobody_pipes(
+    return not values.get("filename") and is_terminal_input(
         values[argument.parameter] or argument.default
     )
 

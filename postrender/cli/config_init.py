@@ -23,9 +23,9 @@ _TEXT = """\
 # attacher:
 #   image: registry.example.com/postrender:1   # the image that the attacher Job runs
 
-# strict: true         # fail on leftovers of renamed objects
+# strict: true         # fail on findings that put pods at risk
 
-# rules:               # the first rule that matches an object counts
+# rules:               # the first rule that matches an object applies
 # - match: {name: "*-feature-flags"}
 #   strategy: ignore   # rename, checksum or ignore
 """
@@ -38,7 +38,7 @@ def run(file: str) -> int:
             output.write(_TEXT)
     except FileExistsError:
         raise UserError(
-            "the file exists already", "Edit the file, or pass another path", Location(file)
+            "the file already exists", "Edit the file, or pass another path", Location(file)
         ) from None
     except OSError as error:
         raise UserError(

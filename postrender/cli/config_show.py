@@ -5,14 +5,14 @@ from __future__ import annotations
 from postrender.cli.options import CONFIG_KEYS, SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
-from postrender.cli.values import effective_values
-from postrender.config.load import defaults, load_document, merge_values
+from postrender.cli.values import effective_values, report_ignored
+from postrender.config.load import ConfigFile, defaults, load_files, merge_values
 from postrender.yaml.emit import block_text
 from postrender.yaml.paths import value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from postrender.yaml.paths import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COMMAND = Command(
     "config show",
     "Print the values in effect, and their source.",
-    details="Options override variables, variables override the file.",
+    details="Options override variables, and variables override the file.",
     example="postrender config show --strict",
     options=SETTINGS,
 )
@@ -28,45 +28,53 @@ COMMAND = Command(
 
 def run(config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
-    values, file = effective_values(config, given)
-    standard = defaults()
-    sources = {**_file_sources(file), **_option_sources(given)}
-    lines = _lines(merge_values(standard, values), standard, (), sources)
-    write([f"# {file or 'no postrender.yaml found'}\n", *lines])
+    values, source, findings = effective_values(config, given)
+    report_ignored(findings)
+    files = load_files(source) if source else []
+    default_values = defaults()
+    sources = {**_file_sources(files), **_option_sources(given)}
+    lines = _lines(merge_values(default_values, values), default_values, (), sources)
+    head = f"{source.file} ({source.label})" if source else "no postrender.yaml found"
+    extended = (f"# extends {file.file}\n" for file in files[1:])
+    write([f"# {head}\n", *extended, *lines])
     return DONE
 
 
 def _lines(
     values: Mapping[str, Any],
-    standard: Mapping[str, Any],
+    default_values: Mapping[str, Any],
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the lines of a mapping; a comment behind each key is the source of its value.
+    """Yield the lines of a mapping; a comment after each value shows the source of the value.
 
-    standard: the defaults; a mapping that has keys there is a section, not a value.
+    default_values: the default of each key; a mapping with keys there is a section, not a value.
     """
     indent = "  " * len(path)
     for key, value in values.items():
         inside = (*path, key)
-        if standard.get(key) and isinstance(standard[key], dict):
+        if default_values.get(key) and isinstance(default_values[key], dict):
             yield f"{indent}{key}:\n"
-            yield from _lines(value, standard[key], inside, sources)
+            yield from _lines(value, default_values[key], inside, sources)
             continue
         head, *rest = block_text({key: value}).splitlines()
         yield f"{indent}{head}  # {sources.get(inside, 'default')}\n"
         yield from (f"{indent}{line}\n" for line in rest)
 
 
-def _file_sources(file: str) -> dict[Path, str]:
-    """Return the line of each key of the configuration file, as `FILE:LINE`, by its path."""
-    if not file:
-        return {}
-    document, root = load_document(file)
-    return {
-        path: f"{file}:{document.location_of((*root, *path)).line}"
-        for path in _paths(value_at(document.data, root), ())
-    }
+def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
+    """Return the location of each key, as `FILE:LINE`, by the path of the key.
+
+    files: the configuration file, then the files that it extends. A list or a mapping in several
+    files has several locations, because its items may be from all of them.
+    """
+    sources: dict[Path, str] = {}
+    for file in reversed(files):
+        for path in _paths(file.values, ()):
+            line = f"{file.file}:{file.location_of(path).line}"
+            is_joined = path in sources and isinstance(value_at(file.values, path), (dict, list))
+            sources[path] = f"{line}, {sources[path]}" if is_joined else line
+    return sources
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
@@ -77,7 +85,7 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the option or the variable that sets each key, by its path."""
+    """Return the option or the variable that sets a key, by the path of the key."""
     import click
     from click.core import ParameterSource
 

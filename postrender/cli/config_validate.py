@@ -5,13 +5,13 @@ from __future__ import annotations
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
-from postrender.cli.values import nearest_config
+from postrender.cli.values import config_source, report_ignored
 from postrender.errors import UserError
 
 COMMAND = Command(
     "config validate",
     "Check a configuration file.",
-    details="Without a FILE, the file that render would read is checked.",
+    details="Without a FILE, postrender checks the file that render would read.",
     example="postrender config validate chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=""),),
 )
@@ -21,12 +21,13 @@ def run(file: str) -> int:
     """Run the command and return its exit code."""
     from postrender.config.load import load_config, settings_from
 
-    path = file or nearest_config()
-    if not path:
+    source, findings = config_source(file)
+    report_ignored(findings)
+    if source is None:
         raise UserError(
-            "no postrender.yaml is in this folder or above it",
-            "Pass a file, or create one with: postrender config init",
+            "no postrender.yaml is in this folder or a folder above",
+            "Pass a file, or create a file with: postrender config init",
         )
-    settings_from(load_config(path), path)
-    write([f"{path} is valid\n"])
+    settings_from(load_config(source), source.file)
+    write([f"{source.file} is valid\n"])
     return DONE

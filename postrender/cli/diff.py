@@ -14,11 +14,11 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
-from postrender.cli.pipes import write
+from postrender.cli.pipes import write_for_reader
 from postrender.cli.plans import check_content
 from postrender.cli.registry import CHANGES, DONE, load
 from postrender.cli.reporting import is_coloured, log_error
-from postrender.cli.values import settings_of
+from postrender.cli.values import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
 from postrender.errors import UsageError, UserError
@@ -43,7 +43,7 @@ COMMAND = Command(
         output_option(format_names()),
         Option(
             "exit-code",
-            "Exit with code 4 if there are changes.",
+            "Exit with code 4 if there are changes or undecided parts.",
             SWITCH,
             default=False,
             aliases=("detailed-exitcode",),
@@ -61,9 +61,12 @@ COMMAND = Command(
         Option("only", "Show only this section. Repeatable.", CHOICES, choices=SECTIONS),
         *settings_options(
             "config",
+            "untrusted",
             "namespace",
             "secrets",
+            "secrets-hash-key-file",
             "keep-original",
+            "attacher-image",
             "allow-empty",
             "previous",
             "kube-context",
@@ -91,7 +94,8 @@ def run(
 
     if old == new == "-":
         raise UsageError("OLD and NEW are both -, but stdin can be read only once")
-    settings = settings_of(config, given)
+    settings = with_hash_key(settings_of(config, given), given)
+    report_ignored(settings.findings, settings.log_file)
     try:
         sides = [_side(name, settings) for name in (old, new)]
         if not any(side.documents for side in sides):
@@ -103,7 +107,7 @@ def run(
         text = load(format_module(form)).render(
             preview, terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
         )
-        write([text], for_reader=True)
+        write_for_reader(text, form)
     except UserError as error:
         log_error(error, settings.log_file)
         raise

@@ -5,11 +5,15 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
-from postrender.cli.pipes import write
+from postrender.cli.pipes import write_for_reader
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, load
 from postrender.cli.reporting import is_coloured, log_error
-from postrender.cli.values import function_settings, is_function_call, render_settings
+from postrender.cli.values import (
+    check_not_a_function,
+    render_settings,
+    report_configuration,
+)
 from postrender.errors import UserError
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input
@@ -29,17 +33,20 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
     """Run the command and return its exit code."""
     from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.build import explain
+    from postrender.inventory.other_releases import find_other_owners
 
     settings = render_settings(config, given)
     try:
         stream = read_stream(*read_input(input, "explain"))
-        if is_function_call(stream):
-            settings = function_settings(stream, config, given)
+        check_not_a_function(stream)
         plan = plan_of(stream, settings)
+        notes = find_other_owners(plan.inventory, settings)
+        plan = plan._replace(findings=(*plan.findings, *notes))
         text = load(FORMATS[form]).render(
             explain(plan), terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
         )
-        write([text], for_reader=True)
+        write_for_reader(text, form)
+        report_configuration(settings)
         report_findings(plan, settings)
     except UserError as error:
         log_error(error, settings.log_file)

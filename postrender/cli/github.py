@@ -1,7 +1,7 @@
 """Messages as workflow commands, which GitHub shows next to the code of a pull request.
 
-GitHub's runner reads workflow commands from stderr as from stdout, and undoes the escapes that
-this module makes (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
+GitHub's runner reads workflow commands from stdout and stderr, and decodes the escapes that this
+module writes (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Location
 
+# The escapes of `:` and `#`, by output format. Other formats use the escapes `\x3a` and `\x23`.
+_ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
@@ -18,6 +20,36 @@ def is_job() -> bool:
     """Return whether stderr goes to the log of a GitHub Actions job."""
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     return in_job and sys.stderr is not None and not sys.stderr.isatty()
+
+
+def is_in_log() -> bool:
+    """Return whether stdout may go to the log of a job: stdout is not a file or a terminal."""
+    import stat
+
+    try:
+        mode = os.fstat(sys.stdout.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or sys.stdout.isatty())
+
+
+def without_commands(text: str, form: str) -> str:
+    """Return a result with escapes, so that the runner does not read a line as a workflow command.
+
+    form: the output format of the result.
+
+    The runner reads `::` at the start of a line, after white space, and `##[` anywhere
+    (actions/runner, ActionCommand.cs). One character of each `::` or `##[` becomes an escape.
+    """
+    colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
+    text = text.replace("##[", f"#{hash_sign}[")
+    if form == "json":
+        return text  # no line of the JSON begins with a text of the input
+    return "".join(
+        f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
+        for line in text.splitlines(keepends=True)
+        for rest in [line.lstrip()]
+    )
 
 
 def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
@@ -39,8 +71,9 @@ def _escaped(text: str) -> str:
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    The file is "" if there is none. For input on stdin it is the chart's template, if the chart's
-    folder is in the working directory. The lines of a template are not those of its output.
+    The file is "" if there is none. For input on stdin, the file is the chart's template, if the
+    chart's folder is in the working directory. The line is then 0, because a template and its
+    output have different lines.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

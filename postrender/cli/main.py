@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from postrender.cli.pipes import end_process, nobody_pipes, unwritable_error
+from postrender.cli.pipes import end_process, is_terminal_input, unwritable_error
 from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, invoke, load
 from postrender.cli.reporting import report_bug, report_error
 from postrender.errors import UsageError, UserError
@@ -27,9 +27,11 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code.
 
-    With no command, or with an option first, the command is `render`.
+    Without arguments, or with an option other than -h, --help and --version first, the command is
+    `render`.
     """
-    # A run is short and makes no cycles: collecting garbage takes a tenth of its time.
+    # Most runs are short and do not create cycles. Collecting garbage would take a tenth of a run.
+    # `attach`, which may wait for minutes, enables the collection again.
     gc.disable()
     is_completion = _COMPLETION_VARIABLE in os.environ
     if not is_completion and (
@@ -57,7 +59,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
-    """Run a command line that can be read without click; return None for every other."""
+    """Run a command line that can be read without click, and return its exit code.
+
+    Return None if click must read the command line, or must report a terminal as stdin or a usage
+    error.
+    """
     module = COMMANDS.get(arguments[0]) if arguments else None
     if module is None:
         return None
@@ -71,9 +77,9 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
         return None
     for argument in command.arguments:
         name = values.get("filename") or values[argument.parameter] or argument.default
-        if nobody_pipes(name):
+        if is_terminal_input(name):
             return None
     try:
         return invoke(code, values)
     except UsageError:
-        return None  # raised before anything is done
+        return None  # click reports the error; the command has not started

@@ -1,4 +1,4 @@
-"""How commands declare their arguments and options, and the options that several of them share.
+"""Declarations of arguments and options, and the options that several commands share.
 
 Both readers of the command line work on these declarations: `arguments` and `click_app`.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from postrender.errors import UsageError
 from postrender.startup.records import NamedTuple
 
-# The forms of an option: `--name VALUE`, one of several values, any number of such values, a whole
-# number, `--name/--no-name`, and `--name`. REPEATED takes any text, any number of times.
+# The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
+# number. CHOICES and REPEATED are a CHOICE and a VALUE that can be repeated. FLAG is
+# `--name/--no-name`, and SWITCH is `--name`.
 VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
     "value",
     "choice",
@@ -24,11 +25,10 @@ VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
 class Argument(NamedTuple):
     """A positional argument.
 
-    parameter: of the command's function.
-    default: the value when the argument is absent, None if the argument is required.
-    is_many: whether there may be any number; the value is then a tuple.
-    choices: the values that are allowed; without them the value is a path, `-` for stdin, or
-    `git:REV:PATH`.
+    parameter: the parameter of `run` that gets the value.
+    default: the value if the argument is absent, None if the argument is required.
+    is_many: whether the argument can be repeated; the value is then a tuple.
+    choices: the allowed values; if empty, the value is a path, `-` for stdin, or `git:REV:PATH`.
     """
 
     parameter: str
@@ -41,11 +41,12 @@ class Argument(NamedTuple):
 class Option(NamedTuple):
     """An option.
 
-    name: without dashes. short: one letter. aliases: further long names.
-    variable: of the environment, read when the option is not given.
-    key: of the configuration; the option overrides that value.
-    parameter: of the command's function. limit: the highest value of a NUMBER.
-    default_text: the default in words, where `default` does not show it.
+    name: the name without dashes. short: one letter. aliases: other long names.
+    variable: the environment variable that is read if the option is not given.
+    key: the path of the configuration key that the option overrides, () if there is none.
+    limit: the highest value of a NUMBER.
+    default_text: the default in words, if `default` does not show the default.
+    own_parameter: the parameter, if it differs from the name.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Option(NamedTuple):
 
     @property
     def parameter(self) -> str:
-        """The name of the parameter of the command's function."""
+        """The parameter of `run` that gets the value."""
         return self.own_parameter or self.name.replace("-", "_")
 
     @property
@@ -76,9 +77,9 @@ class Option(NamedTuple):
 class Command(NamedTuple):
     """A command.
 
-    name: two words in a group. summary: one sentence of at most 45 characters.
-    details: further sentences of the help. example: a command line.
-    has_one_dash: whether `-name` is read as `--name`.
+    name: two words if the command is in a group. summary: one sentence of at most 45 characters.
+    details: more sentences of the help. example: a command line.
+    has_one_dash: whether `-name` is also read as `--name`.
     """
 
     name: str
@@ -91,19 +92,19 @@ class Command(NamedTuple):
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The options of the command, and those of every command."""
+        """The options of the command, and the options of every command."""
         return self.options + COMMON
 
 
-# The longest summary that no list of commands cuts off.
+# click cuts off a longer summary in the list of commands.
 MAX_SUMMARY = 45
 
 INPUT = Argument("input", "[INPUT]", default="-")
-FILENAME = Option("filename", "Read this file; the same as INPUT.", metavar="FILE", short="f")
+FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
 
-# Options of every command; cli/main.py applies them.
+# Options of every command; cli/registry.py applies them.
 COMMON = (
-    Option("quiet", "Print errors only.", SWITCH, default=False, short="q"),
+    Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
     Option("verbose", "Also print notes about the run.", SWITCH, default=False, short="v"),
     Option(
         "color",
@@ -138,13 +139,19 @@ def _setting(
     )
 
 
-# The options that set the configuration, in the order of the help.
+# The options that choose or override the configuration, in the order of the help.
 SETTINGS = (
     _setting(
         "config",
         "Read this configuration file.",
         metavar="FILE",
-        default_text="the nearest postrender.yaml in this folder or above it",
+        default_text="the nearest postrender.yaml in this folder or a folder above",
+    ),
+    _setting(
+        "untrusted",
+        "Let a discovered postrender.yaml change only the output.",
+        form=FLAG,
+        default_text="no",
     ),
     _setting(
         "namespace",
@@ -154,20 +161,34 @@ SETTINGS = (
         short="n",
         default_text="unknown",
     ),
-    _setting("secrets", "Revise Secrets too.", "secrets", form=FLAG, default_text="no"),
+    _setting(
+        "secrets",
+        "Also create revisions of Secrets. Without a key, short passwords can be guessed from the "
+        "names.",
+        "secrets",
+        form=FLAG,
+        default_text="no",
+    ),
+    _setting(
+        "secrets-hash-key-file",
+        "Read the key of the hashes of Secrets from this file.",
+        "secretsHashKeyFile",
+        metavar="FILE",
+        default_text="the key in $POSTRENDER_SECRETS_HASH_KEY, or no key",
+    ),
     _setting(
         "strict",
-        "Fail on certain leftovers and on edited revisions.",
+        "Fail on findings that put pods at risk.",
         "strict",
         form=FLAG,
         default_text="no",
     ),
     _setting(
         "keep-original",
-        "Keep originals next to revisions, for the hooks of Helm 3.",
+        "Keep all originals next to revisions, for the hooks of Helm 3.",
         "keepOriginal",
         form=FLAG,
-        default_text="no",
+        default_text="originals of Secrets, and originals that are still needed",
     ),
     _setting(
         "allow-empty",
@@ -191,6 +212,14 @@ SETTINGS = (
         "image",
         metavar="IMAGE",
         default_text="postrender:VERSION, which is not published",
+    ),
+    _setting(
+        "group",
+        "Set the attach group to NAME-attach.",
+        "attacher",
+        "group",
+        metavar="NAME",
+        default_text="the name of the release",
     ),
     _setting(
         "previous",
@@ -224,6 +253,8 @@ SETTINGS = (
         default_text="none",
     ),
 )
+# Variables without an option.
+OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
 CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key}
 
 # The options of commands that query a cluster.
@@ -234,7 +265,7 @@ CLUSTER = (
         metavar="NAMESPACE",
         variable="POSTRENDER_NAMESPACE",
         short="n",
-        default_text="that of the Pod or of the kubeconfig context",
+        default_text="the namespace of the Pod or of the kubeconfig context",
     ),
     Option(
         "kube-context",
@@ -273,9 +304,10 @@ def output_option(formats: tuple[str, ...]) -> Option:
 
 
 def with_filename(values: dict[str, object]) -> dict[str, object]:
-    """Return the values of a command with `-f FILE` in the place of its INPUT.
+    """Return the values of a command, without the value of -f.
 
-    Raises UsageError where both are given.
+    The file after -f becomes INPUT, or is added to the files of `check`.
+    Raises UsageError if both INPUT and -f are given.
     """
     if "filename" not in values:
         return values
@@ -295,7 +327,10 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
-    """Return arguments in which `-name` is `--name` for the options of a command."""
+    """Return arguments with `--name` for `-name`, if the command has has_one_dash.
+
+    name: a long name of the command's own options; the options in COMMON need two dashes.
+    """
     if not command.has_one_dash:
         return arguments
     names = {name for option in command.options for name in option.long_names}

@@ -14,21 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def nobody_pipes(name: object) -> bool:
+def is_terminal_input(name: object) -> bool:
     """Return whether an input is stdin, and stdin is a terminal."""
     return name == "-" and sys.stdin is not None and sys.stdin.isatty()
 
 
-def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
-    """Write the result, when everything else has succeeded.
+def write_for_reader(text: str, form: str) -> None:
+    """Write a result in a format to stdout; a person may quit the pager before the end.
 
-    for_reader: whether a person reads the result, and may leave the pager before its end.
-    Raises UserError where stdout cannot be written.
+    Raises UserError if stdout cannot be written.
+    """
+    if os.environ.get("GITHUB_ACTIONS"):
+        from postrender.cli.github import is_in_log, without_commands
+
+        text = without_commands(text, form) if is_in_log() else text
+    write([text], for_reader=True)
+
+
+def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
+    """Write the result of a successful command to stdout.
+
+    for_reader: whether a person reads the result, and may quit the pager before the end.
+    Raises UserError if stdout cannot be written.
     """
     try:
         if sys.stdout is None:
-            raise OSError(0, "it is closed")
-        # Opened again, because sys.stdout is not buffered where PYTHONUNBUFFERED is set.
+            raise OSError(0, "stdout is closed")
+        # Opened again, because sys.stdout is not buffered if PYTHONUNBUFFERED is set.
         with open(sys.stdout.fileno(), "wb", closefd=False) as output:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
@@ -38,11 +50,13 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
 
 
 def unwritable_error(error: OSError) -> UserError:
-    """Return the error for a stdout that cannot be written."""
-    # The interpreter must not try again when it ends.
+    """Return the error for a stdout that cannot be written, and close sys.stdout for good."""
+    # The interpreter must not write the rest of the output when the process ends.
     sys.stdout = None
-    problem = f"cannot write the result: {error.strerror}"
-    return UserError(problem, "Check the command behind the pipe", Location("<stdout>"))
+    problem = f"the result cannot be written: {error.strerror}"
+    return UserError(
+        problem, "Check the command or file that receives stdout", Location("<stdout>")
+    )
 
 
 def end_process(code: int) -> None:
@@ -51,7 +65,7 @@ def end_process(code: int) -> None:
 
 
 def _flush() -> int:
-    """Flush stderr and stdout; return an exit code."""
+    """Flush stderr and stdout; return FAULT if stdout cannot be written, DONE otherwise."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The plan for a stream, and the report of its findings."""
+"""The check for empty input, the plan for a stream, and the report of the findings."""
 
 from __future__ import annotations
 
@@ -14,44 +14,51 @@ from postrender.yaml.stream import Stream, has_content
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
-    """Raise UserError for empty input, which mostly comes from a command that failed."""
+    """Raise UserError for empty input, unless the settings allow it.
+
+    In most cases, the command that wrote the input has failed.
+    """
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
     ):
         raise UserError(
             "the input is empty",
-            "Check the command before the pipe, or pass --allow-empty",
+            "Check the command that wrote the input, or pass --allow-empty",
             Location(stream.source),
         )
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, with the history that the settings ask for."""
+    """Return the plan for a stream, with the history from --previous and with all findings.
+
+    Raises UserError for empty or invalid input, and for a history that cannot be read.
+    """
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
-    findings = list(_input_findings(stream, inventory))
+    findings = [*settings.findings, *_input_findings(stream, inventory)]
     if settings.history.previous:
         from postrender.sources.previous import read_previous, with_release_namespace
 
-        in_release = with_release_namespace(settings)
+        release_settings = with_release_namespace(settings)
         history, more_findings = read_previous(inventory, settings)
         findings += more_findings
-        plan = make_plan(inventory, in_release, history)
+        plan = make_plan(inventory, release_settings, history)
     else:
         plan = make_plan(inventory, settings)
     renamed = len(plan.context.names) if plan.context else 0
-    report_detail(f"{renamed} objects are renamed")
+    report_detail(f"{renamed} {'object is' if renamed == 1 else 'objects are'} renamed")
     return plan._replace(findings=(*findings, *plan.findings)) if findings else plan
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
-    """Yield the findings about the input as a whole, and about its annotations."""
+    """Yield the findings about the input as a whole, and about its keys and annotations."""
     if not inventory.items:
         from postrender.inventory.unrendered import find_no_objects
 
         finding = find_no_objects(stream, inventory.items)
         if finding:
             yield finding
+    yield from inventory.findings
     if any(is_unknown(key) for item in inventory.items for key in item.annotations):
         from postrender.inventory.unknown_annotations import find_unknown_annotations
 
@@ -59,15 +66,23 @@ def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
 
 
 def report_findings(
-    plan: Plan, settings: Settings, fix: str = "Fix the findings, or run without --strict"
+    plan: Plan,
+    settings: Settings,
+    *,
+    cause: str = "with --strict",
+    fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
-    """Print the findings; raise UserError for those that fail the run."""
+    """Print the findings. Raises UserError if a finding fails the run.
+
+    cause, fix: the end of the problem, and the fix of the error.
+    """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
         report_finding(finding, settings.log_file, is_failure=is_failure)
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
-        lines = ", ".join(dict.fromkeys(str(finding.location.line) for finding in failing))
+        lines = dict.fromkeys(finding.location.line for finding in failing)
+        listed = ", ".join(str(line) for line in lines if line)  # a setting has no line
         count = f"{len(failing)} findings fail" if failing[1:] else "1 finding fails"
-        problem = f"{count} with --strict (line {lines})"
+        problem = f"{count} {cause}" + (f" (line {listed})" if listed else "")
         raise UserError(problem, fix, Location(failing[0].location.source))

@@ -1,4 +1,4 @@
-"""The commands with the module of each command, how a command is run, and the exit codes."""
+"""The commands and their modules, the call of a command, and the exit codes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,21 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# A module is imported when its command runs. A command of two words belongs to a group.
+# A plain call imports only the module of its command; click imports all of them. A command of two
+# words belongs to a group.
 COMMANDS = {
+    "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",
+    "fn": "postrender.cli.fn",
     "explain": "postrender.cli.explain",
     "diff": "postrender.cli.diff",
     "check": "postrender.cli.check",
     "attach": "postrender.cli.attach",
     "adopt": "postrender.cli.adopt",
     "schema": "postrender.cli.schema",
+    "config admission-policy": "postrender.cli.config_admission_policy",
     "config init": "postrender.cli.config_init",
+    "config rbac": "postrender.cli.config_rbac",
     "config schema": "postrender.cli.config_schema",
     "config show": "postrender.cli.config_show",
     "config validate": "postrender.cli.config_validate",
@@ -34,7 +39,7 @@ GROUPS = {"config": "Create, check and show the configuration."}
 
 
 def load(reference: str) -> Any:
-    """Return a module, or with `module:name` something in it, imported now.
+    """Import a module and return it, or return an attribute for `module:name`.
 
     importlib does the same, but its own import takes half a millisecond.
     """
@@ -46,8 +51,8 @@ def load(reference: str) -> Any:
 def invoke(module: Any, values: Mapping[str, object]) -> int:
     """Run the command of a module and return its exit code.
 
-    values: by parameter of the command's options, and of the options of every command.
-    Raises UsageError, UserError.
+    values: the values of the arguments and of all options, by parameter.
+    Raises UsageError and UserError.
     """
     rest = dict(values)
     set_presentation(

@@ -1,4 +1,4 @@
-"""`postrender render`: the command that everything else is for."""
+"""`postrender render`: manifests with revisions and updated references."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE
 from postrender.cli.reporting import log_error, report_finding
-from postrender.cli.values import function_settings, is_function_call, render_settings
+from postrender.cli.values import (
+    check_function_call,
+    check_not_a_function,
+    function_settings,
+    render_settings,
+)
 from postrender.errors import UserError
 from postrender.output.build import render
 from postrender.sources.inputs import read_input
@@ -15,7 +20,7 @@ from postrender.yaml.stream import read_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from postrender.config.settings import Settings
     from postrender.errors import Finding
@@ -33,24 +38,37 @@ COMMAND = Command(
 
 def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
     """Run the command and return its exit code."""
+    return run_render(input, config, given)
+
+
+def run_render(
+    input_: str, config: str | None, given: Mapping[str, object], *, is_function: bool = False
+) -> int:
+    """Render an input and return the exit code.
+
+    is_function: whether kustomize or kpt started the program, with a ResourceList.
+    """
     settings = render_settings(config, given)
-    is_function = False
     findings: tuple[Finding, ...] = ()
+    is_list = False
     try:
-        stream = read_stream(*read_input(input))
-        is_function = is_function_call(stream)
+        stream = read_stream(*read_input(input_))
         if is_function:
+            check_function_call(stream)
+            is_list = True
             settings = function_settings(stream, config, given)
+        else:
+            check_not_a_function(stream)
         plan = plan_of(stream, settings)
         findings = plan.findings
         report_findings(plan, settings)
         output = render(plan)
         _report_size(plan, output, settings)
     except UserError as error:
-        if is_function:
-            from postrender.krm.results import failed
+        if is_list:
+            from postrender.krm.results import with_error
 
-            write(failed(stream, findings, error, is_strict=settings.is_strict))
+            write(with_error(stream, findings, error, is_strict=settings.is_strict))
         log_error(error, settings.log_file)
         raise
     if is_function and findings:
@@ -62,7 +80,7 @@ def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """Print a finding where Helm may not be able to store the output with all its revisions."""
+    """Print a finding if Helm may be unable to store the output; for a Helm release only."""
     if settings.history.previous.startswith("helm:"):
         from postrender.output.release_size import find_size
 

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
+# The number of frames in the report of a bug. A deep recursion would make the report unreadable.
+_MOST_FRAMES = 50
 
 
 class _Presentation:
-    """How messages are printed: state of the process, as that of the logging module is."""
+    """The choice of messages and colours: state of the process, like the logging module's state."""
 
     is_quiet = False
     is_verbose = False
@@ -34,8 +36,8 @@ def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
 def is_coloured(stream: TextIO | None) -> bool:
     """Return whether colours are written to a stream.
 
-    With `auto`: to a terminal, or where FORCE_COLOR is set, as for a pager or the log of a CI job.
-    NO_COLOR switches colours off.
+    With `auto`, colours are written to a terminal, or to any stream if FORCE_COLOR is set, for
+    example in a CI job. NO_COLOR switches off the colours of `auto`, also if FORCE_COLOR is set.
     """
     if _Presentation.color != "auto" or stream is None:
         return _Presentation.color == "always" and stream is not None
@@ -45,21 +47,28 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def report_warning(problem: str, fix: str) -> None:
-    """Print a warning that is not about the input."""
+    """Print a warning without a code and a location, unless --quiet is set."""
     if not _Presentation.is_quiet:
         _print_message(WARNING, "postrender", sentences(problem, fix), None)
 
 
 def report_detail(text: str) -> None:
-    """Print a note that only --verbose asks for."""
+    """Print a note if --verbose is set."""
     if _Presentation.is_verbose:
         _print_message(NOTE, "postrender", sentences(text, ""), None)
 
 
-def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
-    """Print one finding as a line on stderr, and append it to the log file if there is one.
+def report_unless_verbose(text: str) -> None:
+    """Print a note unless --verbose or --quiet is set; --verbose prints the note earlier."""
+    if not (_Presentation.is_verbose or _Presentation.is_quiet):
+        _print_message(NOTE, "postrender", sentences(text, ""), None)
 
-    is_failure: whether the run fails because of it.
+
+def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
+    """Print one finding as a line on stderr, and append the line to the log file if there is one.
+
+    With --quiet, only a finding that fails the run is printed.
+    is_failure: whether the run fails because of the finding.
     """
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
@@ -78,15 +87,20 @@ def log_error(error: UserError, log_file: str) -> None:
     _log(f"error: {error}", log_file)
 
 
+def log_note(text: str, log_file: str) -> None:
+    """Append a note to the log file, if there is one."""
+    _log(f"{NOTE}: {sentences(text, '')}", log_file)
+
+
 def check_log_file(name: str) -> None:
-    """Raise UserError if the log file cannot be written: before anything else is done."""
+    """Create the log file if it is missing. Raises UserError if the file cannot be written."""
     if name:
         try:
             with open(name, "a", encoding="utf-8"):
                 pass
         except OSError as error:
             raise UserError(
-                f"cannot write the log file: {error.strerror}",
+                f"the log file cannot be written: {error.strerror}",
                 "Choose another file with --log-file",
                 Location(name),
             ) from None
@@ -97,7 +111,7 @@ def _log(line: str, log_file: str) -> None:
         # The file was writable at the start. If it no longer is, stderr still gets the line.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(line + "\n")
+                log.write(_visible(line) + "\n")
         except OSError:
             pass
 
@@ -113,13 +127,19 @@ def _print_message(severity: str, title: str, text: str, location: Location | No
     _print(f"{severity}: {text}", _COLOURS[severity])
 
 
+def _visible(line: str) -> str:
+    """Return a message without escape sequences for a terminal, which names may contain."""
+    if line.isascii() and line.isprintable():
+        return line
+    from postrender.text.escapes import visible
+
+    return visible(line)
+
+
 def _print(line: str, colour: str = "") -> None:
     if sys.stderr is None:
         return
-    if not line.isprintable():
-        from postrender.text.escapes import visible
-
-        line = visible(line)  # a file's or an object's name must not reach the terminal's controls
+    line = _visible(line)
     text = f"{colour}{line}{_END}" if colour and is_coloured(sys.stderr) else line
     try:
         print(text, file=sys.stderr, flush=True)
@@ -129,7 +149,7 @@ def _print(line: str, colour: str = "") -> None:
 
 
 def report_bug(error: BaseException) -> None:
-    """Write the traceback of a bug to a file and print where it is."""
+    """Write the traceback of a bug to a file and print the path of the file."""
     # Imported late: these imports take longer than a small render.
     import platform
     import tempfile
@@ -138,7 +158,7 @@ def report_bug(error: BaseException) -> None:
     text = "".join(
         [
             f"postrender {__version__}, Python {platform.python_version()}, {sys.platform}\n",
-            *traceback.format_exception(error),
+            *traceback.format_exception(error, limit=-_MOST_FRAMES),
         ]
     )
     try:
@@ -151,11 +171,11 @@ def report_bug(error: BaseException) -> None:
             errors="replace",
         ) as report:
             report.write(text)
-        fix = f"The report is in {report.name}: please file it with the input"
+        fix = f"Open an issue, and attach the report {report.name} and the input"
     except (OSError, ValueError):
-        # The attacher's Pod has a read-only root: print at least the place in the code.
+        # The attacher's Pod has a read-only root: at least the location in the code is printed.
         frames = traceback.extract_tb(error.__traceback__)
         trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
-        fix = f"The report cannot be written: please file an issue with the input and {trail}"
+        fix = f"Open an issue with the input and this trace; no report could be written: {trail}"
     problem = f"a bug in postrender ({type(error).__name__})"
     _print_message(ERROR, "postrender", sentences(problem, fix), None)

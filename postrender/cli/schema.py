@@ -1,4 +1,4 @@
-"""`postrender schema`: the JSON Schemas of what commands print."""
+"""`postrender schema`: the JSON Schemas of the JSON outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.sch
 COMMAND = Command(
     "schema",
     "Print the JSON Schema of a JSON output.",
-    details="The schema describes what diff or explain prints with --output=json.",
+    details="The schema describes the output of diff or explain with --output=json.",
     example="postrender schema diff > diff.schema.json",
     arguments=(Argument("command", "|".join(JSON_SCHEMAS), choices=tuple(JSON_SCHEMAS)),),
 )

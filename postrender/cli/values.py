@@ -1,54 +1,102 @@
-"""The configuration in effect: options override variables, which override the file."""
+"""The configuration in effect, its report, and the checks of a KRM function's input.
+
+Options override variables, variables override a functionConfig, and both override the file.
+"""
 
 from __future__ import annotations
 
 import os
 
-from postrender.cli.options import CONFIG_KEYS, SETTINGS
-from postrender.cli.reporting import check_log_file, report_detail, report_warning
+from postrender.cli.options import CONFIG_KEYS, OTHER_VARIABLES, SETTINGS
+from postrender.cli.reporting import (
+    check_log_file,
+    log_note,
+    report_detail,
+    report_finding,
+    report_unless_verbose,
+    report_warning,
+)
 from postrender.config.find import find_config
 from postrender.config.settings import SEQUENCE, Settings
-from postrender.errors import UserError
+from postrender.errors import Location, UserError
+from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from postrender.config.trust import Source
+    from postrender.errors import Finding
     from postrender.yaml.stream import Stream
 
 
 _PREFIX = "POSTRENDER_"
+# Argo CD sets this variable for its config management plugins.
+_ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
 # The least similarity of a misspelt name. Names that only share some words are less similar.
 _CUTOFF = 0.85
 
 
+class EffectiveValues(NamedTuple):
+    """The values in effect, without defaults.
+
+    source: the configuration file, None if there is none;
+    findings: about the search for the configuration file.
+    """
+
+    values: dict[str, Any]
+    source: Source | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The path of the configuration file, "" if there is none."""
+        return self.source.file if self.source else ""
+
+
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
-) -> tuple[dict[str, Any], str]:
-    """Return the values in effect, without defaults, and the file that they are from.
+) -> EffectiveValues:
+    """Return the values in effect.
 
-    config: the file, None for the nearest. given: by parameter of the options. function: the values
-    of a functionConfig.
+    config: the file in --config, None for the nearest file.
+    given: the values of the options, by parameter.
+    function: the values of a functionConfig, which override the file; None if there is none.
     """
-    path = config or nearest_config()
-    if not path and not function and all(value is None for value in given.values()):
-        return {}, ""
+    options = {name: value for name, value in given.items() if name in CONFIG_KEYS}
+    source, findings = config_source(config, is_untrusted=bool(given.get("untrusted")))
+    if source is None and not function and all(value is None for value in options.values()):
+        return EffectiveValues({}, None, findings)
     from postrender.config.load import load_config, merge_values
 
-    values = merge_values(load_config(path) if path else {}, dict(function or {}))
-    for option, value in given.items():
+    values = merge_values(load_config(source) if source else {}, dict(function or {}))
+    for option, value in options.items():
         if value is not None:
             nested: Any = value
             for key in reversed(CONFIG_KEYS[option]):
                 nested = {key: nested}
             values = merge_values(values, nested)
-    return values, path
+    return EffectiveValues(values, source, findings)
 
 
-def nearest_config() -> str:
-    """Return the nearest configuration file, or "" if there is none."""
-    return find_config(_working_directory())
+def config_source(
+    config: str | None, *, is_untrusted: bool = False
+) -> tuple[Source | None, tuple[Finding, ...]]:
+    """Return the configuration file, None if there is none, and findings of the search.
+
+    config: the file in --config, None for the nearest file.
+    """
+    if not config:
+        found = find_config(_working_directory())
+        if not found.path:
+            return None, found.findings
+    from postrender.config.trust import discovered_file, explicit_file
+
+    if config:
+        return explicit_file(config), ()
+    source = discovered_file(found.path, found.repository, is_untrusted=is_untrusted)
+    return source, found.findings
 
 
 def _working_directory() -> str:
@@ -61,29 +109,71 @@ def _working_directory() -> str:
 def settings_of(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect. Raises UserError for a log file that cannot be written."""
-    values, path = effective_values(config, given, function)
+    """Return the settings in effect, and warn of misspelt variables.
+
+    The parameters are those of effective_values. Raises UserError for an invalid configuration,
+    and for a log file that cannot be written.
+    """
+    effective = effective_values(config, given, function)
+    values, path = effective.values, effective.file
     if function is None:  # a function call reads the settings a second time
         _check_variables()
-        report_detail(f"the configuration is {path}" if path else "no postrender.yaml is used")
+        report_detail(_configuration_note(path))
     settings = Settings()
     if values:
         from postrender.config.load import settings_from
 
         settings = settings_from(values, path)
+    application = os.environ.get(_ARGO_CD_APPLICATION, "")
+    if application:
+        attacher = settings.attacher._replace(release=application)
+        settings = settings._replace(attacher=attacher)
     check_log_file(settings.log_file)
-    return settings
+    if function is None:
+        log_note(_configuration_note(path), settings.log_file)
+    return settings._replace(file=path, findings=effective.findings)
+
+
+def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
+    """Return settings with the key of the hashes of Secrets.
+
+    Raises UserError as read_hash_key does.
+    """
+    if not settings.with_secrets:
+        return settings
+    from postrender.config.hash_key import read_hash_key
+
+    option = given.get("secrets_hash_key_file")
+    return settings._replace(hash_key=read_hash_key(str(option or ""), settings.hash_key_file))
+
+
+def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
+    """Print the findings about ignored configuration files.
+
+    A command with a plan reports them with report_findings.
+    """
+    for finding in findings:
+        report_finding(finding, log_file, is_failure=False)
+
+
+def report_configuration(settings: Settings) -> None:
+    """Print the configuration file of a run, if settings_of has not printed the file already."""
+    report_unless_verbose(_configuration_note(settings.file))
+
+
+def _configuration_note(path: str) -> str:
+    return f"the configuration is {path}" if path else "no postrender.yaml is used"
 
 
 def _check_variables() -> None:
     """Report each variable of the environment that looks like a misspelt postrender variable."""
-    own = {name for name in os.environ if name.startswith(_PREFIX)}
-    known = {option.variable for option in SETTINGS} if own else set()
-    if own <= known:
+    variables = {name for name in os.environ if name.startswith(_PREFIX)}
+    known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES} if variables else set()
+    if variables <= known:
         return
     import difflib
 
-    for name in sorted(own - known):
+    for name in sorted(variables - known):
         matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
         if matches:
             report_warning(
@@ -94,23 +184,45 @@ def _check_variables() -> None:
 def render_settings(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect for a command that renders."""
-    settings = settings_of(config, given, function)
+    """Return the settings in effect for a command that makes a plan.
+
+    Raises UserError as settings_of does, for a wrong key of the hashes, and for numbered names
+    without --previous.
+    """
+    settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
-            "naming: sequence needs the previous revision numbers, and --previous is not set",
+            "naming is sequence, which continues the previous numbers, but --previous is not set",
             "Pass --previous; an empty file starts at number 1",
         )
     return settings
 
 
-def is_function_call(stream: Stream) -> bool:
+def check_function_call(stream: Stream) -> None:
+    """Raise UserError for a stream that is not a ResourceList."""
+    if not _is_resource_list(stream):
+        raise UserError(
+            "the input is not a ResourceList",
+            "Use `postrender render` for manifests; kustomize and kpt pass a ResourceList",
+            Location(stream.source),
+        )
+
+
+def _is_resource_list(stream: Stream) -> bool:
     """Return whether a stream is a ResourceList, with which kustomize and kpt call a function."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return False
-    from postrender.krm.results import is_resource_list
+    from postrender.krm.resource_list import is_resource_list
 
     return is_resource_list(stream)
+
+
+def check_not_a_function(stream: Stream) -> None:
+    """Raise UserError for a stream with a functionConfig, which only `postrender fn` reads."""
+    if _is_resource_list(stream):
+        from postrender.krm.function_config import check_no_function_config
+
+        check_no_function_config(stream)
 
 
 def function_settings(stream: Stream, config: str | None, given: Mapping[str, object]) -> Settings:

@@ -1,23 +1,113 @@
-"""The search for the configuration file."""
+"""The search for the configuration file.
+
+The search stops at the first folder with .git, which is the repository. A file of another user is
+an error, because a shared folder such as /tmp may contain files of anybody. Git does the same
+(CVE-2022-24765).
+"""
 
 from __future__ import annotations
 
 import os
 
+from postrender.errors import Finding, Location, UserError
+from postrender.startup.records import NamedTuple
+
 FILE_NAME = "postrender.yaml"
 
+_ROOT = 0
 
-def find_config(start: str) -> str:
-    """Return the nearest postrender.yaml at or above a folder, "" if there is none.
 
-    The search stops at the first folder that has .git.
+class FoundConfig(NamedTuple):
+    """The result of the search.
+
+    path: the file, "" if there is none;
+    repository: the folder with .git, or else the folder of the file;
+    findings: about a file above the repository.
     """
-    folder, above = start, ""
-    while folder != above:
-        candidate = os.path.join(folder, FILE_NAME)
-        if os.path.isfile(candidate):
-            return candidate
-        if os.path.exists(os.path.join(folder, ".git")):
-            return ""
-        folder, above = os.path.dirname(folder), folder
-    return ""
+
+    path: str = ""
+    repository: str = ""
+    findings: tuple[Finding, ...] = ()
+
+
+def find_config(start: str) -> FoundConfig:
+    """Return the nearest postrender.yaml at or above a folder, inside its repository.
+
+    Raises UserError if the file belongs to another user, or is a link out of the repository.
+    A warning would not be enough: Helm hides warnings, and without the file the output changes.
+    """
+    folders = _folders_upward(start)
+    number = next((n for n, folder in enumerate(folders) if _has_git(folder)), None)
+    inside = folders if number is None else folders[: number + 1]
+    for folder in inside:
+        path = os.path.join(folder, FILE_NAME)
+        if not os.path.isfile(path):
+            continue
+        repository = folder if number is None else inside[-1]
+        _check_source(path, repository)
+        return FoundConfig(path, repository)
+    return FoundConfig(findings=_above(folders[len(inside) :]))
+
+
+def _folders_upward(start: str) -> list[str]:
+    folders: list[str] = []
+    folder = start
+    while folder and folder not in folders:
+        folders.append(folder)
+        folder = os.path.dirname(folder)
+    return folders
+
+
+def _has_git(folder: str) -> bool:
+    return os.path.exists(os.path.join(folder, ".git"))
+
+
+def _check_source(path: str, repository: str) -> None:
+    """Raise UserError for a file that may come from somebody else."""
+    if any(not is_owner_trusted(status) for status in (os.lstat(path), os.stat(path))):
+        problem = "the file belongs to another user"
+    elif not is_inside(path, repository):
+        problem = f"the file is a link to a file outside {repository}"
+    else:
+        return
+    raise UserError(
+        problem,
+        f"Pass --config {path} to use the file, or --config {os.devnull} to ignore the file",
+        Location(path),
+    )
+
+
+def is_owner_trusted(status: os.stat_result) -> bool:
+    """Return whether a file belongs to root or to the user who runs postrender.
+
+    If root runs postrender with sudo, the file may belong to the user who ran sudo.
+    """
+    if not hasattr(os, "geteuid"):  # Windows
+        return True
+    user = os.geteuid()
+    trusted = {_ROOT, user}
+    sudo_user = os.environ.get("SUDO_UID", "")
+    if user == _ROOT and sudo_user.isdecimal():
+        trusted.add(int(sudo_user))
+    return status.st_uid in trusted
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Return whether a path is in a folder, or is the folder, after all links are resolved."""
+    try:
+        root, resolved = os.path.realpath(folder), os.path.realpath(path)
+    except ValueError:  # a NUL in the path
+        return False
+    return resolved == root or resolved.startswith(os.path.join(root, ""))
+
+
+def _above(folders: list[str]) -> tuple[Finding, ...]:
+    """Return a finding for the nearest file above the repository, if the repository has no file."""
+    for folder in folders:
+        path = os.path.join(folder, FILE_NAME)
+        if os.path.isfile(path):
+            problem = "the file is above the first folder with .git, so postrender ignores the file"
+            fix = f"If you want to use the file, pass --config {path}"
+            location = Location(path)
+            return (Finding(code="config-above", problem=problem, fix=fix, location=location),)
+    return ()

@@ -1,7 +1,8 @@
 """The configuration: read, validated against its published schema, and turned into Settings.
 
-Each option has a key here and a POSTRENDER_* variable. The command line overrides the environment,
-the environment overrides the file, and the file overrides the defaults in config.schema.json.
+Many keys also have an option and a POSTRENDER_* variable. The command line overrides the
+environment, the environment overrides a functionConfig, and a functionConfig overrides the file.
+The file overrides the defaults in config.schema.json.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from postrender.config.settings import (
     Settings,
     StrategyRule,
 )
+from postrender.config.trust import Source, check_trust
 from postrender.errors import Location, UserError
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import Rule
+from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 
@@ -35,25 +38,75 @@ _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 Values = dict[str, "Any"]
 
 
-def load_config(path: str) -> Values:
-    """Return the values of a configuration file, validated.
+class ConfigFile(NamedTuple):
+    """A configuration file that was read.
 
-    Raises UserError for a file that cannot be read, is not YAML or does not fit the schema.
+    root: the path of the values in the document.
     """
-    document, _ = load_document(path)
+
+    file: str
+    document: ParsedDocument
+    root: Path
+    values: Values
+
+    def location_of(self, path: Path) -> Location:
+        """Return the location of a value by its path in the values."""
+        return self.document.location_of((*self.root, *path))
+
+
+def load_config(source: Source) -> Values:
+    """Return the values of a configuration file, merged with those of the files that it extends.
+
+    Raises UserError as load_files does.
+    """
+    first, *others = load_files(source)
+    values = first.values
+    if others:
+        from postrender.config.extension import merge_extended
+
+        for other in others:
+            merged = merge_extended(other.values, values)
+            values = merged if isinstance(merged, dict) else values
+    return values
+
+
+def load_files(source: Source) -> list[ConfigFile]:
+    """Return a configuration file and the files that it extends, in this order, validated.
+
+    Raises UserError for a file that cannot be read, is not YAML or does not fit the schema. Also
+    raises UserError for a value that needs more trust than the source has, and as extended_file.
+    """
+    files = [_load_file(source.file, source)]
+    while files[-1].values.get("extends"):
+        # Imported late: few files extend another file.
+        from postrender.config.extension import extended_file
+
+        last = files[-1]
+        earlier = [file.file for file in files]
+        value, location = last.values["extends"], last.location_of(("extends",))
+        path = extended_file(value, last.file, earlier, source, location)
+        files.append(_load_file(path, source))
+    return files
+
+
+def _load_file(file: str, source: Source) -> ConfigFile:
+    document, root = load_document(file)
     values = document.data
     if is_config_object(values):
-        return object_values(values, document, ())
-    if values is None:
-        return {}
-    validate(values, document)
-    return values if isinstance(values, dict) else {}
+        values = object_values(values, document, ())
+    elif values is not None:
+        validate(values, document)
+    config_file = ConfigFile(
+        file=file, document=document, root=root, values=values if isinstance(values, dict) else {}
+    )
+    check_trust(config_file.values, source, config_file.location_of)
+    return config_file
 
 
 def load_document(path: str) -> tuple[ParsedDocument, Path]:
     """Return a configuration file as a document, and the path of its values in the document.
 
-    Raises UserError for a file that cannot be read or is not YAML.
+    Raises UserError for a file that cannot be read, is not YAML or has a duplicate key.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -61,7 +114,7 @@ def load_document(path: str) -> tuple[ParsedDocument, Path]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UserError(
-            f"cannot read the configuration: {reason}",
+            f"the configuration cannot be read: {reason}",
             "Pass another file with --config",
             Location(path),
         ) from None
@@ -70,7 +123,16 @@ def load_document(path: str) -> tuple[ParsedDocument, Path]:
         root: Path = ("spec",) if is_config_object(document.data) else ()
     except UserError as error:  # the fix in the error is about templates, not about this file
         raise UserError(error.problem, "Fix the file", error.location) from None
+    _check_duplicate_keys(document)
     return document, root
+
+
+def _check_duplicate_keys(document: ParsedDocument) -> None:
+    """Raise UserError for a key that is duplicated in a mapping."""
+    for duplicate in document.duplicate_keys():
+        location = document.nodes.location_of(duplicate.key)
+        problem = f"the key {duplicate.path[-1]!r} occurs twice in the mapping"
+        raise UserError(problem, "Remove one of the two keys", location)
 
 
 def is_config_object(data: Json) -> bool:
@@ -79,7 +141,11 @@ def is_config_object(data: Json) -> bool:
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the validated spec of a configuration object; path: of the object."""
+    """Return the spec of a configuration object, {} if there is none.
+
+    path: the path of the object in the document.
+    Raises UserError for an unknown key, and for a spec that does not fit the schema.
+    """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
             from postrender.config.mistakes import unknown_key
@@ -100,24 +166,29 @@ def schema_text() -> str:
 
 
 def validate(
-    values: Json, document: ParsedDocument, at: Callable[[Path], Path] = lambda path: path
+    values: Json,
+    document: ParsedDocument,
+    in_document: Callable[[Path], Path] = lambda path: path,
 ) -> None:
-    """Raise UserError for values that do not fit the schema.
+    """Raise UserError for values that do not fit the schema, and for an invalid path pattern.
 
-    at: turns a path in the values into a path in the document.
+    in_document: returns the path in the document for a path in the values.
     """
     schema = json.loads(schema_text())
     if not surely_fits(values, schema):
-        _refuse(values, schema, document, at)
+        _refuse(values, schema, document, in_document)
     for path in _pattern_paths(values):
-        _check_pattern(value_at(values, path), document.location_of(at(path)))
+        _check_pattern(value_at(values, path), document.location_of(in_document(path)))
 
 
 def _refuse(
-    values: Json, schema: Mapping[str, Any], document: ParsedDocument, at: Callable[[Path], Path]
+    values: Json,
+    schema: Mapping[str, Any],
+    document: ParsedDocument,
+    in_document: Callable[[Path], Path],
 ) -> None:
     """Raise UserError if values do not fit the schema."""
-    # Imported late: only an error needs these imports, which take longer than most renders.
+    # Imported late: only an error needs these modules, and their import takes longer than a render.
     import jsonschema
 
     from postrender.config.mistakes import unknown_key, wrong_value
@@ -129,9 +200,11 @@ def _refuse(
     path: Path = tuple(error.absolute_path)
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
         allowed = list(error.schema["properties"])
-        inside = (*path, next(key for key in error.instance if key not in allowed))
-        raise unknown_key(inside, allowed, schema, document.location_of_key(at(inside)))
-    raise wrong_value(error, document.location_of(at(path)))
+        key_path = (*path, next(key for key in error.instance if key not in allowed))
+        raise unknown_key(
+            key_path, allowed, schema, document.location_of_key(in_document(key_path))
+        )
+    raise wrong_value(error, document.location_of(in_document(path)))
 
 
 def _pattern_paths(values: Json) -> Iterator[Path]:
@@ -158,6 +231,8 @@ def defaults() -> Values:
 
 
 def _defaults(schema: Mapping[str, Any]) -> Values:
+    # A mapping with the key `spec` is the pod template. Its default is {}, because its keys do not
+    # have defaults.
     return {
         key: part["default"]
         if part.get("default") != {} or "spec" in part.get("properties", {})
@@ -166,10 +241,10 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
     }
 
 
-def merge_values(base: Values, over: Values) -> Values:
-    """Return base values overridden by others; mappings are merged key by key."""
+def merge_values(base: Values, overrides: Values) -> Values:
+    """Return base values with overrides; mappings are merged key by key."""
     merged = dict(base)
-    for key, value in over.items():
+    for key, value in overrides.items():
         current = merged.get(key)
         if isinstance(current, dict) and isinstance(value, dict):
             merged[key] = merge_values(current, value)
@@ -195,10 +270,13 @@ def settings_from(values: Values, source: str = "") -> Settings:
         rules=tuple(map(_strategy_rule, values.get("rules", ()))),
         references=tuple(_references(values.get("references", ()), source)),
         finds_pod_specs=values.get("embeddedPodSpecs", default.finds_pod_specs),
-        ignored_leftovers=tuple(_ignored(values.get("leftovers", {}).get("ignore", ()), source)),
+        ignored_leftovers=tuple(
+            _ignored_leftovers(values.get("leftovers", {}).get("ignore", ()), source)
+        ),
         attacher=_attacher(values.get("attacher", {})),
         history=_history(values.get("history", {})),
         naming=values.get("naming", default.naming),
+        hash_key_file=values.get("secretsHashKeyFile", default.hash_key_file),
     )
 
 
@@ -220,6 +298,7 @@ def _strategy_rule(values: Values) -> StrategyRule:
         name=match.get("name", "*"),
         namespace=match.get("namespace", "*"),
         labels=match.get("labels", {}),
+        annotations=match.get("annotations", {}),
         is_referenced=match.get("referenced"),
         is_immutable=values.get("immutable"),
         keep_original=values.get("keepOriginal"),
@@ -241,7 +320,7 @@ def _references(entries: Sequence[Values], source: str) -> list[Rule]:
     ]
 
 
-def _ignored(entries: Sequence[Values], source: str) -> list[IgnoredLeftover]:
+def _ignored_leftovers(entries: Sequence[Values], source: str) -> list[IgnoredLeftover]:
     return [
         IgnoredLeftover(
             kind=entry.get("kind", "*"),
@@ -277,5 +356,8 @@ def _attacher(values: Values) -> AttacherSettings:
         is_required=values.get("required", default.is_required),
         creates_service_account=account.get("create", default.creates_service_account),
         service_account=account.get("name", default.service_account),
+        creates_rbac=values.get("rbac", {}).get("create", default.creates_rbac),
         pod_template=values.get("podTemplate", default.pod_template),
+        group=values.get("group", default.group),
+        retired_secrets=tuple(values.get("retiredSecrets", default.retired_secrets)),
     )

@@ -1,6 +1,7 @@
-"""Mistakes in a configuration, as errors for a user: what is wrong, and what to write instead.
+"""Errors for the mistakes in a configuration, each with a fix.
 
-Imported only where a configuration does not fit its schema.
+The location of an error has the path, so the problem does not repeat the path. This module is
+imported only if a configuration does not fit its schema.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from postrender.yaml.paths import Json, Path
 
 _REFERENCE = "Run `postrender config schema` for the description of every key"
-# High enough that only a typing mistake matches, not another word with the same letters.
+# The least similarity of a misspelt key. Other keys that share some letters are less similar.
 _CUTOFF = 0.75
 _TYPES = {
     "object": "a mapping",
@@ -41,32 +42,34 @@ def unknown_key(
 ) -> UserError:
     """Return the error for a key that the schema does not have.
 
-    path: of the key. known: the keys that are allowed there. schema: of the whole configuration.
+    path: the path of the key.
+    known: the keys that the schema has at this place.
+    schema: the schema of the whole configuration.
     """
     key = str(path[-1])
-    near = difflib.get_close_matches(key, known, 1, _CUTOFF)
-    elsewhere = _places_of(path, schema)
-    if near:
-        fix = f"Did you mean {near[0]!r}?"
+    similar = difflib.get_close_matches(key, known, 1, _CUTOFF)
+    elsewhere = _similar_keys(path, schema)
+    if similar:
+        fix = f"Did you mean {similar[0]!r}?"
     elif elsewhere:
         fix = f"Write {' or '.join(elsewhere)} instead"
     else:
-        fix = f"The keys here are {', '.join(known)}"
-    return UserError(f"unknown key {key!r}", fix, location)
+        fix = f"Write one of the keys {', '.join(known)}"
+    return UserError("the key is unknown", fix, location)
 
 
-def _places_of(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return where the schema has a key, or one that is spelled nearly the same.
+def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
+    """Return the paths of up to three keys in the schema with the same or a similar name.
 
-    If there are places below the parent of the key, only these places are returned.
+    If some of the keys are below the parent of the given path, only these keys are returned.
     """
-    places = list(_key_paths(schema, ""))
-    names = {place.rpartition(".")[2] for place in places}
-    near = difflib.get_close_matches(str(path[-1]), names, 1, _CUTOFF)
-    found = [place for place in places if place.rpartition(".")[2] in near]
+    key_paths = list(_key_paths(schema, ""))
+    names = {key_path.rpartition(".")[2] for key_path in key_paths}
+    similar_names = difflib.get_close_matches(str(path[-1]), names, 1, _CUTOFF)
+    similar = [key_path for key_path in key_paths if key_path.rpartition(".")[2] in similar_names]
     parent = re.sub(r"\[\d+\]", "[]", format_path(path[:-1]))
-    inside = [place for place in found if place.startswith(f"{parent}.")]
-    return (inside or found)[:3]
+    below_parent = [key_path for key_path in similar if key_path.startswith(f"{parent}.")]
+    return (below_parent or similar)[:3]
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
@@ -80,24 +83,22 @@ def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
 
 def wrong_value(error: ValidationError, location: Location) -> UserError:
     """Return the error for a value that the schema does not allow."""
-    path: Path = tuple(error.absolute_path)
-    name = format_path(path) or "the configuration"
+    subject = "the value" if error.absolute_path else "the configuration"
     instance: Any = error.instance
     value = _shown(instance)
     limit: Any = error.validator_value
     if error.validator == "type":
-        return UserError(f"{name} is {value}, expected {_TYPES[limit]}", _type_fix(error), location)
+        problem = f"{subject} is {value}, expected {_TYPES[limit]}"
+        return UserError(problem, _type_fix(error), location)
     if error.validator == "enum":
         choices = ", ".join(map(_shown, limit))
-        return UserError(f"{name} is {value}, expected one of {choices}", _REFERENCE, location)
+        return UserError(f"{subject} is {value}, expected one of {choices}", _REFERENCE, location)
     if error.validator == "required":
         missing = next(key for key in limit if key not in instance)
-        return UserError(
-            f"{name} has no {missing!r}, which is required", f"Add {missing!r}", location
-        )
+        return UserError(f"the required key {missing!r} is missing", "Add the key", location)
     if error.validator == "minimum":
-        return UserError(f"{name} is {value}, expected {limit} or more", _REFERENCE, location)
-    return UserError(f"{name} is {value}, which is not valid", _REFERENCE, location)
+        return UserError(f"{subject} is {value}, expected {limit} or more", _REFERENCE, location)
+    return UserError(f"{subject} is {value}, which is not valid", _REFERENCE, location)
 
 
 def _type_fix(error: ValidationError) -> str:
@@ -114,7 +115,7 @@ def _type_fix(error: ValidationError) -> str:
 
 
 def _shown(value: Json) -> str:
-    """Return a value as YAML would show it, in few words."""
+    """Return a value as short YAML."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -124,7 +125,10 @@ def _shown(value: Json) -> str:
 
 
 def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
-    """Return the error for a path pattern that cannot be read; hints at JSONPath."""
+    """Return the error for a path pattern that cannot be read.
+
+    If the pattern looks like JSONPath, the fix has its translation.
+    """
     if "[*]" in text or text.startswith((".", "$")):
         translated = text.replace("[*]", "[]").lstrip("$.")
         return UserError(error.problem, f"Write {translated!r} instead of {text!r}", location)

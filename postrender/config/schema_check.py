@@ -48,6 +48,17 @@ def _reaches_minimum(value: Any, expected: Any, _schema: Schema) -> bool:
     return value is None or (type(value) is int and value >= expected)
 
 
+def _is_short_enough(value: Any, expected: Any, _schema: Schema) -> bool:
+    return type(value) is not str or len(value) <= expected
+
+
+def _matches_pattern(value: Any, expected: Any, _schema: Schema) -> bool:
+    # Imported late: few configurations set a value that has a pattern.
+    import re
+
+    return type(value) is not str or re.search(expected, value) is not None
+
+
 def _has_required(value: Any, expected: Any, _schema: Schema) -> bool:
     return type(value) is dict and all(key in value for key in expected)
 
@@ -82,6 +93,8 @@ _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
     "type": _has_type,
     "enum": _is_in_enum,
     "minimum": _reaches_minimum,
+    "maxLength": _is_short_enough,
+    "pattern": _matches_pattern,
     "required": _has_required,
     "items": _items_fit,
     "properties": _properties_fit,

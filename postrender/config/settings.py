@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from postrender.errors import Finding
+from postrender.kubernetes.hashing import HashKey
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, Identity
 from postrender.references.rule import Rule
 from postrender.startup.records import NamedTuple
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 HASH, SEQUENCE = "hash", "sequence"
+# The ServiceAccount of all attachers of a namespace, if the output has no Role.
+SHARED_ACCOUNT = "postrender-attach"
 STRATEGIES = (RENAME, CHECKSUM, IGNORE)
+
+_SPECIAL = frozenset("*?[")
 
 
 class StrategyRule(NamedTuple):
@@ -32,19 +37,37 @@ class StrategyRule(NamedTuple):
     name: str = "*"
     namespace: str = "*"
     labels: Mapping[str, str] = NOTHING
+    annotations: Mapping[str, str] = NOTHING
     is_referenced: bool | None = None
     is_immutable: bool | None = None
     keep_original: bool | None = None
 
-    def matches(self, identity: Identity, labels: Mapping[str, str], is_referenced: bool) -> bool:
+    def matches(
+        self,
+        identity: Identity,
+        labels: Mapping[str, str],
+        annotations: Mapping[str, str],
+        is_referenced: bool,
+    ) -> bool:
         """Return whether an object matches the entry."""
         return (
-            fnmatchcase(identity.kind, self.kind)
-            and fnmatchcase(identity.name, self.name)
-            and fnmatchcase(identity.namespace or "", self.namespace)
+            _matches(identity.kind, self.kind)
+            and _matches(identity.name, self.name)
+            and _matches(identity.namespace or "", self.namespace)
             and all(labels.get(key) == value for key, value in self.labels.items())
+            and all(annotations.get(key) == value for key, value in self.annotations.items())
             and self.is_referenced in (None, is_referenced)
         )
+
+
+def _matches(text: str, glob: str) -> bool:
+    if glob == "*":
+        return True
+    if _SPECIAL.isdisjoint(glob):
+        return text == glob
+    from fnmatch import fnmatchcase  # late: few entries need the patterns of fnmatch
+
+    return fnmatchcase(text, glob)
 
 
 class IgnoredLeftover(NamedTuple):
@@ -57,7 +80,13 @@ class IgnoredLeftover(NamedTuple):
 
 
 class AttacherSettings(NamedTuple):
-    """The settings of the appended Job; times are in seconds."""
+    """The settings of the appended Job; times are in seconds.
+
+    group: the name of the attach group;
+    release: the name of the release, from --previous or from Argo CD. The configuration cannot set
+        this field;
+    retired_secrets: revisions of Secrets from a time when Secrets were revised.
+    """
 
     is_enabled: bool = True
     image: str = ""
@@ -70,7 +99,24 @@ class AttacherSettings(NamedTuple):
     is_required: bool = False
     creates_service_account: bool = True
     service_account: str = ""
+    creates_rbac: bool = True
     pod_template: Mapping[str, Json] = NOTHING
+    group: str = ""
+    release: str = ""
+    retired_secrets: tuple[str, ...] = ()
+
+    def account_of(self, group_name: str) -> str:
+        """Return the name of the Job's ServiceAccount; group_name: the attach group."""
+        return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)
+
+    @property
+    def appends_service_account(self) -> bool:
+        """Whether the output has the ServiceAccount of the Job.
+
+        If the output has no Role and no name is set, the releases of a namespace use
+        SHARED_ACCOUNT, which `config rbac` prints.
+        """
+        return self.creates_service_account and (self.creates_rbac or bool(self.service_account))
 
 
 class HistorySettings(NamedTuple):
@@ -78,7 +124,7 @@ class HistorySettings(NamedTuple):
 
     previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE.
     keep: the number for each base name, None for the default.
-    context, kubeconfig: for helm, "" for the default of helm.
+    context, kubeconfig: the options of helm commands, "" for the default of helm.
     """
 
     previous: str = ""
@@ -88,12 +134,18 @@ class HistorySettings(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """All settings of a run."""
+    """All settings of a run.
+
+    hash_key_file: the file of hash_key; hash_key: the key of the hashes of Secrets;
+    keep_original: whether the originals of all objects stay; None for those of Secrets only;
+    file: the configuration file, "" if there is none;
+    findings: about the search for the configuration file.
+    """
 
     namespace: str = ""
     with_secrets: bool = False
     is_strict: bool = False
-    keep_original: bool = False
+    keep_original: bool | None = None
     allow_empty: bool = False
     is_immutable: bool = True
     log_file: str = ""
@@ -104,6 +156,14 @@ class Settings(NamedTuple):
     attacher: AttacherSettings = AttacherSettings()
     history: HistorySettings = HistorySettings()
     naming: str = HASH
+    file: str = ""
+    findings: tuple[Finding, ...] = ()
+    hash_key_file: str = ""
+    hash_key: HashKey | None = None
+
+    def hash_key_of(self, identity: Identity) -> HashKey | None:
+        """Return the key of an object's hash, None for a hash without a key."""
+        return self.hash_key if identity.group_kind == SECRET else None
 
     @property
     def active_references(self) -> tuple[Rule, ...]:
@@ -112,5 +172,5 @@ class Settings(NamedTuple):
 
     @property
     def revisable(self) -> tuple[GroupKind, ...]:
-        """The kinds that get names with a content hash."""
+        """The kinds whose objects can get a name with a content hash."""
         return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

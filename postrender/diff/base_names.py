@@ -1,4 +1,4 @@
-"""Base names: how the objects of a preview or an explanation are called."""
+"""The base names under which a preview or an explanation shows objects."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from postrender.kubernetes.kinds import SECRET
 def base_name_of(item: Item, *, is_revision: bool) -> str:
     """Return the base name of an object that has a revision name, else the name.
 
-    is_revision: whether the name is known to end in the hash of the content. A Secret's name that
-    looks like a revision name is always treated as one, because it must not be shown.
+    is_revision: whether the plan found that the name ends in the hash of the content. For an object
+    with the annotations of a revision, the annotations decide. A Secret's name that looks like a
+    revision name is always treated as a revision name, so that no hash is shown.
     """
     name = item.identity.name
     if item.is_revision:

@@ -10,19 +10,20 @@ from postrender.yaml.paths import EVERY_ITEM, Path
 AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF = "workloadRef"
 
-# The label of each part of a path in a pod spec. The first part that matches is the label.
+# The label of a reference in a pod spec, by a part of its path. If a path has several of these
+# parts, the first entry here counts.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
-# Fields that only hold the name; the field above them is a better label.
+# Fields that only hold the name; the field above such a field is a better label.
 _NAME_FIELDS = ("name", "secretName")
 
 
 def label_of(path: Path) -> str:
     """Return the label of a reference at a path.
 
-    In a pod spec the label is `volume`, `projected`, `envFrom` or `env`. Elsewhere it is the last
-    part of the path that is not just `name`: `resourceNames`, `tls`, `configMapRef`. An
-    annotation loses its prefix.
+    For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
+    any other path, the label is the last part that is not `name` or `secretName`: `tls`,
+    `imagePullSecrets`, `resourceNames`. The label of an annotation has no prefix.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

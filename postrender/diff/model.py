@@ -1,8 +1,8 @@
 """The model of a preview: postrender.diff.build builds a Preview, and the formats print it.
 
-A Secret is in the model only with its base name and the fact that it changes;
-postrender.diff.redact removes everything else. The model has no render IDs, because they cover
-revision names of Secrets. Every tuple has a stable order.
+For a Secret, the model has the base name, the kind of change, the strategy and the users.
+postrender.diff.redact removes keys, fields and revision names. The model has no render IDs, because
+a render ID is a digest that covers revision names of Secrets. Every tuple has a stable order.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from postrender.yaml.paths import Json
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 
-# The fate of a revision.
-NEW = "new"  # the change creates it
-REUSED = "reused"  # current afterwards, and in the older manifests already
+# The status of a revision.
+NEW = "new"  # in the newer manifests only
+REUSED = "reused"  # current in the newer manifests, and already in the older manifests
 SUPERSEDED = "superseded"  # current in the older manifests only
-RETAINED = "retained"  # an earlier revision that is kept in the output
-DROPPED = "dropped"  # an earlier revision that is no longer in the output
+RETAINED = "retained"  # an earlier revision in both manifests
+DROPPED = "dropped"  # an earlier revision in the older manifests only
 
 # The effect on a workload.
 ROLLS = "rolls"  # new pods replace the old ones
@@ -28,15 +28,16 @@ NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new po
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: pods stay until they are replaced
 HOOK = "hook"  # Helm or Argo CD deletes the hook and runs it again
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
-NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: it has no pods
-STAYS = "stays"  # the pod template does not change
+NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: the object has no pods
+# The pod template does not change or is not in the manifests, or a custom kind keeps its pods.
+STAYS = "stays"
 
 # The kinds of causes.
 CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
 def change_of(old: Json, new: Json) -> str:
-    """Return ADDED, REMOVED or CHANGED, for values that are None on a side without the object."""
+    """Return ADDED, REMOVED or CHANGED for two values; None means that the side has no value."""
     return ADDED if old is None else REMOVED if new is None else CHANGED
 
 
@@ -45,8 +46,8 @@ class Line(NamedTuple):
 
     sign: "-" (old only), "+" (new only) or " " (both);
     old and new: the line's number on that side, from 1; 0 if the side does not have the line;
-    text: the line without its end;
-    is_open: whether the line has no end, as the last line of a text may.
+    text: the line without the line feed at its end;
+    is_open: whether the line has no line feed. Only the last line of a text can be open.
     """
 
     sign: str
@@ -59,7 +60,8 @@ class Line(NamedTuple):
 class Hunk(NamedTuple):
     """Changed lines with context: `@@ -old,old_count +new,new_count @@`.
 
-    old and new: the number of the first line on each side, as in diff(1); 0 for an empty side;
+    old and new: the number of the first line on each side, from 1. If a side has no lines in the
+    hunk, the number of the line before as in diff(1), 0 at the start;
     old_count and new_count: the number of lines on each side.
     """
 
@@ -78,9 +80,10 @@ class Blob(NamedTuple):
 
 
 class KeyChange(NamedTuple):
-    """One key of a ConfigMap that is ADDED, REMOVED or CHANGED.
+    """One key of a ConfigMap.
 
-    hunks: of the text; if only one side is text, all lines of that side;
+    change: ADDED, REMOVED or CHANGED;
+    hunks: the hunks of the text; if only one side is text, all lines of that side;
     old_blob and new_blob: the value of a side where it is binary, else None.
     """
 
@@ -94,12 +97,12 @@ class KeyChange(NamedTuple):
 class FieldChange(NamedTuple):
     """One field of an object that changes.
 
-    path: `spec.template.spec.containers[name=app].image`. A list item is known by its name, or by
-    its index (`[0]`) if it has no name. A path that ends in `[]` is the order of a list;
+    path: `spec.template.spec.containers[name=app].image`. If list items have unique names or
+    ports, the path has the name (`[name=app]`) or port (`[port=80]`). Otherwise, the path has the
+    index (`[0]`). A path that ends in `[]` is the order of a list;
     change: ADDED, REMOVED or CHANGED;
-    old and new: the values as plain data, None if the field is absent. For the order of a list they
-    are the names of the items. Both are None if only the notation differs: the base names and the
-    parsed values are equal.
+    old and new: the values as plain data, None if the field is absent. For the order of a list, the
+    names of the items that both sides have. Both values are None if only the notation differs.
     """
 
     path: str
@@ -112,11 +115,11 @@ class Cause(NamedTuple):
     """One reason why the pod template of a workload changes.
 
     kind: CONFIG, IMAGE, ENV or TEMPLATE. The other fields depend on the kind.
-    CONFIG: subject is the ConfigMap or Secret, reason a phrase such as "content changes", and keys
-    are the keys that change.
+    CONFIG: subject is the ConfigMap or Secret, and reason is a phrase such as "content changes".
+    keys are the keys that change: () for a Secret, and for any other reason.
     IMAGE: container is the container's name; old and new are the images.
-    ENV: container is the container's name, and variable the variable's. old and new are the values
-    or the `valueFrom`, None if the variable is absent.
+    ENV: container and variable are the names of the container and the variable. old and new are
+    the values or the `valueFrom`, None if the variable is absent.
     TEMPLATE: field is the change.
     """
 
@@ -134,13 +137,15 @@ class Cause(NamedTuple):
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
+    An original and an earlier revision have a ContentChange of their own, with a note.
+
     identity: with the base name;
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the revision name changes (strategy);
-    strategy: of the newer side;
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes, as with a new strategy;
+    strategy: the strategy on the newer side, or on the older side for an object that is REMOVED;
     old_revision and new_revision: the names that workloads use. The base name if the object is
-    not revised, "" on a side without the object, and always "" for a Secret;
-    keys: in order; always empty for a Secret;
-    fields: outside of the data, such as labels; always empty for a Secret;
+    not revised. "" on a side without the object, for a Secret, and for a redacted revision name;
+    keys: the keys that change, sorted; always empty for a Secret;
+    fields: the changes outside of the data, such as labels; always empty for a Secret;
     users: the workloads that reference the object, on either side;
     note: a remark, as a sentence without a final period;
     former: the users that reference the object on the older side only.
@@ -159,7 +164,7 @@ class ContentChange(NamedTuple):
 
 
 class WorkloadChange(NamedTuple):
-    """A workload that changes, or whose pods will read other content.
+    """A workload that changes, that gets new pods, or that has pods that may read new content.
 
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if the workload in the chart does not change;
     effect: ROLLS … STAYS;
@@ -180,17 +185,20 @@ class WorkloadChange(NamedTuple):
 
 
 class RevisionChange(NamedTuple):
-    """The fate of one revision: NEW … DROPPED.
+    """The status of one revision: NEW … DROPPED.
 
     identity: with the base name;
-    name: the revision's name, "" for a Secret;
-    is_retained: whether the new manifests have it as an earlier revision.
+    name: the revision's name, "" for a Secret and for a redacted name;
+    is_retained: whether the newer manifests contain the revision as an earlier revision;
+    lost_owners: for a REUSED revision, its owners as `Kind/name`, if the change deletes all owners.
+    The revision is then deleted too, although workloads still use it. Else ().
     """
 
     identity: Identity
     name: str
     change: str
     is_retained: bool = False
+    lost_owners: tuple[str, ...] = ()
 
 
 class ObjectChange(NamedTuple):
@@ -202,7 +210,7 @@ class ObjectChange(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A part of the comparison that stays open, with its location, the problem and a fix."""
+    """A part of the comparison that cannot be decided: its location, the problem and a fix."""
 
     location: str
     problem: str
@@ -214,7 +222,7 @@ class GraphNode(NamedTuple):
 
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
     change: as in the rest of the model;
-    effect: of a workload, else "";
+    effect: the effect on a workload, else "";
     note: a remark in words, such as the new name, else "".
     """
 
@@ -242,7 +250,10 @@ class Edge(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """The references between all objects that change, and the objects connected with them."""
+    """The references between objects.
+
+    In a preview, the objects are those that change, and those connected with a change.
+    """
 
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -266,9 +277,16 @@ class Preview(NamedTuple):
     only: tuple[str, ...] = ()
 
     @property
+    def has_certain_changes(self) -> bool:
+        """True if there is any change; an undecided part does not count."""
+        return self._replace(undecided=()).has_changes
+
+    @property
     def has_changes(self) -> bool:
-        """True if there is any change, for `--exit-code`."""
+        """True if there is any change, for `--exit-code`; an undecided part counts as a change."""
         has_other_revisions = any(
-            revision.change not in (REUSED, RETAINED) for revision in self.revisions
+            revision.change not in (REUSED, RETAINED) or revision.lost_owners
+            for revision in self.revisions
         )
-        return bool(self.contents or self.workloads or self.objects or has_other_revisions)
+        has_changes = self.contents or self.workloads or self.objects or has_other_revisions
+        return bool(has_changes or self.undecided)

@@ -1,8 +1,7 @@
 """The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
-A reader can guess short or common content and compare its hash with a digest. Two kinds of digest
-are therefore redacted too. These are `checksum/secret` annotations of charts, and names of
-revisions, which end in a hash of the content.
+A reader can guess short or common content and compare its hash with a digest. Digests are therefore
+redacted too: `checksum/secret` annotations of charts, and names of revisions, which end in a hash.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
 2. `mark_content` and `mark_digest` turn values into `Redacted` text: it is compared, never shown.
@@ -73,16 +72,19 @@ class _Revision(NamedTuple):
 def secret_names_of_side(
     objects: Sequence[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
-    """Return the revision names of one side that must not be shown, with their base names."""
+    """Return the revision names of one side that must not be shown, with their base names.
+
+    data: the parsed documents, by index.
+    """
     revisions = [
         _Revision(
-            name=item.name,
-            base_name=item.identity.name,
-            content=item.data.get("data"),
-            is_secret=item.identity.group_kind == SECRET,
+            name=compared.name,
+            base_name=compared.identity.name,
+            content=compared.data.get("data"),
+            is_secret=compared.identity.group_kind == SECRET,
         )
-        for item in objects
-        if item.is_content and item.is_revised
+        for compared in objects
+        if compared.is_content and compared.is_revised
     ]
     documents = inventory.stream.documents
     references = (
@@ -91,7 +93,7 @@ def secret_names_of_side(
         for reference in item.references
         if reference.rule.target == SECRET
     )
-    # A custom kind that references a Secret, in a field that no rule covers.
+    # A custom kind may reference a Secret in a field that no rule covers.
     suspects = (
         text
         for index, root in data.items()
@@ -131,7 +133,7 @@ def _find_secret_names(
     """Return the revision names to redact, with their base names.
 
     These are the revisions of Secrets, and every revision with a redacted name in its data. The
-    hash of the latter covers the redacted name.
+    hash of such data covers the redacted name.
     suspects: texts that are names of Secrets' revisions if they end in a hash.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
@@ -208,7 +210,10 @@ def mark_content(data: dict[str, Json]) -> dict[str, Json]:
 
 
 def mark_digest(key: str, text: str) -> str:
-    """Return the text of a label or annotation, marked if the text looks like a digest."""
+    """Return the text of a label or annotation, marked if the text looks like a digest.
+
+    A text as short as a truncated digest is marked only if the key contains a hint.
+    """
     if isinstance(text, Redacted):
         return text
     is_hinted = _HINT.search(key.rpartition("/")[2] or key) or key.startswith("checksum/")
@@ -225,52 +230,61 @@ def redact(
     """Return a copy of a model, or of any record in a model, with Secret content redacted.
 
     secret_names: the revision names to redact, with the base names that replace them;
-    has_base_names: whether every Identity has a base name already. Then these names are left
-    unchanged, because an object of another kind may have the same name as a Secret's revision.
+    has_base_names: whether every Identity has a base name already. Then, of the identities, only
+    those of Secrets are redacted. Another object may have the same name as a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted
 
 
 class _Redactor:
-    """Rebuilds the records of a model. Values of an unknown type are not shown at all."""
+    """The redaction of one model. Values of an unknown type are not shown at all."""
 
-    __slots__ = ("_has_base_names", "_names", "_names_by_hash")
+    __slots__ = ("_has_base_names", "_names", "_names_by_hash", "_unchanged")
 
     def __init__(self, secret_names: Mapping[str, str], *, has_base_names: bool) -> None:
         self._has_base_names = has_base_names
         self._names = secret_names
+        # The types of the values that no name can make secret.
+        self._unchanged = _NON_TEXT_SCALARS if secret_names else _SCALARS
         self._names_by_hash: dict[str, list[str]] = defaultdict(list)
-        # Longest first: Secrets with the same content have names with the same hash.
+        # Several names may have the same hash, and the longest name that matches is replaced.
         for name in sorted(secret_names, key=len, reverse=True):
             self._names_by_hash[name[-HASH_LENGTH - 1 :]].append(name)
 
     def redact(self, value: Any) -> Any:
         kind = value.__class__
-        if kind is str:
-            return self._text(value) if self._names else value
-        if kind in _NON_TEXT_SCALARS:
+        if kind in self._unchanged:
             return value
+        if kind is str:
+            return self._text(value)
         if kind is tuple:
-            return value if self._is_clean(value) else tuple(map(self.redact, value))
+            return value if self._is_clean(value) else tuple(self._redact_all(value))
         if isinstance(value, tuple):
             if isinstance(value, Identity) and self._has_base_names and not _is_secret(value):
                 return value
             if kind in _RULES:
                 value = _RULES[kind](value, self._names)
-            return kind._make(map(self.redact, value))
+            return kind._make(self._redact_all(value))
         if isinstance(value, list):
-            return list(map(self.redact, value))
+            return self._redact_all(value)
         if isinstance(value, dict):
             return {self.redact(key): self.redact(item) for key, item in value.items()}
         return NOT_SHOWN
 
-    def _is_clean(self, records: tuple[Any, ...]) -> bool:
-        """Return whether records of texts and numbers are free of names to redact.
+    def _redact_all(self, values: Iterable[Any]) -> list[Any]:
+        # Most values are texts and numbers, for which the call would take longer than this check.
+        unchanged = self._unchanged
+        return [value if value.__class__ in unchanged else self.redact(value) for value in values]
 
-        Examples are the lines of a diff. Joining their values is much faster than rebuilding the
-        records.
+    def _is_clean(self, records: tuple[Any, ...]) -> bool:
+        """Return whether records have only texts and numbers, and no names to redact.
+
+        Examples of such records are the lines of a diff. A search in the joined values is much
+        faster than a copy of the records.
         """
+        if not records:
+            return True
         if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
             return False
         values = list(chain.from_iterable(records))

@@ -8,7 +8,10 @@ from postrender.diff.model import Preview
 
 
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
-    """Return a preview with only the named SECTIONS, or all of it without names."""
+    """Return a preview with only these SECTIONS, or the whole preview if `names` is empty.
+
+    The undecided parts and the graph are always kept.
+    """
     if not names:
         return preview
     return preview._replace(

@@ -47,7 +47,7 @@ def _object_lines(entry: ObjectEntry) -> Iterator[str]:
     yield f"{name_of(entry.identity)}{arrow}"
     references = [_reference(reference, is_renamed) for reference in entry.references]
     if is_renamed and references:
-        # The reason of a rename is the references themselves.
+        # A rename has its references as the reason, so the field `reason` would repeat one of them.
         yield f"  rename: {references[0]}"
         yield from (f"  also {reference}" for reference in references[1:])
     else:
@@ -61,7 +61,8 @@ def _object_lines(entry: ObjectEntry) -> Iterator[str]:
 def _reference(reference: ObjectReference, is_renamed: bool) -> str:
     is_auto_mount = reference.source == FROM_AUTO_MOUNT
     location = reference.source if is_auto_mount else f"line {reference.line}, {reference.path}"
-    note = ", which keeps the base name" if is_renamed and not reference.is_rewritten else ""
+    keeps_name = is_renamed and not reference.is_rewritten
+    note = "; this reference keeps the base name" if keeps_name else ""
     return f"referenced by {name_of(reference.identity)} ({location}){note}"
 
 

@@ -1,4 +1,4 @@
-"""Build the report of `postrender explain` from a plan."""
+"""The report of `postrender explain`, built from a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from postrender.plan.strategy import StrategyDecision
 
 
 def explain(plan: Plan) -> Explanation:
-    """Return what a plan does with each ConfigMap and Secret of the stream."""
+    """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
+
+    Revision names that could reveal a Secret are redacted. A plan without a context only has
+    findings.
+    """
     context = plan.context
     if context is None:
         return Explanation(findings=plan.findings)
@@ -73,20 +77,20 @@ def _objects(
 def _references(
     context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
 ) -> tuple[ObjectReference, ...]:
-    """Return the references to an object; those that cause the rename come first."""
+    """Return the references to an object, first the references that cause the rename."""
     is_renamed = decision.strategy == RENAME
     causes: list[ObjectReference] = []
     others: list[ObjectReference] = []
     for link in links:
         reference = link.reference
         location = context.inventory.location_of(link.source, reference.path, reference.line)
-        (causes if link.is_rewritable else others).append(
+        (causes if link.triggers_rename else others).append(
             ObjectReference(
                 identity=link.source.identity,
                 line=location.line,
                 path=location.path,
                 source=FROM_FIELD,
-                is_rewritten=is_renamed and link.source.is_rewritable,
+                is_rewritten=is_renamed and link.is_rewritten,
             )
         )
     causes += _auto_mounts(context, decision.item.key, is_renamed=is_renamed)

@@ -7,7 +7,7 @@ from postrender.errors import Finding
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# Where a reference comes from: a field of the manifest, or annotations of the ConfigMap.
+# The source of a reference: a field of the manifest, or annotations of the ConfigMap or Secret.
 FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
 
 
@@ -31,7 +31,8 @@ class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
     revision: the revision name, "" if there is none or if the name must not be shown;
-    keep_reason: why the original is kept next to the revision, "" if it is not kept;
+    keep_reason: why the original is kept next to the revision, "" if the output has only one of
+        these two objects;
     attach_group: the attach group of the revision, "" if there is none.
     """
 
@@ -57,8 +58,11 @@ class EarlierEntry(NamedTuple):
 class Explanation(NamedTuple):
     """The report for one input.
 
-    attach_groups: the names of the attach groups, each of which has one attacher Job;
-    mode, mode_reason: the form of the attacher Jobs (job or hook), and why.
+    objects: the ConfigMaps of the input and, with --secrets, the Secrets;
+    earlier: the objects of earlier outputs, which --previous provides;
+    attach_groups: the names of the attach groups, each with one Job for each sync wave;
+    mode, mode_reason: the form of the attacher Jobs (job or hook), and why; "" without a Job;
+    graph: the reference graph, for the formats mermaid and dot.
     """
 
     objects: tuple[ObjectEntry, ...] = ()

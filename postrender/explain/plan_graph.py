@@ -1,7 +1,8 @@
 """The reference graph of a plan, for `postrender explain`.
 
-The graph contains no hash of the content of a Secret. A Secret has its base name only. So has a
-ConfigMap that references a Secret, because its hash covers the name of the Secret's revision.
+Each node has the base name of its object, and a note with the decision. The note contains the
+revision name, unless a hash in the name could reveal a Secret. The hash of a ConfigMap that
+references a Secret could do so, because the hash covers the name of the Secret's revision.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _KeyEdge(NamedTuple):
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
     """Return the ConfigMaps and Secrets of a plan, and the objects that reference them.
 
-    secret_names: the revision names that must not be shown
+    secret_names: the revision names that must not be shown.
     """
     edges = list(_references(context))
     edges += _workload_refs(context, {edge.source for edge in edges})
@@ -69,7 +70,10 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Yield an edge from each Rollout to the workload in its workloadRef, if that has an edge."""
+    """Yield an edge from each Rollout to the workload in its workloadRef.
+
+    sources: the objects that reference a ConfigMap or Secret; other workloads are left out.
+    """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():
             yield _KeyEdge(rollout.key, workload, WORKLOAD_REF)
@@ -89,7 +93,7 @@ def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> Gr
 
 
 def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> str:
-    """Return the decision for a ConfigMap or Secret as a phrase."""
+    """Return the decision for a ConfigMap or Secret as a phrase, "" without a decision."""
     decision = context.decisions.get(item.key)
     if decision is None:
         return ""

@@ -1,7 +1,8 @@
 """The inventory of a stream: its objects, references, and the sites of likely edits.
 
-Documents are parsed one at a time, and the parsed nodes are dropped again. Documents with
-ConfigMaps are parsed first, because the prefilter needs the names of the ConfigMaps.
+Documents are parsed one at a time, and the parsed nodes are dropped again. Documents that may have
+ConfigMaps (or Secrets, if they are revised) are parsed first, because the prefilter needs their
+names.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import Settings
-from postrender.errors import Location, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.examine import ExaminedDocument, examine
 from postrender.inventory.model import Item
-from postrender.inventory.prefilter import is_relevant, may_be_cut, may_hold, root_kind
+from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
+from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar, Site, SiteKey
@@ -23,10 +25,12 @@ from postrender.yaml.stream import Stream
 class Inventory(NamedTuple):
     """The facts of a stream that a plan needs.
 
-    sites: by document, the located sites of edits.
-    last_items: by document that is a List, the path of its last item.
-    open_ends: the edits that end a block scalar without a final line break, by document. Text can
-    follow only then.
+    items: the objects of the parsed documents. Documents that the prefilter skips have no items.
+    sites: by document, the located sites of edits; None if the object must be written again.
+    last_items: by document, the path of the last item of a List.
+    open_ends: by document, the edit that adds a missing final line break after a block scalar.
+        The edit is made only if the output has more text after the document.
+    findings: about the text of the documents.
     """
 
     stream: Stream
@@ -34,9 +38,24 @@ class Inventory(NamedTuple):
     sites: Mapping[int, Mapping[SiteKey, Site | None]]
     last_items: Mapping[int, Path]
     open_ends: Mapping[int, SetScalar]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def fixed_names(self) -> set[str]:
+        """The names of parsed objects that are never revised, such as Services and Deployments."""
+        return {item.identity.name for item in self.items if item.content is None} - {""}
+
+    @property
+    def is_from_helm_4(self) -> bool:
+        """Whether Helm 4 has written the stream."""
+        return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
-        """Return the location of an object, or of a path or a line in its document."""
+        """Return the location of an object, or of a part of the object.
+
+        path: of the part, in the document;
+        line: of the part, in the document, None for the first line of the object.
+        """
         document = self.stream.documents[item.document]
         location = self.stream.location_of(document, item.line if line is None else line)
         path_in_object = path[len(item.path) :]
@@ -46,42 +65,46 @@ class Inventory(NamedTuple):
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """Return the inventory of a stream.
 
-    Raises UserError for a relevant document that cannot be parsed. Raises UserError also for a
-    relevant field that an API server would reject.
+    Raises UserError for a relevant document that cannot be parsed or is incomplete. An invalid
+    reference or annotation `postrender/rewrite-references` is an error too. For an invalid
+    ConfigMap or Secret, the error is not raised, but stored in Item.error.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
     holders = {
         index: _examine(stream, index, settings, None)
         for index, document in enumerate(stream.documents)
-        if may_hold(document.text, root_kinds[index], kinds) or may_be_cut(stream, index)
+        if may_hold(document.text, root_kinds[index], kinds) or must_check_end(stream, index)
     }
     items = [item for examined in holders.values() for item in examined.items]
     names = _target_names(items, settings)
     if not names:
         return _inventory(stream, holders)
-    mounts = any(item.requests_auto_mount for item in items)
+    has_mounts = any(item.requests_auto_mount for item in items)
     words = WordSet(names)
     referrers = {
         index: _examine(stream, index, settings, names)
         for index, document in enumerate(stream.documents)
         if index not in holders
-        and is_relevant(document.text, root_kinds[index], words, mounts=mounts)
+        and is_relevant(document.text, root_kinds[index], words, has_mounts=has_mounts)
     }
     return _inventory(stream, {**holders, **referrers})
 
 
-def take_whole(
+def take_full_inventory(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of some documents for a comparison, and their data by document.
+    """Return the inventory of some documents with all references, and their data by document.
 
-    The documents are not edited, so sites are not located. The inventory has all references, also
-    to targets that are not in the stream. Raises UserError as take_inventory does.
+    The documents are not edited, so sites are not located. The targets of references may be outside
+    of the stream. Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """
     documents = {
         index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
     }
+    for item in (item for examined in documents.values() for item in examined.items):
+        if item.error:
+            raise item.error
     return _inventory(stream, documents), {
         index: examined.data for index, examined in documents.items()
     }
@@ -101,7 +124,7 @@ def _examine(
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
             "the stream ends in the middle of an object",
-            "Check that the program before the pipe ran to its end",
+            "Check that the program that wrote the input ran to its end",
             location,
         )
     return examined
@@ -115,6 +138,7 @@ def _inventory(stream: Stream, documents: dict[int, ExaminedDocument]) -> Invent
         sites={index: examined.sites for index, examined in ordered},
         last_items={index: examined.last_item for index, examined in ordered if examined.last_item},
         open_ends={index: examined.open_end for index, examined in ordered if examined.open_end},
+        findings=tuple(finding for _, examined in ordered for finding in examined.findings),
     )
 
 

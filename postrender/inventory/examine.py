@@ -1,15 +1,21 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-The result has everything that a plan or a render needs, so the YAML nodes can be dropped.
+The YAML nodes are dropped afterwards. A plan parses a document again only to search for mentions,
+or for signs of a reader by name.
 """
 
 from __future__ import annotations
 
 from postrender.config.settings import Settings
-from postrender.errors import Location, UserError
+from postrender.errors import Finding, Location, UserError
 from postrender.inventory.model import Item, Reference, new_item
-from postrender.kubernetes.annotations import CHECKSUM_ANNOTATION, RENDER_ID_ANNOTATION
+from postrender.kubernetes.annotations import (
+    CHECKSUM_ANNOTATION,
+    RENDER_ID_ANNOTATION,
+    REWRITE_ANNOTATION,
+)
 from postrender.kubernetes.kinds import (
+    CRD,
     GroupKind,
     Identity,
     group_kind_of,
@@ -19,18 +25,19 @@ from postrender.kubernetes.kinds import (
 )
 from postrender.kubernetes.pod_template import read_pod_template
 from postrender.kubernetes.templates import pod_templates, workload_ref
-from postrender.references import Rule, find_built_in
-from postrender.references.custom import embedded_pod_specs, find_custom
+from postrender.references import Rule, find_built_in, is_custom
 from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
-from postrender.yaml.paths import Json, Path, mapping_at, value_at
+from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
 from postrender.yaml.sites import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
+
+_ANNOTATIONS = ("metadata", "annotations")
 
 
 class ExaminedDocument(NamedTuple):
@@ -39,15 +46,17 @@ class ExaminedDocument(NamedTuple):
     sites: of edits that a plan is likely to make.
     last_item: the path of the last item of a List; new items are added after it.
     open_end: the edit that adds a missing final line break after a block scalar.
+    findings: about the text of the document.
     is_fragment: whether the document begins like an object and lacks the rest.
-    data: all data of the document, None if the text is edited. A plan needs only the items, and the
-    data would take much memory.
+    data: all data of the document, None if the text may be edited. A plan needs only the items, and
+    the data would take much memory.
     """
 
     items: tuple[Item, ...]
     sites: dict[SiteKey, Site | None]
     last_item: Path = ()
     open_end: SetScalar | None = None
+    findings: tuple[Finding, ...] = ()
     is_fragment: bool = False
     data: Json = None
 
@@ -64,9 +73,11 @@ def examine(
     """Parse one document and return its objects.
 
     location: of the first line.
-    names: the names of possible targets; other references are ignored. None for all references.
-    is_edited: whether the text will be edited; then the sites of likely edits are located.
-    Raises UserError for text that is not YAML and for objects that an API server would reject.
+    names: the names of possible targets. References to other names are ignored, except for rules
+        that find words in a string. None for all references.
+    is_edited: whether the text may be edited. If so, the sites of likely edits are located.
+    Raises UserError for text that is not YAML, for a reference that is not a string, and for an
+    invalid annotation `postrender/rewrite-references`.
     """
     document, data = _parsed(text, location)
     if data is None:
@@ -79,6 +90,7 @@ def examine(
         sites=examiner.sites,
         last_item=("items", len(listed) - 1) if listed else (),
         open_end=None if text.endswith("\n") else _open_end(document),
+        findings=_findings(document),
         is_fragment=_is_fragment(data),
         data=None if is_edited else data,
     )
@@ -100,6 +112,14 @@ def _open_end(document: ParsedDocument) -> SetScalar | None:
 
     last = last_block_scalar(document.nodes.root)
     return SetScalar(*last) if last else None
+
+
+def _findings(document: ParsedDocument) -> tuple[Finding, ...]:
+    if not document.duplicate_keys():
+        return ()
+    from postrender.inventory.duplicate_keys import duplicate_key_findings
+
+    return duplicate_key_findings(document)
 
 
 def _is_fragment(data: Json) -> bool:
@@ -136,14 +156,31 @@ class _Examiner:
         if group_kind is None:
             return None
         is_revisable = group_kind in self.settings.revisable
-        if is_revisable:
-            self.check_metadata(path, group_kind, data)
         item = self.bare_item(path, group_kind, data)
+        self.check_opt_out(item, data)
         if item.is_attacher:
             return item._replace(content=data)
         if is_revisable:
             item = self.revisable_item(item, data)
         return self.with_references(item, data)
+
+    def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
+        """Raise UserError for an annotation `postrender/rewrite-references` that has no effect.
+
+        The value is invalid, or the object is a Rollout that uses the pod template of a workload.
+        """
+        value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
+        if value is None:
+            return
+        path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
+        if value not in ("true", "false"):
+            problem = 'the annotation is not valid, expected "true" or "false" in quotes'
+            self.refuse(path, problem, "Correct the annotation")
+        source = workload_ref(item.identity.group_kind, data)
+        if source and item.has_opted_out:
+            (_, kind), name = source
+            problem = f"the pod template of {item.identity} is in {kind}/{name}"
+            self.refuse(path, problem, f"Move the annotation to {kind}/{name}")
 
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
         """Return an item with metadata only."""
@@ -157,7 +194,7 @@ class _Examiner:
                 group=group,
                 kind=kind,
                 namespace=namespace if isinstance(namespace, str) and namespace else None,
-                name=name if isinstance(name, str) else "",
+                name=_name_text(name),
             ),
             labels=strings_at(data, "labels"),
             annotations=strings_at(data, "annotations"),
@@ -169,7 +206,7 @@ class _Examiner:
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
                 problem = f"the {key} of this {group_kind[1]} is not a string"
-                self.refuse((*path, "metadata", key), problem, "Put the value in quotes")
+                self.refuse((*path, "metadata", key), problem, _string_fix(metadata[key]))
         for key in ("labels", "annotations"):
             self.check_strings((*path, "metadata", key), mapping_at(metadata, (key,)))
 
@@ -178,11 +215,26 @@ class _Examiner:
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
                 problem = f"the value of {name!r} is not a string"
-                self.refuse((*path, name), problem, "Put the value in quotes")
+                self.refuse((*path, name), problem, _string_fix(value))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a ConfigMap or Secret with its content."""
-        self.check_content(item.path, data)
+        """Return the item of a ConfigMap or Secret with its content.
+
+        If an API server would reject the object, the error is stored in the item and is not raised.
+        """
+        try:
+            self.check_metadata(item.path, item.identity.group_kind, data)
+            self.check_content(item.path, data)
+            if self.document.duplicate_keys():
+                from postrender.inventory.duplicate_keys import check_duplicate_keys
+
+                check_duplicate_keys(self.document, item.path)
+            return self.editable_item(item, data)
+        except UserError as error:
+            return item._replace(content=data, error=error)
+
+    def editable_item(self, item: Item, data: dict[str, Json]) -> Item:
+        """Return the item of a ConfigMap or Secret, and locate its edits."""
         metadata = (*item.path, "metadata")
         self.locate(SetScalar((*metadata, "name"), ""))
         self.locate(AddKeys((*metadata, "labels"), {}))
@@ -206,7 +258,10 @@ class _Examiner:
             self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return an item with its references, pod templates and further facts of a workload."""
+        """Return an item with its references, pod templates, workloadRef and history limit.
+
+        An object that is not rewritable has no pod templates in its item.
+        """
         group_kind = item.identity.group_kind
         templates = [
             ((*item.path, *path), template) for path, template in pod_templates(group_kind, data)
@@ -224,7 +279,9 @@ class _Examiner:
             references=references,
             templates=tuple(
                 read_pod_template(
-                    path, template, [r.path for r in references if r.template == index]
+                    path,
+                    template,
+                    [reference.path for reference in references if reference.template == index],
                 )
                 for index, (path, template) in enumerate(templates)
             ),
@@ -235,19 +292,38 @@ class _Examiner:
     def references(
         self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
-        """Return the references in an object; templates: its pod templates."""
-        settings = self.settings
-        matches = find_built_in(item.identity.group_kind, settings.revisable, data)
+        """Return the references in an object; templates: the path and data of its pod templates."""
+        settings, group_kind = self.settings, item.identity.group_kind
+        if group_kind[1] == CRD:
+            return ()  # a schema is not a reference; the prefilter skips most CRDs
+        matches = find_built_in(group_kind, settings.revisable, data)
         if settings.references:
+            from postrender.references.custom import find_custom
+
             matches += find_custom(settings.active_references, item.identity, data)
+        pod_specs = []
         if settings.finds_pod_specs:
-            matches += embedded_pod_specs(item.identity, settings.revisable, data)
-        # If two rules match one field, the first rule applies.
+            from postrender.references.custom import embedded_pod_specs
+
+            pod_specs = embedded_pod_specs(item.identity, settings.revisable, data)
+        if is_custom(group_kind):
+            # Imported late: few charts have references in custom kinds.
+            from postrender.references.catalogue import find_catalogued
+
+            kept, rewritten = find_catalogued(group_kind, settings.revisable, data)
+            matches += [*kept, *pod_specs, *rewritten]
+        else:
+            matches += pod_specs
+        # If two rules with the same target match one field, the first rule applies.
         references: dict[tuple[Path, GroupKind], Reference] = {}
         for path, value, rule in matches:
             if value is None or (rule.only_if and not rule.only_if(mapping_at(data, path[:-2]))):
                 continue
             reference = self.reference((*item.path, *path), value, rule, templates)
+            if reference and rule.namespace_key:
+                namespace = mapping_at(data, path[:-1]).get(rule.namespace_key)
+                if isinstance(namespace, str):
+                    reference = reference._replace(namespace=namespace)
             if reference:
                 references.setdefault((reference.path, rule.target), reference)
         return tuple(references.values())
@@ -257,6 +333,8 @@ class _Examiner:
     ) -> Reference | None:
         """Return the reference at a path, None if its target is certainly not in the stream."""
         if not isinstance(value, str):
+            if self.is_unrelated(value, rule):
+                return None
             self.refuse_reference(path, value, rule)
         namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
         if self.names is not None and name not in self.names and not rule.is_word:
@@ -275,6 +353,14 @@ class _Examiner:
             template=next(template_indexes, None),
             line=site.line if site else self.document.line_of(path),
         )
+
+    def is_unrelated(self, value: Json, rule: Rule) -> bool:
+        """Return whether a value that is not a string is certainly not the name of a target."""
+        if rule.origin:
+            return False
+        if isinstance(value, (dict, list)):
+            return rule.kind == EVERY_KEY  # a custom kind may use another schema
+        return self.names is not None and str(value) not in self.names
 
     def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
         """Raise UserError for a reference that is not a string."""
@@ -296,7 +382,10 @@ class _Examiner:
                 self.locate(SetScalar((*target, name), ""))
 
     def locate(self, edit: Edit) -> Site | None:
-        """Return the site of an edit, and remember it for the plan."""
+        """Return the site of an edit, and store the site for the plan.
+
+        None if the document is not edited, or if the object must be written again.
+        """
         if not self.is_edited:
             return None
         key = (type(edit), edit.path)
@@ -307,6 +396,20 @@ class _Examiner:
     def refuse(self, path: Path, problem: str, fix: str) -> NoReturn:
         """Raise UserError for the value at a path."""
         raise UserError(problem, fix, self.document.location_of(path))
+
+
+def _string_fix(value: Json) -> str:
+    is_scalar = not isinstance(value, (dict, list))
+    return "Put the value in quotes" if is_scalar else "Write the value as a string"
+
+
+def _name_text(name: Json) -> str:
+    """Return a name as text, "" for a value that is neither a string nor a number.
+
+    A number is not a valid name, but a reference may contain the number as text.
+    """
+    is_number = isinstance(name, (int, float)) and not isinstance(name, bool)
+    return str(name) if is_number or isinstance(name, str) else ""
 
 
 def _history_limit(data: dict[str, Json]) -> int | None:

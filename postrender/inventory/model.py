@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from postrender.errors import UserError
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,
@@ -9,6 +10,7 @@ from postrender.kubernetes.annotations import (
     HOOK_ANNOTATIONS,
     MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
+    REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.kubernetes.pod_template import PodTemplate
@@ -28,8 +30,10 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    namespace: as written next to the name, None for the namespace of the object.
-    template: the number of the pod template that contains the field, None outside pod templates.
+    name: as written, without a namespace before it; the whole string if the rule finds words in it.
+    namespace: as written with the name, None for the namespace of the referencing object.
+    template: the index of the pod template that contains the field, None outside pod templates.
+    line: in the document, from 0.
     """
 
     path: Path
@@ -47,11 +51,15 @@ class Item(NamedTuple):
     line: in the document, from 0.
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run appended the object as a part of the attacher.
-    is_rewritable: whether an upgrade may change the references of the object.
-    content: the whole object for a ConfigMap or Secret, else None.
-    folded: the folded scalars of content.
+    is_rewritable: whether postrender rewrites the references of the object. False for a hook, a
+        generated name, an immutable kind such as Job, and an object that opts out.
+    templates: the pod templates, () if the object is not rewritable.
+    content: the whole object for a ConfigMap, for a Secret if Secrets are revised, and for an
+        object of the attacher; else None.
+    folded: the path and text of each folded scalar in content.
     workload_ref: the object from which a Rollout takes its template.
     history_limit: spec.revisionHistoryLimit, None if absent.
+    error: why a ConfigMap or Secret cannot be revised. Raised only if the content is needed.
     """
 
     key: ItemKey
@@ -68,11 +76,17 @@ class Item(NamedTuple):
     folded: tuple[tuple[Path, str], ...] = ()
     workload_ref: tuple[GroupKind, str] | None = None
     history_limit: int | None = None
+    error: UserError | None = None
 
     @property
     def requests_auto_mount(self) -> bool:
-        """Whether an annotation asks for an auto-mount."""
+        """Whether an annotation requests an auto-mount."""
         return not self.annotations.keys().isdisjoint(_MOUNTS)
+
+    @property
+    def has_opted_out(self) -> bool:
+        """Whether an annotation leaves the references of the object unchanged."""
+        return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
     def document(self) -> int:
@@ -101,9 +115,9 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of a revision in the history, 0 if absent."""
+        """The number of a revision in the history, 0 if absent or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
-        return int(number) if _REVISION_NUMBER.match(number) else 0
+        return int(number) if number and _REVISION_NUMBER.match(number) else 0
 
 
 def new_item(
@@ -117,6 +131,8 @@ def new_item(
     workload = WORKLOAD_KINDS.get((identity.group, identity.kind))
     is_hook = any(name in annotations for name in HOOK_ANNOTATIONS)
     is_mutable = workload is None or workload.is_mutable
+    if annotations.get(REWRITE_ANNOTATION) == "false":
+        is_mutable = False
     return Item(
         key=key,
         line=line,

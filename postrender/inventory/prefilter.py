@@ -1,39 +1,51 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
 Most documents of a chart have nothing to do with ConfigMaps and are never parsed. That makes a
-render fast, and unusual YAML in these documents cannot cause an error.
+render fast, and unusual YAML in these documents cannot cause an error. In this module, ConfigMap
+also means Secret if Secrets are revised.
 """
 
 from __future__ import annotations
 
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, PREFIX
-from postrender.kubernetes.kinds import WORKLOAD_KINDS
+from postrender.kubernetes.kinds import CRD, WORKLOAD_KINDS
 from postrender.startup.patterns import pattern
 from postrender.text.words import WordSet
 from postrender.yaml.stream import Stream
 
+_KIND = "kind: "
 _ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
-# A line that may have a root key in another spelling than `kind:` at column 0. The pattern begins
+# The start of a line that may be the root key `kind` in another spelling. The pattern begins
 # with a literal, so that the regex engine scans megabytes of CRDs quickly.
 _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
-# Escapes in a double-quoted scalar, which a search of the text for a name does not see.
+# Escapes in a double-quoted scalar. A text search does not find a name with such an escape.
 _NAME_ESCAPE = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
 def may_escape_names(text: str) -> bool:
-    """Return whether a text may contain names with escapes, which a text search does not see."""
+    """Return whether a text may contain names with escapes, which a text search does not find."""
     return "\\" in text and _NAME_ESCAPE.search(text) is not None
 
 
 def root_kind(text: str) -> str:
-    """Return the kind of the only object in a document, "" if the text leaves a doubt."""
+    """Return the kind of the only object in a document, "" if the text is ambiguous."""
     start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
-    match = _ROOT_KIND.match(text, start)
-    if not match or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
+    kind = _kind_at(text, start)
+    if not kind or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
         return ""
-    return match[1]
+    return kind
+
+
+def _kind_at(text: str, start: int) -> str:
+    """Return the kind in the line `kind: …` at an index, "" for another line."""
+    end = text.find("\n", start)
+    kind = text[start + len(_KIND) : end]
+    if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
+        return kind  # nearly every document; the pattern is compiled only for others
+    match = _ROOT_KIND.match(text, start)
+    return match[1] if match else ""
 
 
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
@@ -43,25 +55,49 @@ def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
     return any(name in text for name in kinds) or may_escape_names(text)
 
 
-def may_be_cut(stream: Stream, index: int) -> bool:
-    """Return whether a document must be parsed because the stream may end inside it."""
+def must_check_end(stream: Stream, index: int) -> bool:
+    """Return whether a document must be parsed because its text may end too early.
+
+    The text may be JSON without its last bracket, or the last line of a source has no line break.
+    """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
         return True
     return stream.may_be_cut(index)
 
 
-def is_relevant(text: str, kind: str, names: WordSet, *, mounts: bool) -> bool:
-    """Return whether a document without ConfigMaps may reference a ConfigMap of the stream.
+def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
+    """Return whether a document without ConfigMaps must be parsed.
 
-    kind: its root_kind(). names: of the ConfigMaps. mounts: whether a ConfigMap requests an
-    auto-mount.
+    The document may reference a ConfigMap of the stream. Workloads, hooks and annotations may also
+    affect the plan without a reference.
+    kind: its root_kind(). names: the names of the ConfigMaps. has_mounts: whether a ConfigMap
+    requests an auto-mount.
     """
-    if kind == "CustomResourceDefinition":
+    if kind == CRD:
         return False
     is_workload = not kind or kind in _WORKLOADS
-    if is_workload and (mounts or "onfigMap" in text or "namespace" in text):
+    if is_workload and (has_mounts or "onfigMap" in text or "namespace" in text):
         return True
     if any(mark in text for mark in _ALWAYS_RELEVANT):
         return True
-    return names.count_in(text) > 0 or may_escape_names(text)
+    if names.count_in(text) > 0 or may_escape_names(text):
+        return True
+    return is_encoded_in(text, names, kind)
+
+
+def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
+    """Return whether a document may have a Secret that contains one of the names in base64.
+
+    kind: its root_kind(), None if the caller does not know this kind.
+    """
+    if "Secret" not in text:
+        return False
+    if kind is None:
+        kind = root_kind(text)
+    if kind and kind != "Secret" and not kind.endswith("List"):
+        return False  # the word is only a part of a field, such as imagePullSecrets
+    # Imported late: most streams have no Secret with data.
+    from postrender.text.encoded import decoded_values
+
+    return any(names.count_in(value) for value in decoded_values(text))

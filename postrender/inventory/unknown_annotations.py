@@ -1,4 +1,4 @@
-"""Annotations under the prefix of postrender that postrender does not know: typing mistakes."""
+"""Misspelt annotations: they have the prefix of postrender, and postrender does not read them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
 
 def _finding(inventory: Inventory, item: Item, key: str) -> Finding:
     names = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
-    near = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
+    similar = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
     return Finding(
         code="unknown-annotation",
         problem=f"postrender does not read the annotation {key}",
-        fix=f"Did you mean {PREFIX}{near[0]}?"
-        if near
+        fix=f"Use the annotation {PREFIX}{similar[0]}"
+        if similar
         else f"Use one of {', '.join(USER_ANNOTATIONS)}",
         location=inventory.location_of(item),
     )

@@ -17,9 +17,9 @@ _ACTION = "{{"
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
     """Return an error for an unrendered Helm template, None for any other text.
 
-    error: why the text is not valid YAML. location: of the first line of the text.
-    A ConfigMap may contain the templates of another program. So only an action near the error
-    counts: in the line of the error, or in the last line with content above.
+    error: the error of the YAML parser. location: of the first line of the text.
+    A ConfigMap may contain the templates of another program. An action (`{{ … }}`) therefore counts
+    only in the line of the error, or in the last line with content above.
     """
     if _ACTION not in text:
         return None
@@ -38,7 +38,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
     """Return a finding if a stream has content and no Kubernetes object, else None.
 
-    items: the objects of the stream that are in the inventory, which may be none of many.
+    items: the objects of the inventory. The stream may have objects that the inventory lacks.
     """
     if items:
         return None
@@ -54,7 +54,7 @@ def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
 
 
 def _may_be_object(document: Document) -> bool:
-    """Return whether a document is a Kubernetes object or cannot be parsed."""
+    """Return whether a document has a Kubernetes object or cannot be parsed."""
     text = document.text
     if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
         return False

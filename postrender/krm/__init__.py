@@ -1,1 +1,1 @@
-"""KRM functions for kustomize and kpt: functionConfig, results, and annotations of the tools."""
+"""KRM functions for kustomize and kpt: functionConfig, results and tool annotations."""

@@ -3,6 +3,9 @@
 A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
 postrender.yaml. A ConfigMap (`kpt fn eval … -- strict=true` creates one) has paths of keys in
 `data`, such as `attacher.image`. The functionConfig overrides postrender.yaml.
+
+The author of the stream also writes the functionConfig, and may be untrusted. So only
+`postrender fn` reads a functionConfig, and a setting with an effect outside the output is an error.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from postrender.config.load import (
     API_VERSION,
@@ -22,20 +25,23 @@ from postrender.config.load import (
     schema_text,
     validate,
 )
+from postrender.config.trust import FUNCTION_CONFIG, check_trust
 from postrender.errors import UserError
-from postrender.krm.results import sole_document
+from postrender.krm.resource_list import sole_document
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.stream import Stream
 
 _FIELD = "functionConfig"
+Value = TypeVar("Value")
 
 
 def function_values(stream: Stream) -> Values:
     """Return the validated values of the functionConfig of a ResourceList, {} if it has none.
 
-    Raises UserError for a functionConfig of another kind, or one that does not fit the schema.
+    Raises UserError for a functionConfig of another kind, or one that does not fit the schema. Also
+    raises UserError for a setting with an effect outside the output.
     """
     source = sole_document(stream)
     if _FIELD not in source.text:
@@ -45,17 +51,46 @@ def function_values(stream: Stream) -> Values:
     if config is None:
         return {}
     if is_config_object(config):
-        return object_values(config, document, (_FIELD,))
+        values = object_values(config, document, (_FIELD,))
+        check_trust(
+            values,
+            FUNCTION_CONFIG,
+            lambda path: document.location_of((_FIELD, "spec", *path)),
+        )
+        return values
     api_version, kind = value_at(config, ("apiVersion",)), value_at(config, ("kind",))
     if (api_version, kind) == ("v1", "ConfigMap"):
         return _from_config_map(value_at(config, ("data",)), document)
     raise _error(
-        f"the functionConfig has apiVersion {api_version!r} and kind {kind!r}, "
-        f"expected {KIND} or ConfigMap",
+        f"the functionConfig has {_shown('apiVersion', api_version)} and {_shown('kind', kind)}, "
+        f"expected {API_VERSION} {KIND} or v1 ConfigMap",
         f"Use kind {KIND} in {API_VERSION}, or a ConfigMap",
         document,
         (_FIELD, "kind"),
     )
+
+
+def _shown(key: str, value: Json) -> str:
+    return f"no {key}" if value is None else f"{key} {value!r}"
+
+
+def check_no_function_config(stream: Stream) -> None:
+    """Raise UserError for a functionConfig with settings, for a command that is not a function."""
+    source = sole_document(stream)
+    if _FIELD not in source.text:
+        return
+    document = parse_document(source.text, stream.location_of(source))
+    config = value_at(document.data, (_FIELD,))
+    # A functionConfig without settings changes nothing.
+    keys = config if isinstance(config, dict) else {"": config}
+    if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
+        raise _error(
+            "the input has a functionConfig, which only postrender fn reads",
+            "In kustomize, add `args: [fn]` to the exec function; in kpt, use --exec 'postrender "
+            "fn'. Elsewhere, delete the functionConfig, and pass its settings as options",
+            document,
+            (_FIELD,),
+        )
 
 
 def _from_config_map(data: Json, document: ParsedDocument) -> Values:
@@ -68,34 +103,42 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
         for name in reversed(key.split(".")):
             value = {name: value}
         validate(value, document, _constant(path))
+        location = document.location_of(path)
+        check_trust(value, FUNCTION_CONFIG, _constant(location))
         values = merge_values(values, value)
     return values
 
 
-def _constant(path: Path) -> Callable[[Path], Path]:
-    """Return a function that maps every path inside a value to the path of the value."""
-    return lambda _path_inside: path
+def _constant(value: Value) -> Callable[[Path], Value]:
+    """Return a function that returns one value for every path."""
+    return lambda _path: value
 
 
 def _key_schema(
     schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
 ) -> Mapping[str, Any]:
-    """Return the schema of a key, which is a dotted path."""
+    """Return the schema of a key, which is a dotted path. Raises UserError for an unknown key.
+
+    path: the path of the key in the document.
+    """
     for name in key.split("."):
         properties = schema.get("properties", {})
         if name not in properties:
             similar = difflib.get_close_matches(name, properties, 1, 0.3)
             fix = f"Did you mean {similar[0]!r}?" if similar else "See `postrender config schema`"
-            raise _error(f"unknown key {name!r}", fix, document, path)
+            raise _error(f"the key {name!r} is unknown", fix, document, path)
         schema = properties[name]
     return schema
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return a value of the ConfigMap, converted to the type of its key."""
+    """Return a value of the ConfigMap, converted to the type of its key.
+
+    Raises UserError for a key that is a list or a mapping.
+    """
     if schema.get("type") in ("object", "array"):
         raise _error(
-            f"the key {path[-1]!r} takes more than one value, which a ConfigMap cannot set",
+            f"the key {path[-1]!r} is a list or a mapping, which a ConfigMap cannot set",
             f"Set the key in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
             document,
             path,
@@ -104,4 +147,4 @@ def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path:
 
 
 def _error(problem: str, fix: str, document: ParsedDocument, path: Path) -> UserError:
-    return UserError(problem, fix, document.location_of(path, instead=path[:1]))
+    return UserError(problem, fix, document.location_of(path, fallback=path[:1]))

@@ -1,14 +1,16 @@
 """The results of a KRM function: findings and errors in the ResourceList on stdout.
 
-See the KRM Functions Specification v1. Findings are results with severity `warning`. An error is a
-result with severity `error`, written with the unchanged items and exit code 1.
+See the KRM Functions Specification v1. Findings are results with severity `warning` or `info`.
+With --strict, strict findings have severity `error`. An error of the run is a result with severity
+`error`, written with the unchanged items and exit code 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from postrender.errors import Finding, Location, UserError, sentences
+from postrender.errors import NOTE, WARNING, Finding, Location, UserError, sentences
+from postrender.krm.resource_list import sole_document
 from postrender.krm.tool_annotations import INDEX_ANNOTATIONS, PATH_ANNOTATIONS
 from postrender.kubernetes.kinds import roots_of, strings_at
 from postrender.yaml.document import parse_document
@@ -17,24 +19,14 @@ from postrender.yaml.paths import Json, value_at
 from postrender.yaml.rewrite import rewrite_object
 from postrender.yaml.sites import locate
 from postrender.yaml.splice import Splice, apply_splices, splice
-from postrender.yaml.stream import Document, Stream, has_content, read_stream, stream_texts
+from postrender.yaml.stream import Stream, read_stream, stream_texts
 
 Result = dict[str, Json]
+# The specification has the severities error, warning and info.
+_SEVERITIES = {WARNING: "warning", NOTE: "info"}
 
 
-def is_resource_list(stream: Stream) -> bool:
-    """Return whether the only document of a stream is a ResourceList."""
-    documents = [document for document in stream.documents if has_content(document.text)]
-    if len(documents) != 1:
-        return False
-    try:
-        data = parse_document(documents[0].text, Location("")).data
-    except UserError:
-        return False
-    return value_at(data, ("kind",)) == "ResourceList"
-
-
-def failed(
+def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
     """Return the input ResourceList with the findings and an error as results.
@@ -51,7 +43,10 @@ def failed(
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
-    """Return the output ResourceList, in parts, with the findings about the input as results."""
+    """Return the parts of the output ResourceList, with the findings about the input as results.
+
+    No finding is an error here, because a strict finding ends the run before the output.
+    """
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
     return _with_results(output, results)
@@ -78,13 +73,8 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     return stream_texts(stream, texts)
 
 
-def sole_document(stream: Stream) -> Document:
-    """Return the one document with content, the ResourceList."""
-    return next(document for document in stream.documents if has_content(document.text))
-
-
 class _Objects:
-    """The objects of a ResourceList, to be found by the location of a message."""
+    """The objects of a ResourceList, and the lookup of an object by a location."""
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
@@ -93,12 +83,13 @@ class _Objects:
         for path, data in roots_of(parsed.data):
             if isinstance(data, dict):
                 # Only a path inside the object gives a location with the object as its subject.
-                location = parsed.location_of((*path, ""), instead=path)
+                location = parsed.location_of((*path, ""), fallback=path)
                 self.located.append((location, data))
 
     def result_of(self, finding: Finding, *, is_strict: bool) -> Result:
         """Return a finding as a result."""
-        severity = "error" if finding.strict and is_strict else "warning"
+        is_error = finding.strict and is_strict
+        severity = "error" if is_error else _SEVERITIES[finding.severity]
         text = f"{sentences(finding.problem, finding.fix)} [{finding.code}]"
         return self.result(severity, text, finding.location)
 
@@ -126,7 +117,10 @@ class _Objects:
         }
 
     def object_at(self, location: Location) -> dict[str, Json] | None:
-        """Return the object at a location: the last object of that kind and name above it."""
+        """Return the object at a location, None if there is none.
+
+        This is the last object of this kind and name that starts at or above the location.
+        """
         return next(
             (
                 data

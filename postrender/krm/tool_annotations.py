@@ -1,12 +1,12 @@
-"""The annotations that kustomize and kpt add to objects before a function, and remove after it.
+"""The annotations that kustomize and kpt add before a function runs, and then remove.
 
 The KRM function specification reserves these annotations. The annotations are not part of an
 object, so hashes ignore them.
 
-References need the annotations of kustomize. kustomize first applies `namePrefix` and `nameSuffix`
-to the names of objects, then runs transformers, and then updates references. The update looks up
-the former names of objects. Hashes of generated ConfigMaps come last. (kustomize 5.8.1,
-api/internal/target/kusttarget.go: makeCustomizedResMap)
+While a function runs, references may still have the former names of objects. kustomize first
+applies `namePrefix` and `nameSuffix`, then runs transformers, and then updates references by the
+former names in annotations. kustomize adds the hashes of generated ConfigMaps last. (kustomize
+5.8.1, api/internal/target/kusttarget.go: makeCustomizedResMap)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# With these annotations, kustomize renames an object further and updates references to it.
+# From these annotations, kustomize renames an object again and updates references to the object.
 _NAMING = frozenset(
     {
         _FORMER_NAMES,
@@ -67,7 +67,8 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     """Yield the annotations of an object that its revision must not have.
 
     The name of a revision is final, so kustomize must not rename the revision again.
-    is_copy: whether the original is kept too; then only the original keeps its file and index.
+    is_copy: whether the original is kept too; then only the original keeps the annotations of the
+        tools, such as the file and the index.
     """
     for name in item.annotations:
         if name in _NAMING or (is_copy and is_tool_annotation(name)):
@@ -77,7 +78,7 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 def outdated_on_original(item: Item) -> Iterator[str]:
     """Yield the annotations that an original must not have if it is kept next to its revision.
 
-    With its own hash, kustomize would give the original the name of the revision.
+    kustomize would add its hash, and the original would get the name of the revision.
     """
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
@@ -87,7 +88,7 @@ def with_current_names(inventory: Inventory) -> Inventory:
     """Return an inventory in which references have the current names of objects.
 
     Some references still have the name of an object without the prefixes and suffixes of
-    kustomize. Their paths do not change.
+    kustomize. The paths of references do not change.
     """
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
@@ -119,7 +120,7 @@ def _current(
 
 
 def _has_same_affixes(item: Item, target: Item) -> bool:
-    """Return whether two objects got the same prefixes and suffixes, as far as both got any."""
+    """Return whether the lists of prefixes and of suffixes of two objects have the same end."""
     return all(
         _has_same_end(item.annotations.get(name, ""), target.annotations.get(name, ""))
         for name in _AFFIXES

@@ -1,1 +1,1 @@
-"""Facts about Kubernetes and the tools around it: kinds, hashes, annotations."""
+"""Facts about Kubernetes and the tools around it: kinds, hashes, annotations, pod templates."""

@@ -1,14 +1,16 @@
 """The labels and annotations of postrender, and those of other tools that postrender uses.
 
 The prefix `postrender/` is a valid DNS subdomain, which Kubernetes requires, but not a domain.
-The project owns no domain, and somebody else could register an unowned one. A later change of the
-prefix would orphan every live revision.
+The project owns no domain, and somebody else could register an unowned domain. A later change of
+the prefix would orphan every live revision.
 """
 
 from __future__ import annotations
 
 PREFIX = "postrender/"
 
+# Written by users, on an object with references: "false" leaves its references unchanged.
+REWRITE_ANNOTATION = PREFIX + "rewrite-references"
 # Written by users, on a ConfigMap or Secret.
 STRATEGY_ANNOTATION = PREFIX + "strategy"
 KEEP_ORIGINAL_ANNOTATION = PREFIX + "keep-original"
@@ -23,19 +25,27 @@ USER_ANNOTATIONS = (
     ENV_FROM_ANNOTATION,
     MOUNT_IN_ANNOTATION,
     CONTAINERS_ANNOTATION,
+    REWRITE_ANNOTATION,
 )
 
-# Written by render, on a revision.
+# Written by render, on a revision and on the objects of the attacher. Written by adopt, on a live
+# original.
 GROUP_LABEL = PREFIX + "attach-group"
+# Written by render, on a revision. Adopt copies SWEEP_ANNOTATION to the live original.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
 NUMBER_ANNOTATION = PREFIX + "revision-number"
 SWEEP_ANNOTATION = PREFIX + "sweep"
+# On a Secret whose name has a hash with a key. Only the owner of the key can check the name.
+HASH_ANNOTATION = PREFIX + "hash"
+KEYED_HASH = "hmac-sha256"
+# Written by render, on the attacher's Pods, which the Job selects by this label.
+JOB_LABEL = PREFIX + "attach-job"
 
-# Written by render, on a pod template and on the workload that has it.
+# Written by render, on a pod template.
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# Written by attach: the time at which attach first found no consumer of the revision.
+# Written by attach, on an unused revision: the time since which attach has found no consumer.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs the revisions of two releases by this annotation (helm-diff 3.5.0 and later).
@@ -60,9 +70,11 @@ _KNOWN = frozenset(
     {
         *USER_ANNOTATIONS,
         GROUP_LABEL,
+        JOB_LABEL,
         BASE_NAME_ANNOTATION,
         NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,
+        HASH_ANNOTATION,
         RENDER_ID_ANNOTATION,
         CHECKSUM_ANNOTATION,
         UNUSED_ANNOTATION,
@@ -71,5 +83,5 @@ _KNOWN = frozenset(
 
 
 def is_unknown(annotation: str) -> bool:
-    """Return whether an annotation has the prefix of postrender but is not one of its own."""
+    """Return whether an annotation has the prefix of postrender, but is unknown to postrender."""
     return annotation.startswith(PREFIX) and annotation not in _KNOWN

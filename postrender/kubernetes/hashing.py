@@ -1,7 +1,11 @@
 """Content hashes, revision names and render IDs: pure functions of plain data.
 
-The content hash is the hash of kustomize (api/hasher, v5). `kubectl create --append-hash` differs,
-because its hash also covers the name.
+The content hash is the hash of kustomize (api/hasher, v5). A mutable object, a truncated base name
+or a key changes the hash. `kubectl create --append-hash` differs, because its hash also covers the
+name.
+
+With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, anybody who
+sees the name of a Secret can guess a short password and compare the hash.
 
 Content hashes and render IDs are a published contract and change only with a major version. A new
 content hash would rename every ConfigMap, and a new render ID would restart every workload.
@@ -9,13 +13,12 @@ content hash would rename every ConfigMap, and a new render ID would restart eve
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
+from collections.abc import Mapping, Sequence
 
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION, RENDER_ID_ANNOTATION
 from postrender.kubernetes.kinds import SECRET, GroupKind
 from postrender.startup.digest import sha256
+from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json, mapping_at
 
@@ -24,26 +27,12 @@ MAX_NAME_LENGTH = 253
 
 # kustomize replaces digits and vowels that could form a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+_encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 _NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
 # A pattern of the hash at the end of a name.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
 _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
-
-
-def _make_encode() -> Callable[[Json], str]:
-    """Return the function of _encoder, which JSONEncoder.encode would create at each call."""
-    if c_make_encoder is None:  # only CPython has the C encoder
-        return _encoder.encode
-    # markers, default, string encoder, indent, separators, sort_keys, skipkeys, allow_nan
-    write = c_make_encoder(
-        None, _encoder.default, encode_basestring, None, ":", ",", True, False, True
-    )
-    return lambda data: "".join(write(data, 0))
-
-
-_encode = _make_encode()
 
 
 def canonical_json(data: Json) -> str:
@@ -55,17 +44,36 @@ def canonical_json(data: Json) -> str:
     return text
 
 
-def encode_hash(text: str) -> str:
-    """Return the first ten hex digits of the SHA-256 of a text, in the alphabet of kustomize."""
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+class HashKey:
+    """The key of the hash in the names of Secrets. Nothing prints the key."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def hexdigest(self, data: bytes) -> str:
+        """Return the HMAC-SHA-256 of data."""
+        import hmac  # late: the import takes longer than a small render
+
+        return hmac.new(self._key, data, "sha256").hexdigest()
+
+
+def encode_hash(text: str, key: HashKey | None = None) -> str:
+    """Return the first ten hex digits of the SHA-256 of a text, in the alphabet of kustomize.
+
+    key: the key of an HMAC, None for the plain hash.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    digest = key.hexdigest(data) if key else sha256(data).hexdigest()
     return digest[:HASH_LENGTH].translate(_ALPHABET)
 
 
 def hashed_content(group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool) -> Json:
     """Return the content of a ConfigMap or Secret that its hash covers.
 
-    The hash of a mutable object differs. With the same name, making the object immutable would
-    change the live object.
+    A mutable object has a different hash than an immutable object. Otherwise a change of
+    `immutable` would keep the name, and would change the live object.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -85,18 +93,19 @@ def hashed_content(group_kind: GroupKind, data: Mapping[str, Json], is_immutable
 
 
 def _without_nulls(values: Json) -> Json:
-    """Return a mapping of strings as the API server stores it: "" for null, "" without keys."""
+    """Return values with each null replaced by "", as the API server does; "" for no values."""
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
 
 
-def revision_name(base_name: str, content: Json, order: int = 0) -> str:
+def revision_name(base_name: str, content: Json, order: int = 0, key: HashKey | None = None) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
     A base name that is too long is truncated. The hash then also covers the whole base name, so
     that base names with the same beginning get different revision names.
-    order: the revision number, or 0 for a name without a number.
+    order: the revision number, or 0 for a name without a number;
+    key: the key of the hash, None for a hash without a key.
     """
     number = f"-v{order}" if order else ""
     max_length = MAX_NAME_LENGTH - HASH_LENGTH - 1 - len(number)
@@ -104,16 +113,23 @@ def revision_name(base_name: str, content: Json, order: int = 0) -> str:
     if len(base_name) > max_length:
         content = {**(content if isinstance(content, dict) else {}), "name": base_name}
         prefix = base_name[:max_length].rstrip("-.")
-    return f"{prefix}{number}-{encode_hash(canonical_json(content))}"
+    return f"{prefix}{number}-{encode_hash(canonical_json(content), key)}"
 
 
 def fits_content(
-    name: str, base_name: str, group_kind: GroupKind, data: Mapping[str, Json]
+    name: str,
+    base_name: str,
+    group_kind: GroupKind,
+    data: Mapping[str, Json],
+    key: HashKey | None = None,
 ) -> bool:
-    """Return whether the name of a revision matches its content: the revision was not edited."""
+    """Return whether the name of a revision matches its content.
+
+    A match shows that nobody has edited the revision, except for the field `immutable`.
+    """
     numbered = _NUMBERED.search(name)
     return any(
-        revision_name(base_name, hashed_content(group_kind, data, is_immutable), order) == name
+        revision_name(base_name, hashed_content(group_kind, data, is_immutable), order, key) == name
         for is_immutable in (data.get("immutable") is not False, True)
         for order in (0, *([int(numbered[1])] if numbered else ()))
     )
@@ -121,7 +137,8 @@ def fits_content(
 
 def without_hash(name: str) -> str:
     """Return a name without the hash at its end, or "" for a name without a hash."""
-    suffix = _SUFFIX.search(name)
+    # The pattern is compiled only for names that may have a hash.
+    suffix = _SUFFIX.search(name) if name[-HASH_LENGTH - 1 : -HASH_LENGTH] == "-" else None
     return name[: suffix.start()] if suffix else ""
 
 
@@ -129,18 +146,22 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
     """Return the render ID of a workload's pod templates: ten hex digits.
 
     texts: the template_text() of each template.
-    is_list: whether the kind may have several templates; a list is then hashed, even for one.
+    is_list: whether the kind may have several templates. The hash then covers a list, even of one
+        template.
     """
     text = f"[{','.join(texts)}]" if is_list else texts[0]
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
 
 
 def template_text(template: Json) -> str:
-    """Return a pod template as canonical JSON, without annotations that Helm or render adds."""
-    return canonical_json(_without_added_annotations(template))
+    """Return a pod template as canonical JSON, without the file name of Helm and the render ID.
+
+    Annotations and metadata that are empty without these two annotations are also left out.
+    """
+    return canonical_json(_without_ignored_annotations(template))
 
 
-def _without_added_annotations(template: Json) -> Json:
+def _without_ignored_annotations(template: Json) -> Json:
     if not isinstance(template, dict):
         return template
     ignored = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)

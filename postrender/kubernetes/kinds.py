@@ -1,6 +1,7 @@
-"""The identity of objects, and the kinds with pod templates.
+"""The identity of objects, the kinds with pod templates, the API groups, and the items of Lists.
 
-To support another kind with pod templates, add the kind to WORKLOAD_KINDS.
+To support another kind with pod templates, add the kind to WORKLOAD_KINDS. CONTRIBUTING.md lists
+the other steps.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ GroupKind = tuple[str, str]
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 POD: GroupKind = ("", "Pod")
+RBAC_GROUP = "rbac.authorization.k8s.io"
+# The maximum number of characters in a label of DNS, such as the name of a volume. A label value
+# has the same maximum.
+MAX_LABEL_LENGTH = 63
+# The kind of custom resource definitions, whose schemas contain no references.
+CRD = "CustomResourceDefinition"
 
 
 class ObjectKey(NamedTuple):
     """The key of an object; objects with equal keys are the same object in the cluster.
 
-    namespace: None for the namespace of the release, if it is not known.
+    namespace: None if the namespace is not known, or if the manifest has none.
     """
 
     group_kind: GroupKind
@@ -65,24 +72,24 @@ class WorkloadKind(NamedTuple):
     is_namespaced: bool = True
 
     @property
-    def has_several(self) -> bool:
-        """True if an object of the kind may have several pod templates."""
+    def has_several_templates(self) -> bool:
+        """Whether an object of the kind may have several pod templates."""
         return "[]" in self.template
 
 
-_USUAL = parse_pattern("spec.template")
+_SPEC_TEMPLATE = parse_pattern("spec.template")
 _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 
-# The kinds with pod templates. Add new kinds here.
+# The kinds with pod templates.
 WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
-    ("argoproj.io", "Rollout"): WorkloadKind(_USUAL),
-    ("apps", "Deployment"): WorkloadKind(_USUAL),
-    ("apps", "StatefulSet"): WorkloadKind(_USUAL),
-    ("apps", "DaemonSet"): WorkloadKind(_USUAL),
-    ("apps", "ReplicaSet"): WorkloadKind(_USUAL),
-    ("", "ReplicationController"): WorkloadKind(_USUAL),
+    ("argoproj.io", "Rollout"): WorkloadKind(_SPEC_TEMPLATE),
+    ("apps", "Deployment"): WorkloadKind(_SPEC_TEMPLATE),
+    ("apps", "StatefulSet"): WorkloadKind(_SPEC_TEMPLATE),
+    ("apps", "DaemonSet"): WorkloadKind(_SPEC_TEMPLATE),
+    ("apps", "ReplicaSet"): WorkloadKind(_SPEC_TEMPLATE),
+    ("", "ReplicationController"): WorkloadKind(_SPEC_TEMPLATE),
     ("batch", "CronJob"): WorkloadKind(parse_pattern("spec.jobTemplate.spec.template")),
-    ("batch", "Job"): WorkloadKind(_USUAL, is_mutable=False),
+    ("batch", "Job"): WorkloadKind(_SPEC_TEMPLATE, is_mutable=False),
     POD: WorkloadKind((), is_mutable=False),
     ("", "PodTemplate"): WorkloadKind(parse_pattern("template")),
     ("argoproj.io", "Experiment"): WorkloadKind(parse_pattern("spec.templates[].template")),
@@ -91,8 +98,8 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# The API groups of Kubernetes. All references in their fields are known; only free text in their
-# objects may contain an unknown reference to a ConfigMap.
+# The API groups of Kubernetes. The fields of their kinds that reference ConfigMaps are known. Only
+# free text in their objects may contain an unknown reference.
 _BUILT_IN_GROUPS = frozenset(
     {
         "",
@@ -101,7 +108,7 @@ _BUILT_IN_GROUPS = frozenset(
         "autoscaling",
         "policy",
         "extensions",
-        "rbac.authorization.k8s.io",
+        RBAC_GROUP,
         "networking.k8s.io",
         "storage.k8s.io",
         "scheduling.k8s.io",
@@ -128,7 +135,7 @@ def api_group(api_version: str) -> str:
 
 
 def group_kind_of(data: Json) -> GroupKind | None:
-    """Return the group and kind of an object, or None for data without a kind and apiVersion."""
+    """Return the group and kind of an object, or None if a field is missing."""
     if not isinstance(data, dict):
         return None
     kind, api_version = data.get("kind"), data.get("apiVersion")
@@ -138,7 +145,7 @@ def group_kind_of(data: Json) -> GroupKind | None:
 
 
 def items_of(data: Json) -> list[Json] | None:
-    """Return the items of a List, a ConfigMapList or a KRM ResourceList; None for other data."""
+    """Return the items of a List, ConfigMapList or ResourceList; None for other data."""
     if not isinstance(data, dict):
         return None
     kind, items = data.get("kind"), data.get("items")
@@ -149,7 +156,7 @@ def items_of(data: Json) -> list[Json] | None:
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Yield the path and data of each object: the root of a document, or the items of its Lists.
 
-    Items of a ConfigMapList may lack kind and apiVersion. They are yielded with both.
+    Items of a ConfigMapList may lack kind and apiVersion. These items are yielded with both fields.
     """
     items = items_of(data)
     if items is None:
@@ -169,7 +176,10 @@ _NO_STRINGS: dict[str, str] = {}
 
 
 def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
-    """Return metadata.labels or metadata.annotations, without values that are not strings."""
+    """Return the labels or annotations of an object, without values that are not strings.
+
+    key: `labels` or `annotations`. The caller must not change the result.
+    """
     metadata = data.get("metadata")
     values = metadata.get(key) if isinstance(metadata, dict) else None
     if not values or not isinstance(values, dict):

@@ -1,17 +1,14 @@
 """A pod template as text with gaps for the names of its references.
 
 The render ID is a hash of the template's canonical JSON after all renames. The JSON is encoded
-when the document is read, and split at the references. The plan fills in the new names later. Kept
-as data, a template would take five times the memory and would be encoded twice.
+when the document is read, and split at the references. The plan fills in the new names later. A
+template kept as data would take five times the memory and would be encoded twice.
 """
 
 from __future__ import annotations
 
-import json
-
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
 from postrender.kubernetes.hashing import canonical_json, template_text
-from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
 
@@ -27,19 +24,17 @@ _ANNOTATIONS = ("metadata", "annotations")
 _NO_ANNOTATIONS: dict[str, Json] = {}
 # The control character DEL, which JSON does not escape and templates rarely contain.
 _MARK = "\x7f"
-# Names that canonical JSON writes without escapes.
-_PLAIN_NAME = pattern(r"[A-Za-z0-9.-]*\Z")
 
 
 class PodTemplate(NamedTuple):
     """One pod template of a workload.
 
     path: the path in the document.
-    parts: the canonical JSON, split at the references; annotations that Helm or render adds are
-        left out.
-    references: the path and name of each reference, in the order of the text.
+    parts: the text of template_text(), split at the references.
+    references: the path and name of each reference, in the order of the text; () if the text
+        cannot be split.
     annotations: all annotations of the template.
-    has_render_id: whether an earlier run has rendered the template.
+    has_render_id: whether an earlier run of render has rendered the template.
     """
 
     path: Path
@@ -51,17 +46,22 @@ class PodTemplate(NamedTuple):
     @property
     def data(self) -> Json:
         """The template as plain data."""
+        import json  # late: a render of a small chart does not decode JSON
+
         data: dict[str, Any] = json.loads(self.text({}))
         if self.annotations:
             data.setdefault("metadata", {})["annotations"] = dict(self.annotations)
         return data
 
     def text(self, names: Mapping[Path, str]) -> str:
-        """Return the canonical JSON with new names, which are given by the reference's path."""
+        """Return the canonical JSON with new names.
+
+        names: the new names, by the path of the reference. Other references keep their names.
+        """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
             name = names.get(path, old_name)
-            texts += [f'"{name}"' if _PLAIN_NAME.match(name) else canonical_json(name), part]
+            texts += [canonical_json(name), part]
         return "".join(texts)
 
 
@@ -69,7 +69,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     """Return the pod template at a path of a document.
 
     data: the template as plain data.
-    references: the paths in the document of the template's references.
+    references: the paths of the template's references in the document.
     """
     annotations = mapping_at(data, _ANNOTATIONS)
     names: dict[Path, str] = {}
@@ -82,15 +82,15 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     parts = template_text(marked).split(_MARK)
     paths = list(names)
     if len(parts) == 2 * len(paths) + 1:
-        order = [paths[int(number)] for number in parts[1::2]]
+        ordered_paths = [paths[int(number)] for number in parts[1::2]]
         texts = _without_quotes(parts[::2])
     else:  # the template contains _MARK, or a reference is in an annotation that is not hashed
-        order = []
+        ordered_paths = []
         texts = (template_text(data),)
     return PodTemplate(
         path=path,
         parts=texts,
-        references=tuple((reference, names[reference]) for reference in order),
+        references=tuple((reference, names[reference]) for reference in ordered_paths),
         annotations=annotations or _NO_ANNOTATIONS,
         has_render_id=annotations.get(RENDER_ID_ANNOTATION) is not None,
     )
@@ -106,7 +106,7 @@ def _replaced(data: Any, path: Path, value: Json) -> Any:
 
 
 def _without_quotes(parts: list[str]) -> tuple[str, ...]:
-    """Return the parts without the quotes around the removed strings."""
+    """Return the parts without the quotes of the strings between the parts."""
     last = len(parts) - 1
     return tuple(
         part[(1 if number else 0) : (-1 if number < last else None)]

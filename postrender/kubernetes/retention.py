@@ -1,7 +1,7 @@
 """Annotations that stop Helm, Argo CD and Flux from deleting objects missing from the manifests.
 
-Argo CD needs two: with `Prune=false` alone, the extra object would make the Application OutOfSync.
-The output has the annotations of all tools, so that it is the same for every tool.
+Argo CD needs two annotations: with `Prune=false` alone, the extra object would make the Application
+OutOfSync. The output has the annotations of all tools, so that every tool gets the same output.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
 
 
 def keep_annotations() -> dict[str, str]:
-    """Return the annotations that stop every tool from deleting an object by itself."""
+    """Return the annotations that stop Helm, Argo CD and Flux from deleting an object."""
     return dict(_KEEP)
 
 
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without keep_annotations(); lists of options keep their other options."""
+    """Return annotations without keep_annotations(). Other options of a list are kept."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _LISTS:
         options = [part for part in _options(rest.get(key, "")) if part != _KEEP[key]]
@@ -40,9 +40,9 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels or annotations that must be written to reach the desired ones.
+    """Return the labels or annotations to write, so that an object has the desired values.
 
-    Lists of options keep their other options.
+    Other options in a list of options are kept, except a contrary option such as `Prune=true`.
     """
     if current.keys().isdisjoint(desired):
         return dict(desired)

@@ -12,7 +12,7 @@ _ROLLOUT = ("argoproj.io", "Rollout")
 
 @cache
 def template_tree(group_kind: GroupKind) -> PatternTree | None:
-    """Return the pattern of a kind's pod templates, None for a kind without templates or a Pod."""
+    """Return the pattern of a kind's pod templates, None for a Pod or a kind without templates."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None or not workload.template:
         return None
@@ -22,13 +22,13 @@ def template_tree(group_kind: GroupKind) -> PatternTree | None:
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
-    """Return the path and the value of each pod template in an object."""
+    """Return the path and value of each pod template in an object; [] for a Pod."""
     tree = template_tree(group_kind)
     return [(path, template) for path, template, _ in tree.find(data)] if tree else []
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return group, kind and name in spec.workloadRef of a Rollout; None without workloadRef."""
+    """Return group, kind and name in spec.workloadRef; None if the object has none."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))

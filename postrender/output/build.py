@@ -1,8 +1,11 @@
-"""The output of a plan: edits applied to the text, with all other bytes unchanged."""
+"""The output of a plan: edits applied to the text, with all other bytes unchanged.
+
+An object whose text cannot be edited is written again from its data, which loses its comments. If
+the object is a whole document or the document has aliases, the whole document is written again.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +20,7 @@ from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Path, object_path
 from postrender.yaml.sites import locate
 from postrender.yaml.splice import Splice, apply_splices, splice
-from postrender.yaml.stream import has_content, stream_texts
+from postrender.yaml.stream import BOM, has_content, stream_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ def render(plan: Plan) -> list[str]:
     )
     removed = _by_document((key, key[1]) for key in plan.removed)
     extra = _extra_edits(plan, sole_list)
-    texts = []
+    texts: list[str] = []
     for index, document in enumerate(stream.documents):
         if index in items or index in removed or index in extra:
             edits = _DocumentEdits(
@@ -49,14 +52,17 @@ def render(plan: Plan) -> list[str]:
                 removed=removed.get(index, ()),
                 extra=extra.get(index, ()),
             )
-            texts += edits.texts()
+            new_texts = edits.texts()
+            if not new_texts and texts and texts[-1].endswith(BOM):
+                texts.pop()  # the marker and the byte order mark of the removed document
+            texts += new_texts
         else:
             texts.append(document.text)
     return stream_texts(stream, texts if sole_list is not None else _append(plan, texts))
 
 
 def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Value]]:
-    """Group values by the document in their key."""
+    """Return values, grouped by the document in their key."""
     groups: dict[int, list[Value]] = {}
     for (index, _), value in values:
         groups.setdefault(index, []).append(value)
@@ -64,7 +70,7 @@ def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Valu
 
 
 def _extra_edits(plan: Plan, sole_list: int | None) -> dict[int, list[Edit]]:
-    """Return the edits outside of objects: items appended to a List, the end of a last line."""
+    """Return the edits outside of objects: items appended to a List, and ends of block scalars."""
     extra: dict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
@@ -77,6 +83,8 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> dict[int, list[Edit]]:
 
 def _sole_list(inventory: Inventory) -> int | None:
     """Return the index of the only document with content, if it is a List."""
+    if not inventory.last_items:
+        return None
     documents = inventory.stream.documents
     indexes = [index for index, document in enumerate(documents) if has_content(document.text)]
     return indexes[0] if len(indexes) == 1 and indexes[0] in inventory.last_items else None
@@ -107,7 +115,10 @@ class _DocumentEdits:
         self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the new text of the document, and the text of a revision after its original."""
+        """Return the new text of the document, [] if the document is deleted.
+
+        If an original is a whole document, its revision follows as a second text.
+        """
         stream = self.plan.inventory.stream
         text = stream.documents[self.document].text
         if () in self.removed:
@@ -133,7 +144,7 @@ class _DocumentEdits:
     def copies(self) -> list[Edit]:
         """Return the edits that add revisions after their originals in a List.
 
-        The edits of the kept originals are included.
+        Edits that remove annotations from these originals are included.
         """
         edits: list[Edit] = []
         for item in self.items:
@@ -185,7 +196,7 @@ class _DocumentEdits:
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Group the edits of a document by the path of their object; () for edits of a List."""
+    """Return the edits of a document by the path of their object; () for edits of a List."""
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
     groups: dict[Path, list[Edit]] = defaultdict(list)
@@ -198,7 +209,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return edits with extra edits, except extra edits of a scalar that has an edit already."""
+    """Return the edits and the extra edits. If both edit a scalar, the extra edit is left out."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -225,8 +236,8 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
     newline = stream.newline
     if texts and not texts[-1].endswith("\n"):
         texts = [*texts, newline]
-    documents = [document for document in stream.documents if has_content(document.text)]
-    if all(_is_json(document.text) for document in documents):
+    texts_of_input = (document.text for document in stream.documents)
+    if all(_is_json(text) for text in texts_of_input if has_content(text)):
         return [*texts, *(flow_text(data) + newline for data in plan.appended)]
     return [
         *texts,
@@ -238,6 +249,8 @@ def _is_json(text: str) -> bool:
     """Return whether a document is JSON. Flow style YAML may look like JSON."""
     if not text.lstrip().startswith("{"):
         return False
+    import json  # late: most charts are YAML
+
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from postrender.errors import Finding, Location
 from postrender.plan.build import Plan
 
-_LIMIT = 1024 * 1024
-_WARN_AT = 0.75
-# A smaller output is never near the limit, even if gzip cannot compress it.
+_LIMIT = 1024 * 1024  # bytes
+_WARN_AT = 0.75  # the part of the limit at which an output is near the limit
+# In bytes before base64. A smaller output is never near the limit, even if gzip cannot compress it.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
@@ -28,21 +28,24 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     size = len(gzip.compress(data, 9)) * 4 // 3
     if size < _LIMIT * _WARN_AT:
         return None
+    largest = _largest(plan)
+    fix = "Move large data out of the ConfigMaps"
     return Finding(
         code="release-size",
         problem=f"the manifests take about {size // 1024} KiB in Helm's release Secret, which has "
-        f"room for 1024 KiB including the chart; largest retained revisions: {_largest(plan)}",
-        fix="Lower history.keep, or move large data out of the ConfigMaps",
+        f"room for 1024 KiB including the chart{largest}",
+        fix="Lower history.keep, or move large data out of the ConfigMaps" if largest else fix,
         location=Location(plan.inventory.stream.source),
     )
 
 
 def _largest(plan: Plan) -> str:
-    """Return the base names with the largest retained revisions, as text."""
+    """Return `. The base names … are …` for the largest retained revisions, "" for none."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:
             sizes[retained.revision.base_name] += len(json.dumps(retained.revision.content))
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:3]
     listed = (f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
-    return ", ".join(listed) or "none"
+    names = ", ".join(listed)
+    return f". The base names with the largest retained revisions are {names}" if names else ""

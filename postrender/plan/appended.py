@@ -15,7 +15,7 @@ from postrender.plan.configmap_edits import retained_object
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.yaml.paths import Json, value_at
 
-# The template names that Helm 4 shows for these objects, as for the objects of the chart.
+# Helm 4 prints a template name for each object of a chart. Our objects get these template names.
 _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 
 
@@ -23,7 +23,7 @@ def retained_objects(
     context: PlanContext, attach_groups: AttachGroups
 ) -> Iterator[dict[str, Json]]:
     """Yield the retained objects of earlier outputs."""
-    is_of_helm_4 = _is_of_helm_4(context)
+    is_from_helm_4 = context.inventory.is_from_helm_4
     pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
     for retained, group_name in pairs:
         if retained.is_emitted:
@@ -33,13 +33,13 @@ def retained_objects(
                 is_attached=context.settings.attacher.is_enabled,
                 is_last_time=retained.decision == LAST_TIME,
             )
-            yield _with_file(data, _HISTORY) if is_of_helm_4 else data
+            yield _with_template_name(data, _HISTORY) if is_from_helm_4 else data
 
 
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects that the stream lacks, and the stale ones that they replace."""
+    """Return the attachers' objects that the stream lacks, and the stale objects to remove."""
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()
@@ -47,16 +47,18 @@ def new_attachers(
     by_key: dict[ObjectKey, list[Item]] = defaultdict(list)
     for item in existing:
         by_key[item.identity.key_in(item.identity.namespace)].append(item)
-    is_of_helm_4 = _is_of_helm_4(context)
+    is_from_helm_4 = context.inventory.is_from_helm_4
     appended, current = [], set()
     for group in groups:
-        for data in attacher_objects(group, mode, settings.attacher, settings.revisable):
+        for data in attacher_objects(group, mode, settings.attacher):
             unchanged = [
-                item for item in by_key.get(_key_of(data, group), ()) if _plain(item) == data
+                item
+                for item in by_key.get(attacher_key(data, group), ())
+                if without_tool_annotations(item) == data
             ]
             current |= {item.key for item in unchanged[:1]}
             if not unchanged:
-                appended.append(_with_file(data, _ATTACHER) if is_of_helm_4 else data)
+                appended.append(_with_template_name(data, _ATTACHER) if is_from_helm_4 else data)
     return tuple(appended), frozenset(item.key for item in existing if item.key not in current)
 
 
@@ -70,13 +72,13 @@ def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> 
     ]
 
 
-def _key_of(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
+def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
     """Return the key of an attacher object, with the namespace as written."""
     group_kind = api_group(str(data["apiVersion"])), str(data["kind"])
     return ObjectKey(group_kind, group.namespace, str(value_at(data, ("metadata", "name"))))
 
 
-def _plain(item: Item) -> dict[str, Json]:
+def without_tool_annotations(item: Item) -> dict[str, Json]:
     """Return an attacher object of the stream without the annotations that tools add."""
     data = dict(item.content or {})
     metadata = data.get("metadata")
@@ -87,14 +89,10 @@ def _plain(item: Item) -> dict[str, Json]:
     return data
 
 
-def _is_of_helm_4(context: PlanContext) -> bool:
-    return any(HELM_FILENAME_ANNOTATION in item.annotations for item in context.inventory.items)
-
-
-def _with_file(data: Mapping[str, Json], file: str) -> dict[str, Json]:
+def _with_template_name(data: Mapping[str, Json], template_name: str) -> dict[str, Json]:
     """Return an object with the annotation from which Helm 4 writes `# Source: …`.
 
-    Helm removes the annotation. Names do not depend on it.
+    Helm removes the annotation again. The hash in a Job's name does not cover the annotation.
     """
-    annotation = {"annotations": {HELM_FILENAME_ANNOTATION: file}}
+    annotation = {"annotations": {HELM_FILENAME_ANNOTATION: template_name}}
     return {**data, "metadata": merge_patch(data["metadata"], annotation)}

@@ -1,8 +1,8 @@
 """Attach groups: the revisions that one attacher looks after.
 
-Each namespace has one group, named after its first workload. A revision that an earlier run
-labelled keeps its group. A second pass, or several outputs in one stream, therefore result in the
-same groups.
+New revisions of a namespace get one group, named after the release, or after a workload if the
+release is unknown. A revision that an earlier run labelled keeps its group. Rendering an output
+again, or several outputs together, therefore results in the same groups.
 """
 
 from __future__ import annotations
@@ -16,11 +16,16 @@ from postrender.kubernetes.kinds import Identity, strings_at
 from postrender.plan.attacher_job import (
     AttachedWorkload,
     AttachGroup,
-    group_name_for,
     is_workload_attachable,
     wave_of,
 )
-from postrender.plan.model import PlanContext, Retained
+from postrender.plan.group_names import (
+    group_name_for_release,
+    group_name_for_workload,
+    release_name,
+)
+from postrender.plan.model import PlanContext, RetentionDecision
+from postrender.plan.workload_order import identity_order, item_order
 from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -34,35 +39,41 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: by ConfigMap or Secret;
-    retained_group_names: for each of PlanContext.retained. If the namespace of a retained revision
-        has no group, this is the group that the revision had.
+    group_names: the group name of each ConfigMap and Secret that is renamed, is a revision, or is
+        referenced by an attached workload;
+    retained_group_names: the group name for each item of PlanContext.retained. A retained revision
+        keeps its old group if its namespace no longer has a group;
+    named_after: the groups that are named after their first workload, and the workload.
     """
 
     groups: tuple[AttachGroup, ...]
     group_names: Mapping[ItemKey, str]
     retained_group_names: Sequence[str]
+    named_after: Sequence[tuple[str, Item]] = ()
 
 
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
-    """Return the groups of a stream; render_ids: by workload that references revisions."""
+    """Return the groups of a stream.
+
+    render_ids: the render ID of each workload that references revisions.
+    """
     workloads = [
         item
-        for item in context.inventory.items
+        for item in sorted(context.inventory.items, key=item_order)
         if item.key in render_ids and is_workload_attachable(item)
     ]
-    defaults = _default_names(context, workloads)
+    defaults, named_after = _default_names(context, workloads)
     group_keys = {item.key: _group_key(context, item, defaults) for item in workloads}
     group_names = _group_names(context, workloads, group_keys, defaults)
-    retained_names = [
+    retained_group_names = [
         _retained_group_name(context, retained, group_names, defaults)
         for retained in context.retained
     ]
     emitted: dict[_GroupKey, set[RevisionRef]] = defaultdict(set)
     for pairs in (
         _revisions(context, group_names),
-        _retained_revisions(context, retained_names),
-        # A revision may write its namespace when the workload that references it does not.
+        _retained_revisions(context, retained_group_names),
+        # A revision may set a namespace where its workload sets none. Their group keys then differ.
         ((group_keys[item.key], ref) for item in workloads for ref in _refs(context, item)),
     ):
         for group_key, ref in pairs:
@@ -75,33 +86,81 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         AttachGroup(
             name=group_key[1],
             namespace=items[0].identity.namespace,
-            workloads=tuple(_attached(context, items, render_ids, rollouts)),
+            workloads=tuple(_attached_workloads(context, items, render_ids, rollouts)),
             emitted=tuple(sorted(emitted[group_key])),
         )
         for group_key, items in members.items()
     )
-    return AttachGroups(groups, group_names, retained_names)
+    if not groups:
+        groups = tuple(_group_without_workloads(context, group_names, emitted))
+    return AttachGroups(
+        groups=groups,
+        group_names=group_names,
+        retained_group_names=retained_group_names,
+        named_after=named_after,
+    )
+
+
+def _group_without_workloads(
+    context: PlanContext,
+    group_names: Mapping[ItemKey, str],
+    emitted: Mapping[_GroupKey, set[RevisionRef]],
+) -> Iterator[AttachGroup]:
+    """Yield the group of a stream in which only objects without a pod template use revisions.
+
+    The attacher makes the release the owner of these revisions. Nothing is yielded if the revisions
+    have several namespaces or groups. Two namespaces as written may be the same namespace, and the
+    objects of two attachers would then be duplicates.
+    """
+    items = [context.decisions[key].item for key in group_names]
+    revisions = [item for item in items if context.revision_of(item)]
+    group_keys = {
+        (_namespace(context, item.identity), group_names[item.key]): item for item in revisions
+    }
+    if len(group_keys) == 1:
+        [(group_key, item)] = group_keys.items()
+        yield AttachGroup(
+            name=group_key[1],
+            namespace=item.identity.namespace,
+            workloads=(),
+            emitted=tuple(sorted(emitted[group_key])),
+        )
 
 
 def _namespace(context: PlanContext, identity: Identity) -> str | None:
     return context.resolver.certain_namespace(identity.namespace)
 
 
-def _default_names(context: PlanContext, workloads: Sequence[Item]) -> dict[str | None, str]:
-    """Return the group name of each namespace, from its first workload.
+def _default_names(
+    context: PlanContext, workloads: Sequence[Item]
+) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
+    """Return the group name of each namespace, and the groups named after a workload.
 
-    The name is the group of a revision that the workload references, or the workload's own name.
+    If the first workload references a revision from an earlier run, the revision's group is used.
+    Otherwise the name is made from the release's name, or else from the workload's name.
     """
-    defaults: dict[str | None, str] = {}
+    members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
-        namespace = _namespace(context, item.identity)
-        if namespace not in defaults:
-            defaults[namespace] = _labelled(context, item) or group_name_for(item.identity)
-    return defaults
+        members[_namespace(context, item.identity)].append(item)
+    defaults: dict[str | None, str] = {}
+    named_after: list[tuple[str, Item]] = []
+    for namespace, items in members.items():
+        release = release_name(context.settings.attacher, items)
+        name = _labelled_group(context, items[0])
+        if not name and release:
+            name = group_name_for_release(release)
+        elif not name:
+            name = group_name_for_workload(items[0].identity)
+            named_after.append((name, items[0]))
+        defaults[namespace] = name
+    return defaults, named_after
 
 
-def _labelled(context: PlanContext, item: Item) -> str:
-    """Return the group of the first revision from an earlier run that a workload references."""
+def _labelled_group(context: PlanContext, item: Item) -> str:
+    """Return the group of the first revision from an earlier run that a workload references.
+
+    "" if the workload references only other objects.
+    """
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -112,7 +171,7 @@ def _group_key(
     context: PlanContext, workload: Item, defaults: Mapping[str | None, str]
 ) -> _GroupKey:
     namespace = _namespace(context, workload.identity)
-    return namespace, _labelled(context, workload) or defaults[namespace]
+    return namespace, _labelled_group(context, workload) or defaults[namespace]
 
 
 def _group_names(
@@ -121,7 +180,11 @@ def _group_names(
     group_keys: Mapping[ItemKey, _GroupKey],
     defaults: Mapping[str | None, str],
 ) -> dict[ItemKey, str]:
-    """Return the group of each object: the group of the first workload that references it."""
+    """Return the group names of ConfigMaps and Secrets, as in AttachGroups.
+
+    An object gets the group of the first attached workload that references the object, or else the
+    group of the namespace. A revision from an earlier run keeps its group.
+    """
     names: dict[ItemKey, str] = {}
     for item in workloads:
         for target in context.targets(item):
@@ -129,26 +192,41 @@ def _group_names(
     for key in context.names:
         item = context.decisions[key].item
         if key not in names:
-            # The attacher sees no object that references this one. Use the namespace's group.
+            # No attached workload references the object: use the group of the namespace.
             default = defaults.get(_namespace(context, item.identity))
-            names[key] = default or group_name_for(_first_source(context, item))
+            names[key] = default or _name_without_workloads(context, item)
     for key, decision in context.decisions.items():
         if decision.is_revision and GROUP_LABEL in decision.item.labels:
             names[key] = decision.item.labels[GROUP_LABEL]
     return names
 
 
+def _name_without_workloads(context: PlanContext, item: Item) -> str:
+    sources = [
+        link.source
+        for links in context.links.values()
+        for link in links
+        if link.target.key == item.key and link.triggers_rename
+    ]
+    release = release_name(context.settings.attacher, sources)
+    if release:
+        return group_name_for_release(release)
+    return group_name_for_workload(_first_source(context, item))
+
+
 def _first_source(context: PlanContext, item: Item) -> Identity:
-    for links in context.links.values():
-        for link in links:
-            if link.target.key == item.key and link.is_rewritable:
-                return link.source.identity
-    return item.identity
+    sources = (
+        link.source.identity
+        for links in context.links.values()
+        for link in links
+        if link.target.key == item.key and link.triggers_rename
+    )
+    return min(sources, key=identity_order, default=item.identity)
 
 
 def _retained_group_name(
     context: PlanContext,
-    retained: Retained,
+    retained: RetentionDecision,
     group_names: Mapping[ItemKey, str],
     defaults: Mapping[str | None, str],
 ) -> str:
@@ -164,7 +242,7 @@ def _revisions(
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
     """Yield the revisions of the stream, with their groups, and the originals next to them.
 
-    `postrender adopt` may have labelled the live originals.
+    The originals are included because `postrender adopt` may have labelled the live originals.
     """
     kept = context.kept_keys
     for item_key, group_name in group_names.items():
@@ -187,7 +265,7 @@ def _retained_revisions(
             yield group_key, (identity.kind.lower(), identity.name)
 
 
-def _attached(
+def _attached_workloads(
     context: PlanContext,
     items: Sequence[Item],
     render_ids: Mapping[ItemKey, str],
@@ -196,7 +274,7 @@ def _attached(
     """Yield the workloads of a group, each with the Rollouts that use its pod template."""
     for item in items:
         refs = _refs(context, item)
-        for workload in (item, *rollouts.get(item.key, ())):
+        for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
             yield AttachedWorkload(
                 identity=workload.identity,
                 render_id=render_ids[item.key],
@@ -208,7 +286,7 @@ def _attached(
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     """Return the revisions that an object's pod templates reference or mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sorted, because an auto-mount is at a different position in the output than in the input.
+    # Sorted, because a second render finds an auto-mount at a different position.
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 

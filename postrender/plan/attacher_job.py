@@ -1,7 +1,8 @@
 """The attacher: a Job that runs `postrender attach`, with ServiceAccount, Role and RoleBinding.
 
-The Job has two forms. A *hook* is a hook of Helm and of Argo CD. A plain *job* is for streams in
-which a Sync hook would block Argo CD's sync until the canary is over.
+The Job has one of two forms, as set by `attacher.mode`. The form *hook* is a hook of Helm and of
+Argo CD. The form *job* is an ordinary Job. In some streams, a Sync hook would block Argo CD's sync
+until a canary ends.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from postrender import __version__
-from postrender.config.settings import AttacherSettings
+from postrender.config.settings import NOTHING, AttacherSettings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -19,14 +20,18 @@ from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     HELM_HOOK_ANNOTATION,
     HELM_HOOK_DELETE_ANNOTATION,
+    JOB_LABEL,
     SYNC_WAVE_ANNOTATION,
 )
-from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
-from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS, GroupKind, Identity
+from postrender.kubernetes.hashing import canonical_json, encode_hash
+from postrender.kubernetes.kinds import (
+    RBAC_GROUP,
+    WORKLOAD_KINDS,
+    Identity,
+)
 from postrender.kubernetes.retention import keep_annotations
-from postrender.startup.digest import sha256
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, mappings_in
 from postrender.yaml.stream import has_content
 
 TYPE_CHECKING = False
@@ -35,13 +40,13 @@ if TYPE_CHECKING:
 
 HOOK, JOB = "hook", "job"
 
-MAX_NAME_LENGTH = 63
+RBAC_VERSION = f"{RBAC_GROUP}/v1"
 # Linux cannot execute a program with an argument of more than 128 KiB.
-NAMES_AN_ARGUMENT = 100
+_MAX_NAMES_PER_ARGUMENT = 100
 # With a lower TTL (seconds), Helm's --wait-for-jobs may miss the end of the Job.
 _MIN_TTL = 300
 
-# Hooks that Argo CD runs before or during the sync (argo-cd 3.2, Helm hooks and its own).
+# Hooks that Argo CD runs before or during the sync (argo-cd 3.2: Helm's hooks and Argo CD's own).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
 
 _HOOK_ANNOTATIONS = {
@@ -70,29 +75,28 @@ class AttachedWorkload(NamedTuple):
 class AttachGroup(NamedTuple):
     """The workloads of one namespace that use revisions, and all revisions of the group.
 
+    workloads: empty if only objects without a pod template reference the revisions;
     namespace: as written in the objects, None if absent;
-    emitted: the revisions of the group in the stream, and the originals that stay next to them.
+    emitted: the revisions of the group in the output, also retained revisions, and the originals
+        that stay next to them;
+    retired: the revisions of Secrets to delete, if Secrets are switched off.
     """
 
     name: str
     namespace: str | None
     workloads: tuple[AttachedWorkload, ...]
     emitted: tuple[RevisionRef, ...]
+    retired: tuple[RevisionRef, ...] = ()
 
-
-def group_name_for(identity: Identity) -> str:
-    """Return the name of the group whose first workload this is: at most 52 characters."""
-    name = f"{identity.name.replace('.', '-')}-{identity.kind.lower()}-attach"
-    longest = MAX_NAME_LENGTH - HASH_LENGTH - 1
-    if len(name) <= longest and "." not in identity.name:
-        return name
-    digest = sha256(f"{identity.kind}/{identity.name}".encode()).hexdigest()[:8]
-    tail = f"-{digest}-attach"
-    return name[: longest - len(tail)].rstrip("-") + tail
+    @property
+    def has_secrets(self) -> bool:
+        """Return whether the output has a revision of a Secret for the group."""
+        named = (ref for workload in self.workloads for ref in workload.names)
+        return any(kind == "secret" for kind, _ in (*self.emitted, *named))
 
 
 def wave_of(item: Item) -> int:
-    """Return the Argo CD sync wave of an object, 0 if the object sets none."""
+    """Return the Argo CD sync wave of an object, 0 if the object sets no valid wave."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION, "").strip()
     try:
         return int(text)
@@ -111,15 +115,15 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
             return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would block the sync"
     waves = {wave_of(item) for item in items if not item.is_hook}
     examined = {item.document for item in inventory.items}
-    if any(
+    if 0 not in waves and any(
         index not in examined and has_content(document.text)
         for index, document in enumerate(inventory.stream.documents)
     ):
-        waves.add(0)  # documents that were not examined have no sync wave
+        waves.add(0)  # an object in an unexamined document sets no wave, so its wave is 0
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, so a Sync hook would block the sync"
-    return HOOK, "the input has one sync wave, and no hook that runs before or during the sync"
+    return HOOK, "the input has one sync wave of Argo CD, and no hook before or during the sync"
 
 
 def _hooks(item: Item) -> list[str]:
@@ -138,7 +142,7 @@ def is_workload_attachable(item: Item) -> bool:
 
 
 def attacher_findings(settings: AttacherSettings, mode: str, location: Location) -> list[Finding]:
-    """Return the findings about the settings of an attacher that is appended."""
+    """Return the findings about the settings of the appended attacher."""
     findings: list[Finding] = []
     if not settings.image:
         findings.append(
@@ -149,6 +153,7 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
                 fix="Build the image and load it into the cluster, "
                 "or push it and set attacher.image",
                 location=location,
+                strict=True,
             )
         )
     if mode == HOOK and settings.ttl < _MIN_TTL:
@@ -165,37 +170,54 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
 
 
 def attacher_objects(
-    group: AttachGroup, mode: str, settings: AttacherSettings, kinds: Sequence[GroupKind]
+    group: AttachGroup, mode: str, settings: AttacherSettings
 ) -> list[dict[str, Json]]:
-    """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave."""
-    waves = sorted({workload.wave for workload in group.workloads})
-    account = settings.service_account or group.name
-    role_ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": group.name}
+    """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave.
+
+    The settings may leave out the ServiceAccount, or both the Role and the RoleBinding.
+    """
+    waves = sorted({workload.wave for workload in group.workloads} or {0})
+    account = settings.account_of(group.name)
+    role_ref = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": group.name}
     subject = {"kind": "ServiceAccount", "name": account}
     if group.namespace:
         subject["namespace"] = group.namespace
-    rbac = "rbac.authorization.k8s.io/v1"
     annotations = _wave_annotation(waves[0])
     objects = [
-        {**_object(rbac, "Role", group, annotations), "rules": _rules(mode, SECRET in kinds)},
         {
-            **_object(rbac, "RoleBinding", group, annotations),
+            **_object(RBAC_VERSION, "Role", group, annotations),
+            "rules": _rules(group, mode, settings),
+        },
+        {
+            **_object(RBAC_VERSION, "RoleBinding", group, annotations),
             "roleRef": role_ref,
             "subjects": [subject],
         },
         *(_job(group, wave, mode, settings, account) for wave in waves),
     ]
-    if settings.creates_service_account:
-        objects.insert(0, _object("v1", "ServiceAccount", group, annotations))
+    if not settings.creates_rbac:
+        objects = [data for data in objects if data["kind"] == "Job"]
+    if settings.appends_service_account:
+        objects.insert(
+            0, without_token(_object("v1", "ServiceAccount", group, annotations, account))
+        )
     return objects
 
 
-def _labels(group: AttachGroup) -> dict[str, Json]:
-    return {
+def without_token(account: dict[str, Json]) -> dict[str, Json]:
+    """Return a ServiceAccount whose token only the Pods of the attacher mount.
+
+    The account exists longer than the Job, and other Pods may use the account.
+    """
+    return {**account, "automountServiceAccountToken": False}
+
+
+def _labels(group_name: str) -> dict[str, Json]:
+    labels: dict[str, Json] = {
         "app.kubernetes.io/name": "postrender",
         "app.kubernetes.io/component": "attacher",
-        GROUP_LABEL: group.name,
     }
+    return {**labels, GROUP_LABEL: group_name} if group_name else labels
 
 
 def _wave_annotation(wave: int) -> dict[str, str]:
@@ -203,41 +225,112 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 
 
 def _object(
-    api_version: str, kind: str, group: AttachGroup, annotations: Mapping[str, str]
+    api_version: str,
+    kind: str,
+    group: AttachGroup,
+    annotations: Mapping[str, str],
+    name: str = "",
 ) -> dict[str, Json]:
-    metadata: dict[str, Json] = {"name": group.name}
-    if group.namespace:
-        metadata["namespace"] = group.namespace
-    metadata["labels"] = _labels(group)
+    return attacher_object(
+        api_version,
+        kind,
+        name=name or group.name,
+        namespace=group.namespace,
+        group_name=group.name,
+        annotations=annotations,
+    )
+
+
+def attacher_object(
+    api_version: str,
+    kind: str,
+    *,
+    name: str,
+    namespace: str | None,
+    group_name: str = "",
+    annotations: Mapping[str, str] = NOTHING,
+) -> dict[str, Json]:
+    """Return the type and the metadata of an object of the attacher.
+
+    namespace: None or "" for an object without a namespace; group_name: "" for no attach group.
+    """
+    metadata: dict[str, Json] = {"name": name, **({"namespace": namespace} if namespace else {})}
+    metadata["labels"] = _labels(group_name)
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
-def _rules(mode: str, with_secrets: bool) -> Json:
-    """Return the rules of the Role: exactly the verbs that `postrender attach` uses."""
+def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> set[str]:
+    """Return the objects of a group that can be a release owner, as `Kind/name`."""
+    objects = {f"Role/{group.name}"} if settings.creates_rbac else set()
+    if settings.appends_service_account:
+        objects.add(f"ServiceAccount/{settings.account_of(group.name)}")
+    return objects
+
+
+def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
+    """Return the object that exists as long as the release, as `Kind/name`; "" for none.
+
+    A ServiceAccount is preferred, because the token in the Job's Pod contains the account's uid.
+    `attach` must read the uid of a Role from the API server.
+    """
+    if settings.appends_service_account:
+        return f"ServiceAccount/{settings.account_of(group.name)}"
+    return f"Role/{group.name}" if settings.creates_rbac else ""
+
+
+def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Json]:
+    """Return the rules of the Role of a group."""
+    rules = role_rules(mode, group.has_secrets)
+    if group.retired:
+        names: list[Json] = [name for _, name in group.retired]
+        named: dict[str, Json] = {"apiGroups": [""], "resources": ["secrets"]}
+        named["resourceNames"] = names
+        rules.insert(-1, {**named, "verbs": _SECRETS["verbs"]})
+    if not release_owner_of(settings, group).startswith("Role/"):
+        return rules
+    own_role: Json = {
+        "apiGroups": [RBAC_GROUP],
+        "resources": ["roles"],
+        "resourceNames": [group.name],
+        "verbs": ["get"],
+    }
+    return [*rules, own_role]
+
+
+def role_rules(mode: str, with_secrets: bool) -> list[Json]:
+    """Return the rules of the Role: exactly the verbs that `postrender attach` uses.
+
+    mode: the form of the Job, HOOK or JOB; JOB also covers HOOK.
+    """
     watch = ["list", "watch"]
-    # Before a ConfigMap is deleted, it is read whole (`get`) to check that nobody has edited it.
-    # A Secret is never read whole. Changing owner references may need `delete`
-    # (OwnerReferencesPermissionEnforcement).
-    secrets = [([""], ["secrets"], ["delete", "list", "patch"])]
-    rules = [
-        (["apps"], _APPS, watch),
-        (["batch"], ["cronjobs"], watch),
-        (["batch"], ["jobs"], ["delete", "list"] if mode == JOB else ["list"]),
-        (["argoproj.io"], _ARGO, watch),
-        ([""], ["podtemplates", "replicationcontrollers"], watch),
-        ([""], ["pods"], ["list"]),
-        ([""], ["configmaps"], ["delete", "get", "list", "patch"]),
-        *(secrets if with_secrets else []),
-        ([""], ["events"], ["create"]),
-    ]
-    return [
+    # Before attach owns or deletes a ConfigMap, attach reads the content (`get`) and compares the
+    # content with the hash in the name. attach does not use the content of Secrets. Changing owner
+    # references may need `delete` (OwnerReferencesPermissionEnforcement).
+    rules: list[Json] = [
         {"apiGroups": groups, "resources": resources, "verbs": verbs}
-        for groups, resources, verbs in rules
+        for groups, resources, verbs in (
+            (["apps"], _APPS, watch),
+            (["batch"], ["cronjobs"], watch),
+            (["batch"], ["jobs"], ["delete", "list"] if mode == JOB else ["list"]),
+            (["argoproj.io"], _ARGO, watch),
+            ([""], ["podtemplates", "replicationcontrollers"], watch),
+            ([""], ["pods"], ["list"]),
+            ([""], ["configmaps"], ["delete", "get", "list", "patch"]),
+            ([""], ["events"], ["create"]),
+        )
     ]
+    if with_secrets:
+        rules.insert(-1, _SECRETS)
+    return rules
 
 
+_SECRETS: dict[str, Json] = {
+    "apiGroups": [""],
+    "resources": ["secrets"],
+    "verbs": ["delete", "list", "patch"],
+}
 _APPS = ["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]
 _ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
@@ -260,8 +353,21 @@ def _job(
     metadata = job["metadata"]
     if isinstance(metadata, dict):
         unnamed = {**job, "metadata": {key: metadata[key] for key in metadata if key != "name"}}
-        metadata["name"] = f"{group.name}-{encode_hash(canonical_json(unnamed))}"
+        digest = encode_hash(canonical_json(unnamed))
+        metadata["name"] = f"{group.name}-{digest}"
+        _select_pods(spec, {JOB_LABEL: digest})
     return job
+
+
+def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
+    """Set the selector of a Job, and the labels of its Pods.
+
+    The API server would otherwise generate a selector and labels, which are immutable. A rollback
+    of Helm 3.22 removes all fields that the manifest lacks from a Job that exists, and fails.
+    """
+    spec["manualSelector"] = True
+    spec["selector"] = {"matchLabels": labels}
+    spec["template"] = merge_patch(spec["template"], {"metadata": {"labels": labels}})
 
 
 def _pod_template(
@@ -281,11 +387,12 @@ def _pod_template(
     }
     if settings.image_pull_policy:
         container["imagePullPolicy"] = settings.image_pull_policy
-    labels = {**_labels(group), **_NO_SIDECARS}
+    labels = {**_labels(group.name), **_NO_SIDECARS}
     return {
         "metadata": {"labels": labels, "annotations": _NO_SIDECARS},
         "spec": {
             "serviceAccountName": account,
+            "automountServiceAccountToken": True,
             "restartPolicy": "Never",
             "securityContext": {
                 "runAsNonRoot": True,
@@ -311,28 +418,33 @@ def _arguments(group: AttachGroup, wave: int, mode: str, settings: AttacherSetti
         arguments += ["--namespace", group.namespace]
     for workload in workloads:
         title = f"{workload.identity.kind}/{workload.identity.name}@{workload.render_id}"
-        for listed in _listed(workload.names):
-            arguments += ["--workload", f"{title}={listed}"]
-    for listed in _listed([ref for ref in group.emitted if ref not in referenced]):
-        arguments += ["--emitted", listed]
+        for ref_list in _ref_lists(workload.names):
+            arguments += ["--workload", f"{title}={ref_list}"]
+    for ref_list in _ref_lists([ref for ref in group.emitted if ref not in referenced]):
+        arguments += ["--emitted", ref_list]
+    for ref_list in _ref_lists(group.retired):
+        arguments += ["--retired", ref_list]
+    owner = release_owner_of(settings, group)
+    arguments += ["--release-owner", owner] if owner else []
     arguments += ["--timeout", f"{settings.timeout}s"]
     arguments += ["--on-failure", "fail" if settings.is_required else "report"]
     return [*arguments, *(["--delete-finished-jobs"] if mode == JOB else [])]
 
 
-def _listed(refs: Sequence[RevisionRef]) -> list[str]:
-    """Return revisions as lists that are short enough for one argument each."""
+def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
+    """Return revisions as comma-separated lists, each short enough for one argument."""
     names = [f"{kind}/{name}" for kind, name in refs]
     return [
-        ",".join(names[start : start + NAMES_AN_ARGUMENT])
-        for start in range(0, len(names), NAMES_AN_ARGUMENT)
+        ",".join(names[start : start + _MAX_NAMES_PER_ARGUMENT])
+        for start in range(0, len(names), _MAX_NAMES_PER_ARGUMENT)
     ]
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
     """Return data with a patch merged in: mappings by key, lists of named items by name.
 
-    null removes a key; every other value replaces the existing value.
+    null removes a key. Any value that is neither a mapping nor a list of named items replaces the
+    existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}
@@ -352,10 +464,6 @@ def _are_named(data: Json) -> bool:
 
 
 def _merge_named(data: Json, patch: Json) -> list[Json]:
-    patches = {item["name"]: item for item in _dicts(patch)}
-    merged = [merge_patch(item, patches.pop(item["name"], {})) for item in _dicts(data)]
+    patches = {item["name"]: item for item in mappings_in(patch)}
+    merged = [merge_patch(item, patches.pop(item["name"], {})) for item in mappings_in(data)]
     return [*merged, *patches.values()]
-
-
-def _dicts(data: Json) -> list[dict[str, Json]]:
-    return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []

@@ -1,9 +1,9 @@
-"""Auto-mounts: ConfigMaps that annotations mount, so that a chart never writes their names.
+"""Auto-mounts: annotations of a ConfigMap request a mount, so its workload needs no reference.
 
 `postrender/mount-path: /etc/app` and `postrender/env-from: "true"` request an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload; without it, the namespace must have exactly
-one. `postrender/containers: app,worker` selects the containers; the default is every container
-except init containers.
+`postrender/mount-in: Rollout/app` selects the workload. Without the annotation, the namespace must
+have exactly one workload. `postrender/containers: app,worker` selects the containers; the default
+is every container except init containers.
 """
 
 from __future__ import annotations
@@ -21,21 +21,27 @@ from postrender.kubernetes.annotations import (
     MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
 )
-from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
+from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, WORKLOAD_KINDS
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
+from postrender.plan.workload_order import item_order
 from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import AddItems, Edit
 from postrender.yaml.paths import Json, Path, mapping_at, value_at
 
-_NOT_LABEL = pattern(r"[^a-z0-9-]+")
-_MAX_LABEL = 63
+_NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
 
 
 class Mount(NamedTuple):
-    """An object to mount in a workload; path and env_from come from the object's annotations."""
+    """The auto-mount of one object in a workload.
+
+    workload: the object with the pod template, such as the Deployment that a Rollout references;
+    path: the value of `postrender/mount-path`, "" if absent;
+    env_from: whether `postrender/env-from` is true;
+    containers: the names in `postrender/containers`, () if absent.
+    """
 
     item: Item
     workload: Item
@@ -47,10 +53,11 @@ class Mount(NamedTuple):
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
     """Return the auto-mounts that ConfigMaps (and Secrets) request, by workload.
 
-    Raises UserError if a workload is missing or ambiguous, or if two objects have the same path.
+    Raises UserError if a mount path is relative, or if a workload is missing or ambiguous. Two
+    objects with the same mount path in one container are an error too.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
-    for item in inventory.items:
+    for item in sorted(inventory.items, key=item_order):
         if _is_requested(item) and not _has_revision(inventory, item, resolver):
             mount = _mount(inventory, resolver, item)
             mounts[mount.workload.key].append(mount)
@@ -107,6 +114,7 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     ]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None:
+        selected = workloads
         candidates = [workload for workload in workloads if workload.templates]
     else:
         selected = [workload for workload in workloads if str(workload.identity) == mount_in]
@@ -115,11 +123,20 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
         ]
     if len(candidates) == 1:
         return candidates[0]
+    without_template = next((workload for workload in selected if workload.workload_ref), None)
+    if not candidates and without_template and without_template.workload_ref:
+        (_, kind), name = without_template.workload_ref
+        raise UserError(
+            f"{without_template.identity} uses the pod template of {kind}/{name}, which is not in "
+            "the input, so postrender cannot add a volume",
+            f"Add {kind}/{name} to the input",
+            inventory.location_of(without_template),
+        )
     listed = ", ".join(str(workload.identity) for workload in workloads) or "none"
     raise UserError(
-        f"{MOUNT_IN_ANNOTATION} is {mount_in}, expected a workload in the namespace of "
+        f"{MOUNT_IN_ANNOTATION} is {mount_in or 'empty'}, expected a workload in the namespace of "
         f"{item.identity} (found {listed})"
-        if mount_in
+        if mount_in is not None
         else f"{item.identity} requests an auto-mount, but its namespace has {len(candidates)} "
         f"workloads, expected one (found {listed})",
         f"Set {MOUNT_IN_ANNOTATION} to one of the workloads"
@@ -153,17 +170,17 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
     )
     if mount.path and mount.path == earlier.path and is_shared:
         raise UserError(
-            f"{mount.item.identity} and {earlier.item.identity} would both be mounted at "
+            f"postrender would mount {mount.item.identity} and {earlier.item.identity} at "
             f"{mount.path} in {mount.workload.identity}",
-            f"Choose another {MOUNT_PATH_ANNOTATION} for one of the two",
+            f"Change {MOUNT_PATH_ANNOTATION} of one of the two objects",
             inventory.location_of(mount.item),
         )
 
 
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
-    """Return the edits that mount an object in each pod template; name: the object's new name.
+    """Return the edits that mount an object in each pod template; name: its name in the output.
 
-    A mount that an earlier run has added is not added again.
+    A mount that an earlier run added is not added again.
     Raises UserError for a missing container, and for a path that is already in use.
     """
     edits: list[Edit] = []
@@ -175,8 +192,8 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
         if mount.env_from:
             entry = _env_from(mount.item, name)
             edits += [
-                AddItems((*path, kind, number, "envFrom"), (entry,))
-                for kind, number, container in _containers(inventory, mount, spec)
+                AddItems((*path, list_key, number, "envFrom"), (entry,))
+                for list_key, number, container in _containers(inventory, mount, spec)
                 if entry not in _list(value_at(container, ("envFrom",)))
             ]
     return edits
@@ -193,10 +210,10 @@ def _volume_edits(
         if _volume_source(volume) == _volume_source(added)
     ]
     edits: list[Edit] = []
-    for kind, number, container in _containers(inventory, mount, spec):
+    for list_key, number, container in _containers(inventory, mount, spec):
         if not _is_mounted(inventory, mount, container, existing_names):
             entry: Json = {"name": volume_name, "mountPath": mount.path, "readOnly": True}
-            edits.append(AddItems((*path, kind, number, "volumeMounts"), (entry,)))
+            edits.append(AddItems((*path, list_key, number, "volumeMounts"), (entry,)))
     return [AddItems((*path, "volumes"), (added,)), *edits] if edits else []
 
 
@@ -218,21 +235,28 @@ def _env_from(item: Item, name: str) -> Json:
 
 def _volume_name(base_name: str, spec: Json) -> str:
     """Return a volume name, based on the base name, that the pod does not use yet."""
-    label = _NOT_LABEL.sub("-", base_name.lower()).strip("-")
-    taken = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
-    if len(label) <= _MAX_LABEL and label not in taken:
+    label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
+    used_names = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
+    if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
         return label
     digest = sha256(base_name.encode()).hexdigest()[:8]
-    return f"{label[: _MAX_LABEL - 9].rstrip('-')}-{digest}"
+    return f"{label[: MAX_LABEL_LENGTH - 9].rstrip('-')}-{digest}"
 
 
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
-    """Return the containers to mount the object in, as (list, number, container)."""
+    """Return the containers to mount the object in, as (key of the list, number, container)."""
     entries = [
-        (kind, number, container)
-        for kind in ("containers", "initContainers")
-        for number, container in enumerate(_list(value_at(spec, (kind,))))
+        (list_key, number, container)
+        for list_key in ("containers", "initContainers")
+        for number, container in enumerate(_list(value_at(spec, (list_key,))))
     ]
+    if not any(list_key == "containers" for list_key, _, _ in entries):
+        raise UserError(
+            f"{mount.item.identity} requests an auto-mount, but a pod template of "
+            f"{mount.workload.identity} has no containers",
+            f"Add a container to {mount.workload.identity}, or remove the mount annotations",
+            inventory.location_of(mount.item),
+        )
     if not mount.containers:
         return [entry for entry in entries if entry[0] == "containers"]
     names = [value_at(container, ("name",)) for _, _, container in entries]
@@ -250,9 +274,9 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
 def _is_mounted(
     inventory: Inventory, mount: Mount, container: Json, volume_names: list[Json]
 ) -> bool:
-    """Return whether one of these volumes is mounted at the path.
+    """Return whether a container mounts one of the volumes at the path of an auto-mount.
 
-    Raises UserError if a different volume is mounted at the path.
+    Raises UserError if the container mounts a different volume at the path.
     """
     for volume_mount in _list(value_at(container, ("volumeMounts",))):
         if value_at(volume_mount, ("mountPath",)) == mount.path:
@@ -260,8 +284,8 @@ def _is_mounted(
                 return True
             raise UserError(
                 f"the container {value_at(container, ('name',))} of {mount.workload.identity} "
-                f"already has a volume at {mount.path}",
-                f"Choose another {MOUNT_PATH_ANNOTATION}, or other {CONTAINERS_ANNOTATION}",
+                f"already mounts another volume at {mount.path}",
+                f"Change {MOUNT_PATH_ANNOTATION} or {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
     return False

@@ -6,28 +6,31 @@ in their order; the package's docstring lists the modules.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from postrender.config.settings import NOTHING, RENAME, Settings
+from postrender.config.settings import CHECKSUM, NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
+from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attach_groups import find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
 from postrender.plan.configmap_edits import add_revision_edits
 from postrender.plan.duplicates import find_duplicates
+from postrender.plan.group_names import group_name_findings
 from postrender.plan.history import NO_HISTORY, History
-from postrender.plan.leftovers import find_leftovers
 from postrender.plan.links import Link, by_source, by_target, find_links
+from postrender.plan.mentions import Mention, find_mentions
 from postrender.plan.model import PlanContext, targets_by_workload
 from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import Resolver, is_proof, new_resolver
 from postrender.plan.numbering import RevisionNumbers, number_revisions
 from postrender.plan.originals import find_originals
-from postrender.plan.strategy import decide_strategies
+from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.plan.workload_edits import source_edits
+from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Edit
 from postrender.yaml.paths import Json
@@ -35,12 +38,13 @@ from postrender.yaml.paths import Json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.auto_mount import Mount
+    from postrender.plan.readers.sign import Sign
 
 
 class PlanBasis(NamedTuple):
     """The decisions before any edit.
 
-    context: None if the stream has no object to revise;
+    context: None if neither the stream nor the history has ConfigMaps (or revised Secrets);
     repeated: the objects that repeat an earlier object.
     """
 
@@ -52,7 +56,7 @@ class PlanBasis(NamedTuple):
 class Plan(NamedTuple):
     """The changes that a render makes.
 
-    context: the decisions, names and links (None if the stream has no object to revise);
+    context: the decisions, names and links; None as in PlanBasis;
     edits: by object;
     copies: the objects whose original stays; the edits apply to a copy after the original;
     removed: the objects that the output leaves out;
@@ -92,6 +96,10 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 
     # The attachers.
     groups = attach_groups.groups
+    if _may_have_retired_secrets(settings, history, context):
+        from postrender.plan.retired_secrets import with_retired_secrets
+
+        groups = with_retired_secrets(context, groups, history.owners)
     mode, mode_reason = decide_mode(context.inventory, settings.attacher)
     attachers, stale_attachers = new_attachers(context, groups, mode)
 
@@ -99,7 +107,17 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     if settings.attacher.is_enabled and groups:
         location = Location(context.inventory.stream.source)
         findings += attacher_findings(settings.attacher, mode, location)
-    findings += find_leftovers(context, edits)
+        findings += group_name_findings(attach_groups.named_after, location.source)
+    findings += _protection_findings(context)
+    if context.mentions:
+        # Imported late: most charts have no mentions.
+        from postrender.plan.leftovers import find_leftovers
+
+        findings += find_leftovers(context)
+    if history.owners.workloads:
+        from postrender.plan.last_owner import find_last_owners
+
+        findings += find_last_owners(context, groups, history.owners)
 
     return Plan(
         inventory=context.inventory,
@@ -114,6 +132,28 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     )
 
 
+def _may_have_retired_secrets(settings: Settings, history: History, context: PlanContext) -> bool:
+    """Return whether an earlier output may have had revisions of Secrets; most had none."""
+    return bool(
+        history.owners.secrets
+        or settings.attacher.retired_secrets
+        or any(item.is_attacher for item in context.inventory.items)
+    )
+
+
+def _protection_findings(context: PlanContext) -> Iterator[Finding]:
+    """Yield the findings about old pods that lose their content."""
+    # Imported late: with an attacher and without checksums there is nothing to report.
+    if not context.settings.attacher.is_enabled:
+        from postrender.plan.protection import find_unprotected
+
+        yield from find_unprotected(context)
+    if any(decision.strategy == CHECKSUM for decision in context.decisions.values()):
+        from postrender.plan.protection import find_overwritten
+
+        yield from find_overwritten(context)
+
+
 def build_basis(
     inventory: Inventory, settings: Settings, history: History = NO_HISTORY
 ) -> PlanBasis:
@@ -124,7 +164,8 @@ def build_basis(
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
 
-    # References. Duplicates are compared before the stream's explicit namespaces are known.
+    # References. The resolver for duplicates knows only the release namespace, because the
+    # explicit namespaces are collected without the duplicates.
     repeated, inventory = find_duplicates(
         with_current_names(inventory), Resolver(settings.namespace)
     )
@@ -135,14 +176,31 @@ def build_basis(
     mounts = _find_mounts(inventory, resolver)
 
     # Decisions and names.
+    links_by_target = by_target(all_links)
+    mounted_in = _workloads_by_mounted_item(mounts)
+    stored_hooks = _hooks_by_target(inventory, history, resolver)
     decisions, decision_findings = decide_strategies(
-        inventory,
-        by_target(all_links),
-        _workloads_by_mounted(mounts),
-        settings,
-        _hook_users(inventory, history, resolver),
+        inventory, links_by_target, mounted_in, settings, stored_hooks
     )
-    numbers = number_revisions(history, resolver, settings.naming)
+    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
+        from postrender.plan.helm_3_hooks import find_helm_3_hooks
+
+        decision_findings += find_helm_3_hooks(
+            inventory,
+            links_by_target,
+            decisions,
+            lambda visible, visible_links: decide_strategies(
+                visible, visible_links, mounted_in, settings, stored_hooks
+            ),
+        )
+    mentions = find_mentions(
+        inventory, resolver, links, _searched(decisions), settings.ignored_leftovers
+    )
+    signs = _find_signs(inventory, mentions, links)
+    if signs:
+        decisions, by_name_findings = apply_signs(decisions, signs)
+        decision_findings += by_name_findings
+    numbers = number_revisions(history, resolver, settings)
     links_by_source = by_source(links)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     context = PlanContext(
@@ -154,14 +212,37 @@ def build_basis(
         links=links_by_source,
         mounts=mounts,
         workload_targets=targets_by_workload(links_by_source, mounts),
+        mentions=mentions,
+        read_by_name=signs.keys(),
     )
     if history.is_known:
         context = _with_history(context, numbers, history)
     return PlanBasis(context, repeated, (*link_findings, *decision_findings))
 
 
+def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:
+    """Return the objects whose base names are searched: those to rename, and revisions."""
+    return [
+        decision.item
+        for decision in decisions
+        if decision.strategy == RENAME or (decision.is_revision and decision.item.is_revision)
+    ]
+
+
+def _find_signs(
+    inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
+) -> Mapping[ItemKey, Sign]:
+    """Return, by object, the sign of a program that reads the object by its name."""
+    if not mentions and not any(link.reference.rule.family == RBAC for link in links):
+        return {}
+    # Imported late: most charts have no reader by name.
+    from postrender.plan.readers import Evidence, find_signs
+
+    return find_signs(Evidence(inventory=inventory, mentions=mentions, links=links))
+
+
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
-    """Return the resolver, which then knows whether a link proves the release's namespace."""
+    """Return the resolver with is_proven: whether a link proves the release's namespace."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 
@@ -176,7 +257,7 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
     return find_mounts(inventory, resolver)
 
 
-def _workloads_by_mounted(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
+def _workloads_by_mounted_item(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
     """Return the workload of each auto-mounted object."""
     return {
         mount.item.key: mount.workload
@@ -185,15 +266,15 @@ def _workloads_by_mounted(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[Ite
     }
 
 
-def _hook_users(
+def _hooks_by_target(
     inventory: Inventory, history: History, resolver: Resolver
 ) -> Mapping[ItemKey, str]:
     """Return, by object, a hook of the previous release that references the object."""
     if not history.is_known:
         return {}
-    from postrender.plan.retained import find_hook_users
+    from postrender.plan.retained import find_hooks_by_target
 
-    return find_hook_users(inventory.items, history, resolver)
+    return find_hooks_by_target(inventory.items, history, resolver)
 
 
 def _with_history(context: PlanContext, numbers: RevisionNumbers, history: History) -> PlanContext:

@@ -1,7 +1,8 @@
-"""The edits that turn a ConfigMap or Secret into its revision.
+"""The edits that turn a ConfigMap or Secret into its revision, and retained revisions as objects.
 
-They set the name, a label, annotations and `immutable`. A revision has its retention annotations
-from the first apply on, because the live object needs them before the next apply.
+The edits set the name, a label, annotations and `immutable`, and remove annotations of other tools.
+A revision has its retention annotations from the first apply on, because the live object needs
+these annotations before the next apply.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from postrender.krm.tool_annotations import outdated_annotations, own_annotation
 from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     GROUP_LABEL,
+    HASH_ANNOTATION,
+    KEYED_HASH,
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
@@ -21,7 +24,7 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
 from postrender.plan.attach_groups import AttachGroups
-from postrender.plan.history import EarlierRevision, Remains
+from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar
@@ -31,7 +34,7 @@ from postrender.yaml.paths import Json, Path, mapping_at
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
 ) -> None:
-    """Add the edits of the objects to rename to the edits of the references in them."""
+    """Add to `edits` the edits that turn each object to rename into its revision."""
     outside_attach = {
         link.target.key
         for links in context.links.values()
@@ -48,6 +51,7 @@ def add_revision_edits(
             is_attached=context.settings.attacher.is_enabled,
             is_sweepable=key not in outside_attach,
             order=context.orders.get(key),
+            is_keyed=context.settings.hash_key_of(context.decisions[key].item.identity) is not None,
         )
         edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
 
@@ -60,12 +64,15 @@ def _revision_edits(
     is_attached: bool,
     is_sweepable: bool,
     order: int | None = None,
+    is_keyed: bool = False,
 ) -> list[Edit]:
     """Return the edits that turn an object into the revision `name`.
 
-    is_attached: whether an attacher looks after the revision; if not, the applying tool deletes it;
-    is_sweepable: whether the attacher may delete the revision when it sees no reference to it;
-    order: the revision number, None without a history.
+    is_attached: whether an attacher looks after the revision; if not, the tool that applies the
+        manifests deletes the revision;
+    is_sweepable: whether the attacher may delete the revision when the attacher sees no consumer;
+    order: the revision number, None without a history;
+    is_keyed: whether the hash in the name has a key.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -74,9 +81,11 @@ def _revision_edits(
         BASE_NAME_ANNOTATION: item.identity.name,
         PAIRING_ANNOTATION: item.identity.name,
     }
+    if is_keyed:
+        annotations[HASH_ANNOTATION] = KEYED_HASH
     if order is not None:
-        # Later outputs retain the revision and drop it when it is old. Helm must keep it until
-        # then.
+        # Later outputs retain the revision until it is old. Until then, Helm must not delete the
+        # live object.
         annotations |= {NUMBER_ANNOTATION: str(order), RESOURCE_POLICY_ANNOTATION: "keep"}
     if is_attached:
         annotations |= keep_annotations()
@@ -113,7 +122,7 @@ def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
 def retained_object(
     revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
 ) -> dict[str, Json]:
-    """Return an earlier revision as the output retains it, with the same name and content.
+    """Return an earlier revision for the output, with the same name and content.
 
     An original gets no annotations or labels of a revision.
     is_last_time: whether the next output drops the revision, so that Helm deletes it.
@@ -131,8 +140,8 @@ def retained_object(
         metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: group_name}
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
-        if revision.remains == Remains.KEPT and not revision.is_tracked:
-            # Helm adopts the object, and does not remove annotations that are only live.
+        if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
+            # Helm adopts the object without removing its live `keep`, so `delete` must replace it.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:

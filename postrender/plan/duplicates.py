@@ -1,6 +1,6 @@
 """ConfigMaps and Secrets that are defined twice in a stream.
 
-Helm 3 cannot install such a stream, and which definition counts is undefined.
+Helm 3 cannot install such a stream. If the definitions differ, no rule decides between them.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from postrender.yaml.paths import Json
 def find_duplicates(
     inventory: Inventory, resolver: Resolver
 ) -> tuple[frozenset[ItemKey], Inventory]:
-    """Return the objects that repeat an earlier one, and the inventory without them.
+    """Return the objects that repeat an earlier object, and the inventory without them.
 
     Raises UserError if two objects have the same key and different content.
     """
-    first: dict[ObjectKey, Item] = {}
+    earlier_items: dict[ObjectKey, Item] = {}
     repeated: set[ItemKey] = set()
     for item in inventory.items:
         if item.content is None or item.is_hook or item.is_attacher or item.has_generated_name:
             continue
         key = resolver.key_of(item.identity)
-        original = first.setdefault(key, item)
-        if original is item:
+        earlier = earlier_items.setdefault(key, item)
+        if earlier is item:
             continue
-        if _comparable(original, key.namespace) != _comparable(item, key.namespace):
+        if _comparable(earlier, key.namespace) != _comparable(item, key.namespace):
             raise UserError(
                 f"{item.identity} is defined twice, with different content. The first definition "
-                f"is at {inventory.location_of(original)}",
-                "Rename one of the two",
+                f"is at {inventory.location_of(earlier)}",
+                "Remove one of the two definitions, or rename one of the objects",
                 inventory.location_of(item),
             )
         repeated.add(item.key)
@@ -43,7 +43,7 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return an object without the annotations that only record its origin."""
+    """Return an object with its effective namespace, and without the annotations of tools."""
     content = dict(item.content or {})
     metadata = content.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}

@@ -1,4 +1,4 @@
-"""Earlier outputs: the revisions in them, and the objects that they left in the cluster.
+"""The history of earlier outputs: their revisions, and the objects that are still in the cluster.
 
 The functions are pure; the package `sources` reads the manifests. A revision is *current* in the
 output that was rendered with its content, and *retained* in later outputs. Only a current revision
@@ -7,8 +7,7 @@ has the annotation `helm-diff/base-name`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.examine import examine
@@ -25,16 +24,20 @@ from postrender.yaml.paths import Json
 from postrender.yaml.stream import Source, has_content, read_streams
 
 
-class Remains(IntEnum):
-    """The remains of an object in the cluster; of several possible ones, the highest counts."""
+class LiveState:
+    """The states of an object in the cluster, with or without `helm.sh/resource-policy: keep`.
 
-    GONE = 0
-    UNKEPT = 1
-    KEPT = 2
+    If several states are possible, the highest state counts. The states are plain integers, because
+    the definition of an enum takes a hundred times as long.
+    """
+
+    ABSENT = 0
+    WITHOUT_KEEP = 1
+    WITH_KEEP = 2
 
 
 class Manifest(NamedTuple):
-    """The manifests of one apply; is_applied: whether the apply finished for certain."""
+    """The manifests of one apply; is_applied: whether the apply certainly finished."""
 
     name: str
     sources: tuple[Source, ...]
@@ -42,7 +45,7 @@ class Manifest(NamedTuple):
 
 
 class Previous(NamedTuple):
-    """The manifests applied before, oldest first.
+    """The manifests of earlier applies, oldest first.
 
     hooks: the hooks that Helm stores apart from the manifests;
     stored: the number of release revisions that Helm stores, 0 for files.
@@ -53,6 +56,19 @@ class Previous(NamedTuple):
     stored: int = 0
 
 
+class PreviousOwners(NamedTuple):
+    """The owners that the previous attachers set.
+
+    workloads: the workloads as `Kind/name`, by revision as `configmap/name`;
+    release_owners: the release owners, as `Kind/name`;
+    secrets: the names of the revisions of Secrets that any earlier attacher looked after.
+    """
+
+    workloads: Mapping[str, Sequence[str]] = NOTHING
+    release_owners: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
+
+
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
@@ -60,7 +76,7 @@ class EarlierRevision(NamedTuple):
     order: the revision number, 0 if the object has none;
     content: the whole object, from the last manifest that has it;
     is_original: whether the object has its base name;
-    remains: what is left of the object in the cluster;
+    live_state: the state of the object in the cluster;
     is_tracked: whether the last applied output has the object;
     last_current: the index of the last manifest in which the object was current, -1 if none.
     """
@@ -70,7 +86,7 @@ class EarlierRevision(NamedTuple):
     order: int
     content: Mapping[str, Json]
     is_original: bool
-    remains: Remains
+    live_state: int
     is_tracked: bool
     last_current: int
 
@@ -78,11 +94,12 @@ class EarlierRevision(NamedTuple):
 class History(NamedTuple):
     """The history of earlier outputs.
 
-    is_known: whether a history was passed, even an empty one;
+    is_known: whether a history was passed, even an empty history;
     earlier: the objects that may be retained;
     hooks: a hook for each object that the hooks of the release reference;
     stored: the number of release revisions that Helm stores, 0 for files;
-    namespaces: the namespaces that the objects write.
+    namespaces: the namespaces that the objects set;
+    owners: the owners that the previous attachers set.
     """
 
     is_known: bool = False
@@ -90,6 +107,7 @@ class History(NamedTuple):
     hooks: Mapping[ObjectKey, str] = NOTHING
     stored: int = 0
     namespaces: frozenset[str] = frozenset()
+    owners: PreviousOwners = PreviousOwners()
 
 
 NO_HISTORY = History()
@@ -98,11 +116,11 @@ NO_HISTORY = History()
 class _Record:
     """An object, followed through the manifests; EarlierRevision explains the fields."""
 
-    __slots__ = ("item", "last_current", "remains")
+    __slots__ = ("item", "last_current", "live_state")
 
     def __init__(self, item: Item) -> None:
         self.item = item
-        self.remains = Remains.GONE
+        self.live_state: int = LiveState.ABSENT
         self.last_current = -1
 
 
@@ -113,8 +131,8 @@ def read_history(
 ) -> History:
     """Return the history of earlier outputs.
 
-    effective_namespace: Resolver.effective_namespace of the new stream. A chart may begin to
-        write the namespace of the release; the object is still the same one.
+    effective_namespace: Resolver.effective_namespace of the new stream. A new chart may set a
+        namespace that earlier outputs left out; the object in the cluster is the same.
     Raises UserError for manifests that are not YAML.
     """
     records: dict[ObjectKey, _Record] = {}
@@ -137,7 +155,7 @@ def read_history(
         earlier=tuple(
             _earlier_revision(record, is_tracked=key in applied)
             for key, record in records.items()
-            if record.remains
+            if record.live_state
         ),
         hooks=dict(
             pair for manifest in previous.hooks for pair in _hook_references(manifest, settings)
@@ -150,10 +168,11 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the ConfigMaps (and Secrets, if they are revised) of manifests.
+    """Yield the ConfigMaps (and Secrets, if they are revised) that may be retained.
 
-    examined: the objects of each document by its text. Most documents are the same in the next
-        release revision, and each text is examined only once.
+    Hooks, invalid objects and objects of the attacher are left out.
+    examined: the objects of a document, by the text of the document. Most documents are in several
+        manifests, and each text is examined only once.
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
@@ -165,7 +184,9 @@ def _revisable_items(
             examined[text] = tuple(
                 item
                 for item in items
-                if item.content is not None and not (item.is_attacher or item.is_hook)
+                if item.content is not None
+                and item.error is None
+                and not (item.is_attacher or item.is_hook)
             )
         yield from examined.get(text, ())
 
@@ -179,39 +200,40 @@ def _record_manifest(
 ) -> None:
     """Add the next manifest to the records; applied: the objects of the last applied manifest.
 
-    Helm deletes objects that a manifest no longer has, unless the live object has `keep`. A
-    manifest that failed half-way may have changed anything, so it can only add to what may remain.
+    Helm deletes objects that a manifest no longer has, unless the live object has `keep`. An
+    apply that failed half-way may have changed any object, so such an apply never lowers a state.
     """
-    with_revision = {
+    revised_names = {
         item.annotations.get(BASE_NAME_ANNOTATION)
         for item in items.values()
         if PAIRING_ANNOTATION in item.annotations
     }
     for key, item in items.items():
         record = records.setdefault(key, _Record(item))
-        remains = _remains_after(item, record.remains, is_tracked=key in applied)
-        record.remains = remains if is_applied else max(record.remains, remains)
+        live_state = _live_state_after(item, record.live_state, is_tracked=key in applied)
+        record.live_state = live_state if is_applied else max(record.live_state, live_state)
         record.item = item
-        # An original is current until a revision takes its place.
-        is_original = not item.is_revision and item.identity.name not in with_revision
+        # An original is current until a revision replaces the original.
+        is_original = not item.is_revision and item.identity.name not in revised_names
         if is_original or PAIRING_ANNOTATION in item.annotations:
             record.last_current = index
     if is_applied:
         for key, record in records.items():
-            if key not in items and record.remains == Remains.UNKEPT:
-                record.remains = Remains.GONE
+            if key not in items and record.live_state == LiveState.WITHOUT_KEEP:
+                record.live_state = LiveState.ABSENT
 
 
-def _remains_after(item: Item, before: Remains, *, is_tracked: bool) -> Remains:
-    """Return what is left of an object in the cluster after Helm has applied it.
+def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
+    """Return the state of an object in the cluster after Helm has applied a manifest with it.
 
-    is_tracked: whether the manifests before had the object. If not, Helm adopts the object, and
-        Helm 3 removes no annotation (3.21, action/upgrade.go: it merges the target with itself).
+    is_tracked: whether the last applied manifest had the object. If not, Helm adopts the object,
+        and Helm 3 removes no annotation, because Helm 3 merges the target with itself (3.21,
+        action/upgrade.go).
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
     if policy == "keep":
-        return Remains.KEPT
-    return Remains.UNKEPT if is_tracked or policy else max(before, Remains.UNKEPT)
+        return LiveState.WITH_KEEP
+    return LiveState.WITHOUT_KEEP if is_tracked or policy else max(before, LiveState.WITHOUT_KEEP)
 
 
 def _earlier_revision(record: _Record, *, is_tracked: bool) -> EarlierRevision:
@@ -222,7 +244,7 @@ def _earlier_revision(record: _Record, *, is_tracked: bool) -> EarlierRevision:
         order=item.order,
         content=item.content or {},
         is_original=not item.is_revision,
-        remains=record.remains,
+        live_state=record.live_state,
         is_tracked=is_tracked,
         last_current=record.last_current,
     )

@@ -11,6 +11,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.kinds import WORKLOAD_KINDS
 from postrender.plan.namespaces import Resolver
+from postrender.plan.workload_order import item_order
 from postrender.references.rule import OUTSIDE, RBAC
 from postrender.startup.records import NamedTuple
 from postrender.text.words import replace_words, words_of
@@ -32,23 +33,33 @@ class Link(NamedTuple):
     name: str
 
     @property
-    def is_rewritable(self) -> bool:
-        """Return whether postrender can rewrite the reference, and renames the target for it."""
+    def triggers_rename(self) -> bool:
+        """Return whether the reference is rewritten and is a reason to rename the target."""
         rule = self.reference.rule
-        return self.source.is_rewritable and rule.family != RBAC and rule.triggers_rename
+        return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
+
+    @property
+    def permits_rename(self) -> bool:
+        """Return whether the reference is enough for a rename that the user requests."""
+        return self.is_rewritten and self.reference.rule.permits_rename
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Return whether the reference is rewritten if its target is renamed."""
+        return self.source.is_rewritable and not self.reference.rule.keep_reason
 
     @property
     def keeps_base_name(self) -> bool:
-        """Return whether the reference always has the base name: in a Job, a Pod or a hook."""
-        return not self.source.is_rewritable and self.reference.rule.family != RBAC
+        """Return whether the reference keeps the base name, as in a Job, a Pod or a hook."""
+        return not self.is_rewritten and self.reference.rule.family != RBAC
 
     @property
     def is_pinned(self) -> bool:
         """Return whether a person wrote a revision name into a pod template.
 
-        A rendered template has a render ID, and this one has none. Before the revision existed,
-        the reference meant nothing in the manifests, and once another revision replaces it, the
-        reference means nothing again. Pinned references are therefore left unchanged.
+        A pod template that postrender rendered has a render ID, and this template has none. The
+        reference resolves only while the manifests have that revision. Pinned references are
+        therefore left unchanged.
         """
         number, templates = self.reference.template, self.source.templates
         if number is None or not self.target.is_revision:
@@ -57,16 +68,15 @@ class Link(NamedTuple):
 
     @property
     def is_outside_attach(self) -> bool:
-        """Return whether the reference will use the revision where the attacher does not look."""
+        """Return whether the reference is rewritten in a field that the attacher does not see."""
         workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
         is_seen = workload is not None and workload.is_namespaced
         family = self.reference.rule.family
-        is_rewritten = self.source.is_rewritable and family != RBAC
-        return is_rewritten and (family == OUTSIDE or not is_seen)
+        return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return every reference to an object of the stream, and findings for ambiguous ones."""
+    """Return every reference to an object of the stream, and findings for ambiguous references."""
     links: list[Link] = []
     findings: list[Finding] = []
     for item in inventory.items:
@@ -75,7 +85,7 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
         for reference in item.references:
             names = words_of(reference.name) if reference.rule.is_word else [reference.name]
             for name in names:
-                targets = resolver.find(item, reference, name)
+                targets = sorted(resolver.find(item, reference, name), key=item_order)
                 links += [
                     Link(source=item, reference=reference, target=target, name=name)
                     for target in targets
@@ -112,7 +122,7 @@ def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
     return groups
 
 
-def follow_edits(
+def reference_edits(
     links: Iterable[Link],
     names: Mapping[ItemKey, str],
     retained_names: Mapping[ItemKey, Sequence[str]] = NOTHING,
@@ -125,7 +135,7 @@ def follow_edits(
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, Reference] = {}
     for link in links:
-        if link.source.is_rewritable and link.target.key in names:
+        if link.is_rewritten and link.target.key in names:
             path = link.reference.path
             references[path] = link.reference
             new_names = renames[path].setdefault(link.name, [])
@@ -138,7 +148,7 @@ def follow_edits(
 def _edits(
     reference: Reference, renames: Mapping[str, list[str]], links: Iterable[Link]
 ) -> list[Edit]:
-    """Return the edits of one reference; renames: the new names by name as written."""
+    """Return the edits of one reference; renames: the new names of each written name."""
     if reference.rule.family == RBAC:
         existing = {
             link.reference.name for link in links if link.reference.path[:-1] == reference.path[:-1]
@@ -149,5 +159,6 @@ def _edits(
         first = {old: new[0] for old, new in renames.items()}
         return [SetScalar(reference.path, replace_words(reference.name, first))]
     (name,) = (names[0] for names in renames.values())
-    prefix = f"{reference.namespace}/" if reference.namespace else ""
+    is_prefixed = reference.rule.is_qualified and reference.namespace
+    prefix = f"{reference.namespace}/" if is_prefixed else ""
     return [SetScalar(reference.path, prefix + name)]

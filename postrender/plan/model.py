@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING, Settings
 from postrender.inventory.build import Inventory
@@ -11,6 +12,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.history import EarlierRevision
 from postrender.plan.links import Link
+from postrender.plan.mentions import Mention
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_refs import find_rollouts
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"
 
 
-class Retained(NamedTuple):
+class RetentionDecision(NamedTuple):
     """The decision for one object of earlier outputs, and its reason.
 
-    decision: RETAIN; LAST_TIME, which retains without Helm's `keep`; DROP; or REPLACED, for an
-        original whose name an object of the stream has;
-    current: the object of the stream with the same base name.
+    decision: RETAIN, LAST_TIME (retain without Helm's `keep`), DROP, or REPLACED (the stream has
+        an object with the name of the original);
+    current: the object of the stream with the same base name, None if there is none.
     """
 
     revision: EarlierRevision
@@ -50,10 +52,12 @@ class PlanContext(NamedTuple):
     names: the revision names of the objects to rename;
     links: by the object that has the references;
     mounts: by workload;
-    workload_targets: by workload, the objects that its pod templates reference or mount, once for
-        each template (None for all templates);
+    workload_targets: by workload, the number of a pod template (None for all) and an object that
+        the template references or mounts;
+    mentions: the strings that contain a base name and that no rule rewrites;
+    read_by_name: the objects with a sign that a program reads them by their base names;
     orders: the revision numbers of the objects to rename, if there is a history;
-    retained: the decisions for the revisions of the history.
+    retained: the decisions for the objects of the history, also for dropped objects.
     """
 
     inventory: Inventory
@@ -64,12 +68,14 @@ class PlanContext(NamedTuple):
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
     workload_targets: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
+    mentions: Sequence[Mention] = ()
+    read_by_name: AbstractSet[ItemKey] = frozenset()
     orders: Mapping[ItemKey, int] = NOTHING
-    retained: Sequence[Retained] = ()
+    retained: Sequence[RetentionDecision] = ()
 
     @property
     def retained_names(self) -> dict[ItemKey, list[str]]:
-        """The retained revisions of each object to rename, newest first."""
+        """By the current object of a base name, the names of retained revisions, newest first."""
         names: dict[ItemKey, list[str]] = defaultdict(list)
         for retained in self.retained:
             if retained.current and retained.is_emitted and not retained.revision.is_original:
@@ -78,14 +84,14 @@ class PlanContext(NamedTuple):
 
     @property
     def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
-        """By workload, the Rollouts whose workloadRef is that workload, if both are rewritable."""
+        """By workload, the Rollouts that use its pod template, if both objects are rewritable."""
         return find_rollouts(
             [item for item in self.inventory.items if item.is_rewritable], self.resolver
         )
 
     @property
     def kept_items(self) -> list[Item]:
-        """The ConfigMaps and Secrets that are in the output under their own name."""
+        """The ConfigMaps and Secrets that are in the output under their name in the input."""
         return [
             decision.item
             for key, decision in self.decisions.items()
@@ -94,13 +100,13 @@ class PlanContext(NamedTuple):
 
     @property
     def kept_keys(self) -> set[ObjectKey]:
-        """The certain keys of kept_items."""
+        """The keys of kept_items, from Resolver.certain_key_of."""
         return {self.resolver.certain_key_of(item.identity) for item in self.kept_items}
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return the objects that pod templates reference or mount, in order.
 
-        template: the number of one pod template, None for all of the object.
+        template: the number of one pod template, None for all pod templates of the object.
         """
         targets = self.workload_targets.get(item.key, ())
         if template is not None and len(item.templates) > 1:

@@ -1,7 +1,7 @@
 """The names of revisions, in the order of their dependencies.
 
-A reference rule may rewrite a name inside a ConfigMap's data. The hash of such a ConfigMap covers
-the content with the new name in it.
+A reference rule may rewrite a name inside a ConfigMap's data. The hash of this ConfigMap covers the
+content with the new name, so the new name is computed first.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from postrender.errors import UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import ItemKey
 from postrender.kubernetes.hashing import hashed_content
-from postrender.plan.links import Link, follow_edits
+from postrender.plan.links import Link, reference_edits
 from postrender.plan.numbering import RevisionNumbers
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import apply_edits
@@ -20,12 +20,13 @@ from postrender.yaml.paths import Json
 
 
 class _Namer:
-    """Names revisions recursively.
+    """The recursive computation of revision names.
 
-    done: the names so far; path: the objects whose names depend on the current one.
+    done: the names computed so far;
+    stack: the current object last, after the objects whose names depend on its name.
     """
 
-    __slots__ = ("decisions", "done", "inventory", "links", "numbers", "path")
+    __slots__ = ("decisions", "done", "inventory", "links", "numbers", "stack")
 
     def __init__(
         self,
@@ -39,15 +40,15 @@ class _Namer:
         self.decisions = decisions
         self.links = links
         self.done: dict[ItemKey, str] = {}
-        self.path: list[ItemKey] = []
+        self.stack: list[ItemKey] = []
 
     def name(self, key: ItemKey) -> str:
         if key not in self.done:
-            if key in self.path:
+            if key in self.stack:
                 self.refuse_cycle(key)
-            self.path.append(key)
+            self.stack.append(key)
             self.done[key] = self.new_name(self.decisions[key])
-            self.path.pop()
+            self.stack.pop()
         return self.done[key]
 
     def new_name(self, decision: StrategyDecision) -> str:
@@ -58,13 +59,13 @@ class _Namer:
             import copy
 
             names = {link.target.key: self.name(link.target.key) for link in links}
-            content = apply_edits(copy.deepcopy(content), follow_edits(links, names), item.path)
+            content = apply_edits(copy.deepcopy(content), reference_edits(links, names), item.path)
         data = content if isinstance(content, dict) else {}
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(item, hashed)
 
     def refuse_cycle(self, key: ItemKey) -> None:
-        cycle = [*self.path[self.path.index(key) :], key]
+        cycle = [*self.stack[self.stack.index(key) :], key]
         objects = " -> ".join(str(self.decisions[member].item.identity) for member in cycle)
         raise UserError(
             f"the data of these objects reference each other in a cycle: {objects}",

@@ -1,15 +1,19 @@
 """Namespace resolution: the object that a reference means, and the key of an object.
 
-An absent namespace is the release's, which a post-renderer does not know. A reference therefore
-resolves in this order:
+An object without a namespace is created in the namespace of the release, which a post-renderer
+does not know. A reference therefore resolves in this order:
 
 1. to the object whose namespace is written the same way (absent matches absent); `--namespace`
    replaces an absent namespace first;
-2. to the only candidate, if all explicit namespaces in the stream are the same one.
+2. to the only object of the name, if one namespace is absent and the other is the stream's only
+   explicit namespace.
 
-Any other reference is left unchanged, with a finding: the object may be created elsewhere.
+Any other reference is left unchanged, because its object may be created elsewhere. A finding
+reports an ambiguous reference. There are two exceptions. A reference of a ClusterRole resolves to
+the objects of all namespaces. A reference with a keep_reason is never rewritten. This reference
+resolves to every object of the name that may be in the same namespace.
 
-This module alone knows how an absent namespace is read. Other modules compare objects by
+Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `Resolver.certain_key_of` where a wrong guess would do harm.
 """
 
@@ -29,7 +33,7 @@ CLUSTER_SCOPED = frozenset({"ClusterRole"})
 
 
 class Resolver(NamedTuple):
-    """The reading of absent namespaces in one stream.
+    """The interpretation of absent namespaces in one stream.
 
     release_namespace: from `--namespace`, "" if unknown;
     only_namespace: the explicit namespace of the stream if there is exactly one, else "";
@@ -43,23 +47,36 @@ class Resolver(NamedTuple):
     is_proven: bool = False
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
-        """Return the objects that a reference means: at most one, or several for a ClusterRole."""
+        """Return the objects that a reference means; name: the name or the word in the reference.
+
+        Only a ClusterRole and a reference that is never rewritten may have several objects.
+        """
         candidates = self.candidates.get((reference.rule.target, name), [])
         if not candidates:
             return ()
         if item.identity.kind in CLUSTER_SCOPED:
             return candidates
-        return self.nearest(reference.namespace or item.identity.namespace, candidates)
+        namespace = reference.namespace or item.identity.namespace
+        if reference.rule.keep_reason:
+            # An original that is kept without need does no harm; one that is missing does.
+            return [
+                candidate
+                for candidate in candidates
+                if self.may_be_same(namespace, candidate.identity.namespace)
+            ]
+        return self.find_in_namespace(namespace, candidates)
 
-    def nearest(self, namespace: str | None, candidates: Sequence[Item]) -> Sequence[Item]:
-        """Return the object in a namespace, of several objects with one name, or nothing."""
+    def find_in_namespace(
+        self, namespace: str | None, candidates: Sequence[Item]
+    ) -> Sequence[Item]:
+        """Return the candidate in a namespace, or (); candidates: the objects with one name."""
         matches = [
             candidate
             for candidate in candidates
             if self.is_same(namespace, candidate.identity.namespace)
         ]
         if matches:
-            # A hook may have the name of an ordinary object; a reference means the ordinary one.
+            # A hook may have the name of an ordinary object; a reference means the ordinary object.
             return sorted(matches, key=lambda match: match.is_hook)[:1]
         if len(candidates) == 1 and self._is_likely_same(namespace, candidates[0]):
             return candidates
@@ -68,6 +85,8 @@ class Resolver(NamedTuple):
     def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
         """Return whether an unresolved reference may still mean an object of the stream."""
         if self.release_namespace or item.identity.kind in CLUSTER_SCOPED:
+            return False
+        if reference.rule.keep_reason:
             return False
         namespace = reference.namespace or item.identity.namespace
         candidates = self.candidates.get((reference.rule.target, name), [])
@@ -85,15 +104,15 @@ class Resolver(NamedTuple):
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
-        """Return a namespace as written, or the release namespace if it is absent."""
+        """Return a namespace as written, or the release namespace for an absent namespace."""
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
-        """Return the likely namespace: an absent one is read as the only explicit one."""
-        return self.namespace_of(written) or self.only_namespace or None
+        """Return a namespace as namespace_of, or the only explicit namespace for an absent one."""
+        return written or self.release_namespace or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
-        """Return the certain namespace: an absent one is read as another only with proof."""
+        """Return effective_namespace if a reference proves it, else namespace_of."""
         if self.is_proven:
             return self.effective_namespace(written)
         return self.namespace_of(written)
@@ -107,7 +126,7 @@ class Resolver(NamedTuple):
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
     def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
-        """Return the key of an object in its group namespace; name: as in key_of."""
+        """Return the key of an object in its certain namespace; name: as in key_of."""
         namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
@@ -129,19 +148,22 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
 
 
 def is_proof(source: Item, reference: Reference, target: Item) -> bool:
-    """Return whether a reference proves that an absent namespace is an explicit one.
+    """Return whether a reference proves that an absent namespace is the only explicit namespace.
 
-    RBAC references are not proof, because a Role keeps the base name. After the rename, that name
-    may mean an object in another namespace.
+    An RBAC reference is not proof, because a Role keeps the base name. After the rename, the base
+    name may mean an object in another namespace. A reference with a keep_reason is not proof,
+    because the referencing object may have no namespace, such as a cluster-scoped object.
     """
     if reference.rule.family == RBAC or source.identity.kind in CLUSTER_SCOPED:
+        return False
+    if reference.rule.keep_reason:
         return False
     written = reference.namespace or source.identity.namespace
     return (written is None) != (target.identity.namespace is None)
 
 
 def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
-    """Yield the namespaces that workloads, ConfigMaps and Secrets write."""
+    """Yield the namespaces that workloads, ConfigMaps and Secrets set."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
         if item.identity.namespace and (is_workload or item.content is not None):

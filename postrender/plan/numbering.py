@@ -1,8 +1,9 @@
 """The revisions of each base name, in their order, and the number of the next revision.
 
 The revisions of a base name are numbered upwards (annotation `postrender/revision-number`). Their
-order in the manifests means nothing, because tools sort manifests. Content that returns becomes
-the newest revision again.
+order in the manifests means nothing, because tools sort manifests. If a chart returns to earlier
+content, the revision with this content becomes the newest revision. With `naming: sequence`, the
+name contains the number, so the content gets a new revision.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from postrender.config.settings import NOTHING, SEQUENCE
+from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import revision_name
 from postrender.kubernetes.kinds import ObjectKey
@@ -21,14 +22,15 @@ from postrender.yaml.paths import Json
 
 
 class RevisionNumbers(NamedTuple):
-    """The earlier revisions, newest first, by the key of their original.
+    """The earlier revisions, with their numbers.
 
-    naming: `hash` or `sequence`.
+    by_base: the revisions and the original, newest first, by the key of the original;
+    settings: the form of names, and the key of the hashes of Secrets.
     """
 
     resolver: Resolver
     by_base: Mapping[ObjectKey, Sequence[EarlierRevision]] = NOTHING
-    naming: str = ""
+    settings: Settings = Settings()
 
     def base_of(self, item: Item) -> ObjectKey:
         """Return the key of an object under its base name."""
@@ -37,30 +39,34 @@ class RevisionNumbers(NamedTuple):
     def name(self, item: Item, content: Json) -> str:
         """Return the revision name of an object; content: the part of the object to hash."""
         base_name = item.identity.name
-        if self.naming != SEQUENCE:
-            return revision_name(base_name, content)
-        newest = self._newest(item)
-        if newest:
-            name = revision_name(base_name, content, newest.order)
-            if name == newest.identity.name:
+        key = self.settings.hash_key_of(item.identity)
+        if self.settings.naming != SEQUENCE:
+            return revision_name(base_name, content, key=key)
+        highest = self._highest(item)
+        if highest:
+            name = revision_name(base_name, content, highest.order, key)
+            if name == highest.identity.name:
                 return name
-        return revision_name(base_name, content, newest.order + 1 if newest else 1)
+        return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
     def order(self, item: Item, name: str) -> int:
         """Return the number of an object's revision; name: the revision name."""
-        newest = self._newest(item)
-        if newest is None:
+        highest = self._highest(item)
+        if highest is None:
             return 1
-        return newest.order if newest.identity.name == name else newest.order + 1
+        return highest.order if highest.identity.name == name else highest.order + 1
 
-    def _newest(self, item: Item) -> EarlierRevision | None:
-        """Return the revision with the highest number."""
+    def _highest(self, item: Item) -> EarlierRevision | None:
+        """Return the earlier revision with the highest number, None if no revision exists.
+
+        After a rollback, this may not be the newest revision of by_base.
+        """
         earlier = self.by_base.get(self.base_of(item), ())
         revisions = [revision for revision in earlier if not revision.is_original]
         return max(revisions, key=lambda revision: revision.order, default=None)
 
 
-def number_revisions(history: History, resolver: Resolver, naming: str) -> RevisionNumbers:
+def number_revisions(history: History, resolver: Resolver, settings: Settings) -> RevisionNumbers:
     """Return the revisions of a history, newest first, each with a different number.
 
     Originals have the number 0.
@@ -69,19 +75,19 @@ def number_revisions(history: History, resolver: Resolver, naming: str) -> Revis
     for revision in history.earlier:
         groups[resolver.key_of(revision.identity, revision.base_name)].append(revision)
     by_base = {base: tuple(_numbered(revisions)) for base, revisions in groups.items()}
-    return RevisionNumbers(resolver, by_base, naming)
+    return RevisionNumbers(resolver, by_base, settings)
 
 
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
-    A revision that was current later is newer, whatever its number is: a rollback does not render
-    again. Revisions without a number, which a render without --previous created, get higher numbers
-    than the others.
+    The revision that was current last is the newest, whatever its number is, because a rollback
+    assigns no number. Revisions without a number, which a render without --previous created, get
+    higher numbers than the others.
     """
     numbered: list[EarlierRevision] = []
     order = 0
-    for revision in sorted(revisions, key=_by_number):
+    for revision in sorted(revisions, key=_number_key):
         if revision.is_original:
             numbered.append(revision)
         else:
@@ -92,6 +98,6 @@ def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     )
 
 
-def _by_number(revision: EarlierRevision) -> tuple[bool, int, int]:
+def _number_key(revision: EarlierRevision) -> tuple[bool, int, int]:
     has_no_number = not revision.order and revision.last_current >= 0
     return has_no_number, revision.order, revision.last_current

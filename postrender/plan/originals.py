@@ -1,4 +1,4 @@
-"""The originals of renamed objects: which stay in the output next to their revision."""
+"""The originals that stay in the output next to their revision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Originals(NamedTuple):
-    """The originals that the output treats in a special way.
+    """The originals that are kept or replaced.
 
     kept: originals that stay next to their revision;
     replaced: originals whose revision is already in the stream.
@@ -20,7 +20,7 @@ class Originals(NamedTuple):
 
 
 def find_originals(context: PlanContext) -> Originals:
-    """Return the originals that stay, and those whose revision is in the stream already.
+    """Return the originals that stay, and the originals whose revision is already in the stream.
 
     Raises UserError if another object already has the name of a new revision.
     """
@@ -45,8 +45,8 @@ def find_originals(context: PlanContext) -> Originals:
             replaced.add(item_key)
         elif key in taken:
             raise UserError(
-                f"{identity} would be renamed to {name}, but another {identity.kind} has that "
-                f"name at {context.inventory.location_of(taken[key])}",
+                f"postrender would rename {identity} to {name}, but another {identity.kind} has "
+                f"that name at {context.inventory.location_of(taken[key])}",
                 "Remove one of the two objects, or add the annotation postrender/strategy: ignore "
                 f"to {identity}",
                 context.inventory.location_of(decision.item),

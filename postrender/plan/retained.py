@@ -1,9 +1,9 @@
 """Earlier revisions that stay in the output, so that rollbacks and old pods still find them.
 
 Helm 3 cannot roll back to manifests with an object that is live but not in the current manifests.
-So an object that leaves the output must leave the cluster at the same time. An old revision is
-therefore emitted once more without `helm.sh/resource-policy: keep`, and Helm deletes the revision
-with the upgrade that drops it.
+When an object leaves the output, the object must leave the cluster at the same time. An old
+revision is therefore in one last output without `helm.sh/resource-policy: keep`. The next output
+drops the revision, and Helm deletes the live object.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import PAIRING_ANNOTATION
 from postrender.kubernetes.kinds import ObjectKey
-from postrender.plan.history import EarlierRevision, History, Remains
-from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN, PlanContext, Retained
+from postrender.plan.history import EarlierRevision, History, LiveState
+from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN, PlanContext, RetentionDecision
 from postrender.plan.namespaces import Resolver
 from postrender.plan.numbering import RevisionNumbers
 from postrender.startup.records import NamedTuple
@@ -23,7 +23,7 @@ from postrender.startup.records import NamedTuple
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
 # In addition to the old ReplicaSets: the current revision, and the revision of a canary.
-_BEYOND_LIMIT = 2
+_EXTRA_REVISIONS = 2
 
 
 class _Current(NamedTuple):
@@ -33,7 +33,7 @@ class _Current(NamedTuple):
     name: str
 
 
-def find_hook_users(
+def find_hooks_by_target(
     items: Sequence[Item], history: History, resolver: Resolver
 ) -> dict[ItemKey, str]:
     """Return, by object, a hook that references the object.
@@ -44,22 +44,25 @@ def find_hook_users(
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()
     }
-    users = {}
+    hooks_by_target = {}
     for item in items if hooks else ():
         hook = hooks.get(resolver.key_of(item.identity))
         if hook:
-            users[item.key] = hook
-    return users
+            hooks_by_target[item.key] = hook
+    return hooks_by_target
 
 
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
-) -> tuple[Retained, ...]:
-    """Return the decision for each earlier object, if the object's base name has revisions."""
+) -> tuple[RetentionDecision, ...]:
+    """Return the decision for each earlier object, if the object's base name has revisions.
+
+    An earlier revision that the output already has needs no decision and is skipped.
+    """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
     workloads_by_target = _workloads_by_target(context)
-    retained: list[Retained] = []
+    retained: list[RetentionDecision] = []
     for base, revisions in numbers.by_base.items():
         current = currents.get(base)
         if current or not all(revision.is_original for revision in revisions):
@@ -73,7 +76,7 @@ def find_retained(
                 else:
                     continue
                 retained.append(
-                    Retained(
+                    RetentionDecision(
                         revision=revision,
                         decision=decision,
                         reason=reason,
@@ -103,17 +106,21 @@ def _decide(
     position: the position among the earlier revisions of the base name, 1 for the newest;
     keep: the number of revisions to keep, including the current one.
     """
-    # After the chart drops a base name, its revisions stay until Helm stores no release with them.
+    # After the chart drops a base name, its revisions stay while Helm stores a release with them.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
-        return RETAIN, f"one of the last {keep} revisions"
+        return RETAIN, f"one of the {_last(keep)}"
     if not is_forgotten and position == last_position:
-        return LAST_TIME, f"the oldest of the last {keep} revisions"
-    decision = DROP if revision.remains == Remains.UNKEPT else LAST_TIME
+        return LAST_TIME, f"the oldest of the {_last(keep)}"
+    decision = DROP if revision.live_state == LiveState.WITHOUT_KEEP else LAST_TIME
     if is_forgotten:
         return decision, "no release that Helm stores has this object"
-    return decision, f"only the last {keep} revisions stay"
+    return decision, f"not one of the {_last(keep)}"
+
+
+def _last(keep: int) -> str:
+    return "last revision" if keep == 1 else f"last {keep} revisions"
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, _Current]:
@@ -129,7 +136,7 @@ def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey,
 
 
 def _taken_keys(context: PlanContext) -> set[ObjectKey]:
-    """Return the keys of the ConfigMaps and Secrets of the output."""
+    """Return the keys of the ConfigMaps and Secrets of the output, except for retained objects."""
     resolver = context.resolver
     renamed = {
         resolver.key_of(context.decisions[key].item.identity, name)
@@ -149,9 +156,9 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep; workloads: those that use the object."""
+    """Return the default number of revisions to keep; workloads: the users of the object."""
     limits = [
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
         for workload in workloads
     ]
-    return max(max(limits or [_DEFAULT_LIMIT]) + _BEYOND_LIMIT, history.stored)
+    return max(max(limits or [_DEFAULT_LIMIT]) + _EXTRA_REVISIONS, history.stored)

@@ -8,10 +8,22 @@ from postrender.config.settings import IGNORE, NOTHING, RENAME, STRATEGIES, Sett
 from postrender.errors import Finding, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION, STRATEGY_ANNOTATION
-from postrender.kubernetes.hashing import fits_content, without_hash
+from postrender.kubernetes.annotations import (
+    HASH_ANNOTATION,
+    KEEP_ORIGINAL_ANNOTATION,
+    KEYED_HASH,
+    REWRITE_ANNOTATION,
+    STRATEGY_ANNOTATION,
+)
+from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
+from postrender.kubernetes.kinds import SECRET
 from postrender.plan.links import Link
+from postrender.plan.well_known import well_known_reader
 from postrender.startup.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.plan.readers.sign import Sign
 
 # Secrets that a controller or a tool looks up by name.
 _OWNED_SECRET_TYPES = (
@@ -29,9 +41,11 @@ class StrategyDecision(NamedTuple):
 
     strategy: rename, checksum or ignore;
     reason: a clause for the user;
-    is_revision: whether the name already ends in a hash of the content;
+    is_revision: whether the object already is a revision, by its metadata or the hash in its name;
     keep_reason: why the original stays next to its revision, "" if it does not;
-    is_immutable: whether the revision is immutable.
+    is_immutable: whether the revision is immutable;
+    is_requested: whether a rule or an annotation sets the strategy;
+    is_keep_decided: whether a rule or an annotation decides about the original.
     """
 
     item: Item
@@ -40,6 +54,8 @@ class StrategyDecision(NamedTuple):
     is_revision: bool = False
     keep_reason: str = ""
     is_immutable: bool = True
+    is_requested: bool = False
+    is_keep_decided: bool = False
 
 
 def decide_strategies(
@@ -47,13 +63,15 @@ def decide_strategies(
     links: Mapping[ItemKey, Sequence[Link]],
     mounted_in: Mapping[ItemKey, Item],
     settings: Settings,
-    hook_users: Mapping[ItemKey, str] = NOTHING,
+    hooks_by_target: Mapping[ItemKey, str] = NOTHING,
 ) -> tuple[list[StrategyDecision], list[Finding]]:
     """Return a decision for every ConfigMap (and Secret, if they are revised), and findings.
 
     links: by target;
     mounted_in: the workload of each auto-mounted object;
-    hook_users: by object, a hook of the previous release that references the object.
+    hooks_by_target: by object, a hook of the previous release that references the object.
+    Raises UserError for an invalid `postrender/strategy`, and for an invalid object that is not
+    ignored.
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -65,17 +83,78 @@ def decide_strategies(
         decision = _preset_decision(item) or _decide(
             item, item_links, mounted_in.get(item.key), settings
         )
-        if decision.strategy == RENAME and not decision.keep_reason and item.key in hook_users:
-            reason = f"{hook_users[item.key]}, a hook of the previous release, references it"
+        if item.error and (decision.strategy != IGNORE or decision.is_revision):
+            raise item.error
+        if item.error:
+            findings.append(_invalid(inventory, item, item.error))
+        if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
+            reason = f"{hooks_by_target[item.key]}, a hook of the previous release, references it"
             decision = decision._replace(keep_reason=reason)
         decisions.append(decision)
         if decision.is_revision:
-            findings += _stale_revision(inventory, decision, item_links)
+            findings += _stale_revision(inventory, decision, item_links, settings.hash_key)
         elif decision.reason == _NOT_REFERENCED:
             findings.append(_unreferenced(inventory, item))
         elif decision.strategy == RENAME and not _has_data(item):
             findings.append(_empty(inventory, item))
     return decisions, findings
+
+
+def apply_signs(
+    decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
+) -> tuple[list[StrategyDecision], list[Finding]]:
+    """Return the decisions, adjusted for readers by name, and a finding for each change.
+
+    The original of an object that a program reads by name stays next to its revision. An object
+    that a program writes is not renamed. A rule or an annotation of the user overrides a sign.
+    """
+    changed: list[StrategyDecision] = []
+    findings: list[Finding] = []
+    for decision in decisions:
+        sign = signs.get(decision.item.key)
+        applied = _with_sign(decision, sign) if sign else decision
+        changed.append(applied)
+        if sign and applied is not decision:
+            findings.append(_by_name(applied, sign))
+    return changed, findings
+
+
+def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
+    if decision.strategy != RENAME or decision.is_keep_decided:
+        return decision
+    if sign.is_write and not decision.is_requested:
+        reason = f"{sign.reason} and may change the {decision.item.identity.kind}"
+        return decision._replace(strategy=IGNORE, reason=reason, keep_reason="")
+    return decision if decision.keep_reason else decision._replace(keep_reason=sign.reason)
+
+
+def _by_name(decision: StrategyDecision, sign: Sign) -> Finding:
+    identity = decision.item.identity
+    if decision.strategy == IGNORE:
+        effect = f"{identity} is not renamed"
+        fix = f"Confirm the decision with the annotation {STRATEGY_ANNOTATION}: ignore"
+    else:
+        effect = f"the original {identity} stays next to its revision"
+        fix = (
+            f'Confirm the decision with the annotation {KEEP_ORIGINAL_ANNOTATION}: "true", or '
+            f"add {STRATEGY_ANNOTATION}: ignore to leave the {identity.kind} unchanged"
+        )
+    return Finding(
+        code="by-name",
+        problem=f"{effect}, because {decision.keep_reason or decision.reason}",
+        fix=fix,
+        location=sign.location,
+        strict=True,
+    )
+
+
+def _invalid(inventory: Inventory, item: Item, error: UserError) -> Finding:
+    return Finding(
+        code="invalid-object",
+        problem=error.problem,
+        fix=error.fix,
+        location=error.location or inventory.location_of(item),
+    )
 
 
 def _preset_decision(item: Item) -> StrategyDecision | None:
@@ -90,32 +169,48 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
         reason = f"a Secret of type {content['type']} is looked up by name"
         return StrategyDecision(item, IGNORE, reason)
     if is_known_revision(item):
-        return StrategyDecision(item, IGNORE, f"the {kind} is already a revision", is_revision=True)
+        reason = f"the {kind} is already a revision"
+        if _is_keyed(item):
+            reason += ", with a keyed hash"
+        return StrategyDecision(item, IGNORE, reason, is_revision=True)
     return None
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether an object is a revision: by our label, or by the hash in its name."""
+    """Return whether an object is a revision, by its metadata or by the hash in its name."""
     base_name = without_hash(item.identity.name)
-    return item.is_revision or (bool(base_name) and _fits(item, base_name))
+    has_hash = bool(base_name) and item.error is None
+    return item.is_revision or (has_hash and _matches_hash(item, base_name))
 
 
-def _fits(item: Item, base_name: str) -> bool:
+def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> bool:
     kind, name = item.identity.group_kind, item.identity.name
-    return fits_content(name, base_name, kind, item.content or {})
+    return fits_content(name, base_name, kind, item.content or {}, key)
+
+
+def _is_keyed(item: Item) -> bool:
+    """Return whether the hash in the name of a revision has a key."""
+    is_secret = item.identity.group_kind == SECRET
+    return is_secret and item.annotations.get(HASH_ANNOTATION) == KEYED_HASH
 
 
 def _decide(
     item: Item, links: Sequence[Link], mounted_in: Item | None, settings: Settings
 ) -> StrategyDecision:
-    users = [link.source for link in links if link.is_rewritable]
+    users = [link.source for link in links if link.triggers_rename]
     users += [mounted_in] if mounted_in else []
-    unrewritable = [link.source for link in links if link.keeps_base_name]
+    unrewritable = [link for link in links if link.keeps_base_name]
     rule = _rule_for(item, bool(users), settings)
     annotation = item.annotations.get(STRATEGY_ANNOTATION, "")
     strategy = annotation or (rule.strategy if rule else RENAME)
     is_requested = bool(annotation or rule)
-    if strategy == RENAME and users:
+    if is_requested and not users:
+        users = [link.source for link in links if link.permits_rename]
+    writer = next((link.source for link in links if link.reference.rule.is_written), None)
+    exemption = "" if is_requested else _exemption(item, writer, is_used=bool(users))
+    if exemption:
+        strategy, reason, keep_reason = IGNORE, exemption, ""
+    elif strategy == RENAME and users:
         reason, keep_reason = _used_by(users), _keep_reason(item, unrewritable, rule, settings)
     elif is_requested and strategy != RENAME:
         reason, keep_reason = _requested_by(annotation), ""
@@ -123,14 +218,34 @@ def _decide(
         strategy, keep_reason = IGNORE, ""
         reason = _NOT_REFERENCED if is_requested else "no workload references it"
         if unrewritable:
-            reason = f"only {_never_rewritten(unrewritable[0])} references it"
+            reason = f"only {_never_rewritten(unrewritable[0].source)} references it"
     return StrategyDecision(
         item=item,
         strategy=strategy,
         reason=reason,
         keep_reason=keep_reason,
         is_immutable=_is_immutable(item, rule, settings),
+        is_requested=is_requested,
+        is_keep_decided=KEEP_ORIGINAL_ANNOTATION in item.annotations
+        or (rule is not None and rule.keep_original is not None),
     )
+
+
+def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
+    """Return why an object is not renamed by default, "" if nothing exempts the object.
+
+    writer: the object that makes a program write to the ConfigMap or Secret;
+    is_used: whether a workload uses the ConfigMap or Secret.
+    """
+    if writer:
+        return f"{writer.identity} makes a program write to the {item.identity.kind}"
+    if not is_used:
+        return ""
+    reader = well_known_reader(item.identity, item.labels)
+    if reader:
+        return f"{reader} reads the {item.identity.kind} by this well-known name"
+    # An object without data has the same hash in every render. Often a program fills the object.
+    return "" if _has_data(item) else f"the {item.identity.kind} has no data"
 
 
 def _requested_by(annotation: str) -> str:
@@ -145,6 +260,8 @@ def _used_by(items: Sequence[Item]) -> str:
 
 
 def _never_rewritten(item: Item) -> str:
+    if item.has_opted_out:
+        return f"{item.identity}, which opts out with {REWRITE_ANNOTATION},"
     return f"{item.identity}, which is never rewritten,"
 
 
@@ -152,7 +269,7 @@ def _check_strategy(inventory: Inventory, item: Item) -> None:
     annotation = item.annotations.get(STRATEGY_ANNOTATION)
     if annotation is not None and annotation not in STRATEGIES:
         raise UserError(
-            f"the annotation {STRATEGY_ANNOTATION} is {annotation!r}, expected one of "
+            f"the annotation {STRATEGY_ANNOTATION} is '{annotation}', expected one of "
             f"{', '.join(STRATEGIES)}",
             "Correct the annotation",
             inventory.location_of(item),
@@ -164,7 +281,7 @@ def _rule_for(item: Item, is_referenced: bool, settings: Settings) -> StrategyRu
         (
             rule
             for rule in settings.rules
-            if rule.matches(item.identity, item.labels, is_referenced)
+            if rule.matches(item.identity, item.labels, item.annotations, is_referenced)
         ),
         None,
     )
@@ -180,15 +297,22 @@ def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> 
 
 
 def _keep_reason(
-    item: Item, unrewritable: Sequence[Item], rule: StrategyRule | None, settings: Settings
+    item: Item, unrewritable: Sequence[Link], rule: StrategyRule | None, settings: Settings
 ) -> str:
     """Return why the original stays next to its revision, or "" if it does not."""
     if unrewritable:
-        return f"{_never_rewritten(unrewritable[0])} references it"
-    if item.annotations.get(KEEP_ORIGINAL_ANNOTATION) == "true":
-        return f"set by the annotation {KEEP_ORIGINAL_ANNOTATION}"
+        source, reason = unrewritable[0].source, unrewritable[0].reference.rule.keep_reason
+        if source.is_rewritable and reason:
+            return f"{source.identity} references it, and {reason}"
+        return f"{_never_rewritten(source)} references it"
+    if KEEP_ORIGINAL_ANNOTATION in item.annotations:
+        is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
+        return f"set by the annotation {KEEP_ORIGINAL_ANNOTATION}" if is_kept else ""
     if rule and rule.keep_original is not None:
         return _BY_RULE if rule.keep_original else ""
+    if settings.keep_original is None and item.identity.kind == "Secret":
+        # The output of Helm does not show which templates call `lookup`.
+        return "a chart may look up the Secret by its name, and keepOriginal is not set"
     return "keepOriginal is true" if settings.keep_original else ""
 
 
@@ -197,19 +321,28 @@ def _has_data(item: Item) -> bool:
 
 
 def _stale_revision(
-    inventory: Inventory, decision: StrategyDecision, links: Sequence[Link]
+    inventory: Inventory,
+    decision: StrategyDecision,
+    links: Sequence[Link],
+    hash_key: HashKey | None,
 ) -> list[Finding]:
     item = decision.item
+    is_keyed = _is_keyed(item)
+    if is_keyed and hash_key is None:
+        return []  # only the owner of the key can check the name
     base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
-    users = [link.source for link in links if link.is_rewritable or link.keeps_base_name]
-    if not users or _fits(item, base_name):
+    users = [link.source for link in links if link.triggers_rename or link.keeps_base_name]
+    if not users or _matches_hash(item, base_name, hash_key if is_keyed else None):
         return []
+    fix = f"Render the {item.identity.kind} again from the chart, and do not edit the output"
+    if is_keyed:
+        fix += ". Also check that the key of the hash is still the same"
     return [
         Finding(
             code="stale-revision",
             problem=f"the content of {item.identity} no longer matches the hash in its name, and "
             f"{users[0].identity} references the {item.identity.kind}",
-            fix=f"Render the {item.identity.kind} again from the chart, and do not edit the output",
+            fix=fix,
             location=inventory.location_of(item),
             strict=True,
         )

@@ -15,7 +15,7 @@ from postrender.kubernetes.hashing import (
     template_text,
 )
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
-from postrender.plan.links import follow_edits
+from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
 from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
 from postrender.yaml.paths import Json, Path, mapping_at
@@ -24,7 +24,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return the edits of every object with references, and the render IDs of workloads.
+    """Return the edits of rewritable objects with references or auto-mounts, and the render IDs.
 
     Only a workload that references or mounts a revision has a render ID.
     """
@@ -36,7 +36,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
         mounts = context.mounts.get(item.key, ())
         if not (links or mounts) or not item.is_rewritable:
             continue
-        item_edits = follow_edits(links, context.names, retained_names)
+        item_edits = reference_edits(links, context.names, retained_names)
         for mount in mounts:
             from postrender.plan.auto_mount import mount_edits
 
@@ -68,7 +68,10 @@ def _merge_items(edits: Iterable[Edit]) -> list[Edit]:
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Add the edits of pod template annotations to the edits of an object; return its render ID."""
+    """Add the edits of pod template annotations to the edits of an object; return its render ID.
+
+    The render ID is "" if no pod template uses a revision.
+    """
     checksums = [_checksum(context, item, number) for number in range(len(item.templates))]
     has_revision = [
         any(context.revision_of(target) for target in context.targets(item, number))
@@ -78,8 +81,8 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
         return ""
     identifier = ""
     if any(has_revision):
-        has_several = WORKLOAD_KINDS[item.identity.group_kind].has_several
-        identifier = render_id(_template_texts(item, edits, checksums), has_several)
+        is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
+        identifier = render_id(_template_texts(item, edits, checksums), is_list)
     for number, template in enumerate(item.templates):
         annotations = checksums[number]
         if has_revision[number]:
@@ -93,14 +96,14 @@ def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
     """Return the text to hash of each pod template, after the edits."""
-    inside = [edit for edit in edits if _is_in_template(edit.path, item)]
+    template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
-        for edit in inside
+        for edit in template_edits
         if isinstance(edit, SetScalar) and isinstance(edit.value, str)
     }
     references = {path for template in item.templates for path, _ in template.references}
-    if len(names) == len(inside) and names.keys() <= references and not any(checksums):
+    if len(names) == len(template_edits) and names.keys() <= references and not any(checksums):
         return [template.text(names) for template in item.templates]
     texts = []
     for template, checksum_annotations in zip(item.templates, checksums, strict=True):
@@ -115,13 +118,15 @@ def _is_in_template(path: Path, item: Item) -> bool:
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
-    """Return the checksum annotation of a pod template, {} if no object has that strategy."""
+    """Return the checksum annotation of a pod template, {} if no target has strategy checksum."""
     hashes = {}
     for target in context.targets(item, number):
         decision = context.decisions[target.key]
         if decision.strategy == CHECKSUM:
             kind, name = target.identity.group_kind, target.identity.name
-            revision = revision_name(name, hashed_content(kind, target.content or {}, True))
+            content = hashed_content(kind, target.content or {}, True)
+            key = context.settings.hash_key_of(target.identity)
+            revision = revision_name(name, content, key=key)
             prefix = "secret/" if kind == SECRET else ""
             hashes[prefix + name] = revision[-HASH_LENGTH:]
     if not hashes:

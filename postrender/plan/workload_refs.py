@@ -18,6 +18,8 @@ def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, li
         candidates[item.identity.group_kind, item.identity.name].append(item)
     rollouts: dict[ItemKey, list[Item]] = defaultdict(list)
     for rollout, target in referring:
-        for workload in resolver.nearest(rollout.identity.namespace, candidates.get(target, ())):
+        for workload in resolver.find_in_namespace(
+            rollout.identity.namespace, candidates.get(target, ())
+        ):
             rollouts[workload.key].append(rollout)
     return rollouts

@@ -5,37 +5,61 @@ Rules are data (patterns), so that the same rules apply to manifests and to live
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from functools import cache
 
-from postrender.kubernetes.kinds import GroupKind
-from postrender.references import analysis, ingress, pods, rbac, service_accounts
+from postrender.kubernetes.kinds import RBAC_GROUP, WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.references import pods
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
-# The rules of kinds without pod templates. If two rules match a string, the first rule applies.
-# To add a family, write a module with RULES and add RULES here.
-BUILT_IN: tuple[tuple[Rule, ...], ...] = (
-    analysis.RULES,
-    rbac.RULES,
-    ingress.RULES,
-    service_accounts.RULES,
+# The modules with rules for fields outside pod templates, by kind. A module is imported when a
+# stream has the kind. To add a family, write a module with RULES and add its kinds here.
+BUILT_IN = {
+    ("argoproj.io", "AnalysisTemplate"): "analysis",
+    ("argoproj.io", "ClusterAnalysisTemplate"): "analysis",
+    ("argoproj.io", "AnalysisRun"): "analysis",
+    (RBAC_GROUP, "Role"): "rbac",
+    (RBAC_GROUP, "ClusterRole"): "rbac",
+    ("networking.k8s.io", "Ingress"): "ingress",
+    ("", "ServiceAccount"): "service_accounts",
+}
+
+# Kubernetes' own kinds of the catalogue. Their references are never rewritten.
+_KEPT_KINDS: frozenset[GroupKind] = frozenset(
+    {
+        ("", "PersistentVolume"),
+        ("storage.k8s.io", "StorageClass"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+    }
 )
 
 
-def _rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
-    rules = (rule for family in BUILT_IN for rule in family)
-    return (
-        *pods.rules_of(group_kind),
-        *(rule for rule in rules if (rule.group, rule.kind) == group_kind),
-    )
+def rules_in(module: str) -> tuple[Rule, ...]:
+    """Return the rules of a module of this package."""
+    # importlib does the same, but its own import takes longer.
+    name = f"{__name__}.{module}"
+    __import__(name)
+    rules: tuple[Rule, ...] = sys.modules[name].RULES
+    return rules
+
+
+def _rules_of(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Iterator[Rule]:
+    """Yield the rules of a kind. If two rules match a string, the first rule applies."""
+    yield from pods.rules_of(group_kind, targets)
+    module = BUILT_IN.get(group_kind)
+    for rule in rules_in(module) if module else ():
+        if (rule.group, rule.kind) == group_kind and rule.target in targets:
+            yield rule
 
 
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
     tree = PatternTree()
-    for rule in _rules_of(group_kind):
-        if rule.target in targets:
-            tree.add(rule.pattern, rule)
+    for rule in _rules_of(group_kind, targets):
+        tree.add(rule.pattern, rule)
     return tree
 
 
@@ -46,4 +70,11 @@ def find_built_in(
     return _built_in_tree(group_kind, targets).find(data)
 
 
-__all__ = ["BUILT_IN", "Rule", "find_built_in"]
+def is_custom(group_kind: GroupKind) -> bool:
+    """Return whether the references of a kind are in the catalogue or not known."""
+    if group_kind in WORKLOAD_KINDS:
+        return False
+    return not is_built_in(group_kind[0]) or group_kind in _KEPT_KINDS
+
+
+__all__ = ["BUILT_IN", "Rule", "find_built_in", "is_custom", "rules_in"]

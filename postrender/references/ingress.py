@@ -9,7 +9,8 @@ The value of `secretName` and the value of the annotation are references:
     spec:
       tls: [{secretName: web-tls}]
 
-An annotation has a name or `namespace/name` (ingress-nginx 1.12, user guide, annotations).
+The value of an annotation is a name or `namespace/name` (ingress-nginx 1.12, user guide,
+annotations).
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ _GROUP = "networking.k8s.io"
 _NGINX = "nginx.ingress.kubernetes.io/"
 
 _ANNOTATIONS = {
-    "fastcgi-params-configmap": CONFIG_MAP,
-    "auth-proxy-set-headers": CONFIG_MAP,
-    "custom-headers": CONFIG_MAP,
-    "auth-secret": SECRET,
-    "auth-tls-secret": SECRET,
-    "proxy-ssl-secret": SECRET,
-    "secure-verify-ca-secret": SECRET,
+    f"{_NGINX}fastcgi-params-configmap": CONFIG_MAP,
+    f"{_NGINX}auth-proxy-set-headers": CONFIG_MAP,
+    f"{_NGINX}custom-headers": CONFIG_MAP,
+    f"{_NGINX}auth-secret": SECRET,
+    f"{_NGINX}auth-tls-secret": SECRET,
+    f"{_NGINX}proxy-ssl-secret": SECRET,
+    f"{_NGINX}secure-verify-ca-secret": SECRET,
+    # The prefix of ingress-nginx before 0.9, which other controllers still read.
+    "ingress.kubernetes.io/auth-secret": SECRET,
 }
 
 RULES = (
@@ -41,7 +44,7 @@ RULES = (
         Rule(
             group=_GROUP,
             kind="Ingress",
-            pattern=("metadata", "annotations", _NGINX + annotation),
+            pattern=("metadata", "annotations", annotation),
             target=target,
             is_qualified=True,
             triggers_rename=target == SECRET,

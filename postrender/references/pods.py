@@ -16,6 +16,8 @@ kinds with pod templates.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, WORKLOAD_KINDS, GroupKind
 from postrender.references.rule import POD_TEMPLATE, Rule
 from postrender.yaml.paths import parse_pattern
@@ -25,15 +27,15 @@ _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 CONFIG_MAP_PATTERNS = (
     "volumes[].configMap.name",
     "volumes[].projected.sources[].configMap.name",
-    *(f"{kind}[].env[].valueFrom.configMapKeyRef.name" for kind in _CONTAINERS),
-    *(f"{kind}[].envFrom[].configMapRef.name" for kind in _CONTAINERS),
+    *(f"{containers}[].env[].valueFrom.configMapKeyRef.name" for containers in _CONTAINERS),
+    *(f"{containers}[].envFrom[].configMapRef.name" for containers in _CONTAINERS),
 )
 
 SECRET_PATTERNS = (
     "volumes[].secret.secretName",
     "volumes[].projected.sources[].secret.name",
-    *(f"{kind}[].env[].valueFrom.secretKeyRef.name" for kind in _CONTAINERS),
-    *(f"{kind}[].envFrom[].secretRef.name" for kind in _CONTAINERS),
+    *(f"{containers}[].env[].valueFrom.secretKeyRef.name" for containers in _CONTAINERS),
+    *(f"{containers}[].envFrom[].secretRef.name" for containers in _CONTAINERS),
     "imagePullSecrets[].name",
     "volumes[].csi.nodePublishSecretRef.name",
     "volumes[].flexVolume.secretRef.name",
@@ -52,7 +54,7 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 )
 
 
-def rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
+def rules_of(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
     """Return the rules for the pod templates of a kind."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None:
@@ -67,4 +69,5 @@ def rules_of(group_kind: GroupKind) -> tuple[Rule, ...]:
             family=POD_TEMPLATE,
         )
         for pattern, target in POD_SPEC_PATTERNS
+        if target in targets
     )

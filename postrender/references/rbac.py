@@ -1,6 +1,6 @@
 """References of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule).
 
-Each item of `resourceNames` is a reference, if `resources` has the kind:
+Each item of `resourceNames` is a reference, if `resources` has the kind or `*`:
 
     kind: Role
     rules:
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
+from postrender.kubernetes.kinds import CONFIG_MAP, RBAC_GROUP, SECRET
 from postrender.references.rule import RBAC, Rule
 from postrender.yaml.paths import Json, parse_pattern
 
@@ -31,7 +31,7 @@ def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
 
 RULES = tuple(
     Rule(
-        group="rbac.authorization.k8s.io",
+        group=RBAC_GROUP,
         kind=kind,
         pattern=parse_pattern("rules[].resourceNames[]"),
         target=target,

@@ -13,7 +13,6 @@ This rule makes the value of `secretName` a reference to a Secret:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 
 from postrender.kubernetes.kinds import CONFIG_MAP, GroupKind
 from postrender.startup.records import NamedTuple
@@ -31,13 +30,17 @@ class Rule(NamedTuple):
     kind: the kind of that object, as a glob.
     pattern: the path pattern of the field.
     target: the group and kind of the referenced object.
-    family: POD_TEMPLATE; RBAC, whose names are added and never removed; or OUTSIDE for the rest.
+    family: POD_TEMPLATE; RBAC, whose names are added and never removed; or OUTSIDE for others.
     name: the name of the object with the field, as a glob.
     is_word: whether the name is a whole word inside the string.
     only_if: a condition on the mapping two levels above the string (`resources` of RBAC).
     is_qualified: whether the string may be `namespace/name`.
+    namespace_key: the key next to the name with the namespace of the referenced object.
     triggers_rename: whether the reference is a reason to rename the referenced object.
-    origin: the user's rule, for messages.
+    permits_rename: whether the reference is enough if the user requests the rename.
+    keep_reason: why the reference is never rewritten, a clause; "" if it is rewritten.
+    is_written: whether the object with the reference makes a program write to the target.
+    origin: the user's rule, for messages; "" for a built-in rule.
     """
 
     group: str | None
@@ -49,11 +52,17 @@ class Rule(NamedTuple):
     is_word: bool = False
     only_if: Callable[[Mapping[str, Json]], bool] | None = None
     is_qualified: bool = False
+    namespace_key: str = ""
     triggers_rename: bool = True
+    permits_rename: bool = False
+    keep_reason: str = ""
+    is_written: bool = False
     origin: str = ""
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         """Return whether a user's rule applies to objects of a kind and name."""
+        from fnmatch import fnmatchcase  # late: most runs have no rules of the user
+
         group, kind = group_kind
         return (
             (self.group is None or self.group == group)

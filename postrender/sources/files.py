@@ -66,15 +66,15 @@ def path_below(folder: str, path: str) -> str:
 
 
 def printable(path: str) -> str:
-    """Return a path as valid text: on disk, a name need not be UTF-8."""
+    """Return a path as valid text, because a name on disk may not be UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def checked(name: str, data: bytes) -> Source:
+def checked_source(name: str, data: bytes) -> Source:
     """Return the content of a file. Raises UserError for a Git LFS pointer."""
     if data.startswith(_LFS_POINTER):
         raise UserError(
-            "the file is a Git LFS pointer, which does not have the content",
+            "the file is a Git LFS pointer, expected the content of the file",
             "Run git lfs pull and pass the path of the checked-out file",
             Location(name),
         )

@@ -1,7 +1,10 @@
 """Manifests in a git commit, `git:REV:PATH`, read without a checkout.
 
 Input from the user reaches git on stdin only (`git cat-file --batch`), so it cannot become an
-option. These git commands run no filter, no hook and no shell on the files.
+option. The repository may be hostile. Even `git cat-file` fetches a missing object from a promisor
+remote, whose URL may be a command. A folder of a clone may itself be a bare repository
+with such a remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore switch off fetches, embedded
+bare repositories, hooks, monitors, pagers, diff programs and prompts.
 """
 
 from __future__ import annotations
@@ -15,13 +18,14 @@ from postrender.sources.files import (
     CHART_FILE,
     GIT,
     chart_error,
-    checked,
+    checked_source,
     folder_error,
     is_dotfile,
     manifests_of,
     path_below,
     printable,
 )
+from postrender.sources.programs import find_program
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
@@ -29,25 +33,56 @@ from postrender.yaml.stream import Source
 _OBJECT = pattern(rb"([0-9a-f]{40,64}) (\w+) ([0-9]+)\Z")
 _NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
+# The modes of files, executables, links and folders in a tree.
+_MODES = (b"100644", b"100755", b"120000", b"40000")
+# Values on the command line override the configuration of the repository. Git reads
+# safe.bareRepository only there and in the configuration of the user (git 2.38).
+_SAFE_OPTIONS = (
+    "--no-pager",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "diff.external="),
+)
+_SAFE_VARIABLES = {
+    "GIT_NO_LAZY_FETCH": "1",  # git 2.45, and the security releases of 2.39 to 2.44
+    # Unlike protocol.allow, the empty list also overrides protocol.NAME.allow of the repository.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+# Environment variables that make git run a program. The commands here do not need the programs.
+_PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
 # Problem and fix for a path that is not a file. The keys are answers of git (`git cat-file
 # --follow-symlinks`).
 _NO_FILE = {
-    "symlink": ("the path is a link out of the repository", "Pass a folder without the link"),
+    "symlink": (
+        "the path is a link to a file outside the repository",
+        "Pass a file, or a folder without the link",
+    ),
     "dangling": (
         "the path is a link to a file that is not in the commit",
-        "Fix the link, or pass another folder",
+        "Fix the link, or pass another path",
     ),
-    "loop": ("the path is a link back to itself", "Fix the link, or pass another folder"),
+    "loop": ("the path is a link back to itself", "Fix the link, or pass another path"),
     "notdir": ("a part of the path is a file, expected a folder", "Check the path"),
     "submodule": (
         "the path is in a submodule, whose files are in another repository",
         "Check the submodule out, and pass the folder on disk",
     ),
+    "missing": (
+        "the content is not in this clone, which is partial; postrender never fetches",
+        "Run git fetch --refetch --no-filter",
+    ),
 }
 
 
 class _Object(NamedTuple):
-    """The answer of git for an object name. kind: blob, tree, missing, or a key of _NO_FILE."""
+    """The answer of git for an object name. kind: blob, tree, commit, tag, or a key of _NO_FILE.
+
+    Here `missing` also means that the commit does not have the path.
+    """
 
     kind: str
     data: bytes = b""
@@ -76,8 +111,9 @@ def read_git_file(name: str, command: str) -> Source:
 
 
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
-    """Return a file in git, or the manifests in a folder in git, by path; name: `git:REV:PATH`.
+    """Return a file in git, or the manifests in a folder in git, sorted by path.
 
+    name: `git:REV:PATH`.
     allow_empty: whether the path may be absent in the commit.
     Raises UserError for a missing path or commit, and if git fails.
     """
@@ -107,21 +143,31 @@ def _find(name: str) -> _Object:
     tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
     if tree.kind != "tree":
         raise _unknown_ref(name, ref)
-    if item.kind == "missing" and _is_in_submodule(ref, path, name):
-        return _Object("submodule")
+    if item.kind == "missing":
+        _check_absence(ref, path, name)
     return item
 
 
-def _is_in_submodule(ref: str, path: str, name: str) -> bool:
-    """Return whether a path that is absent in a commit is a submodule, or below a submodule."""
+def _check_absence(ref: str, path: str, name: str) -> None:
+    """Raise UserError if the commit has a path that git cannot read.
+
+    The path is a submodule, below a submodule, or not in a partial clone.
+    """
     parts = path.rstrip("/").split("/")
     parents = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
     trees = _cat_objects([f"{ref}:{parent}" for parent in parents], name)
-    return any(
-        f"{_SUBMODULE} ".encode() + os.fsencode(part) + b"\0" in tree.data
-        for part, tree in zip(parts, trees, strict=True)
-        if tree.kind == "tree"
-    )
+    for part, tree, child in zip(parts, trees, [*trees[1:], _Object("missing")], strict=True):
+        if tree.kind != "tree":
+            return
+        if _has_entry(tree, [_SUBMODULE.encode()], part):
+            raise _no_file(name, "submodule")
+        if child.kind == "missing" and _has_entry(tree, _MODES, part):
+            raise _no_file(name, "missing")
+
+
+def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
+    """Return whether a tree has an entry with one of these modes and this name."""
+    return any(mode + b" " + os.fsencode(part) + b"\0" in tree.data for mode in modes)
 
 
 def _parse(name: str) -> tuple[str, str]:
@@ -134,19 +180,19 @@ def _parse(name: str) -> tuple[str, str]:
             f"./{name}",
         )
     # git accepts `.` and `..` at the end of a path only with a slash.
-    is_dots = path.rpartition("/")[2] in (".", "..")
-    return ref, f"{path}/" if is_dots else path
+    ends_in_dots = path.rpartition("/")[2] in (".", "..")
+    return ref, f"{path}/" if ends_in_dots else path
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the name of an entry's object for git, which follows a link only by its path."""
+    """Return the object name of an entry; git follows a link only if the name is `REV:PATH`."""
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
-    """Yield path and entry of everything below a tree, except trees."""
+    """Yield the path and the entry of each file, link and submodule below a tree."""
     command = ["ls-tree", "-r", "-z", "--full-tree", tree]
     for line in _git(command, b"", name).split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")
@@ -157,7 +203,7 @@ def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
 def _source(name: str, item: _Object) -> Source:
     if item.kind != "blob":
         raise _no_file(name, item.kind)
-    return checked(name, item.data)
+    return checked_source(name, item.data)
 
 
 def _no_file(name: str, kind: str) -> UserError:
@@ -171,9 +217,9 @@ def _missing_path(name: str, hint: str) -> UserError:
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
-        f"Write {GIT}{ref}:./{path}, because a path begins at the root of the repository"
+        f"Write {GIT}{ref}:./{path}, because a path without ./ is relative to the root"
         if relative.kind in ("blob", "tree")
-        else "Check the path, which begins at the root of the repository"
+        else "Check the path, which is relative to the root of the repository"
     )
     return UserError(f"the Git ref {ref} has no path {path}", fix + hint, Location(name))
 
@@ -183,14 +229,14 @@ def _unknown_ref(name: str, ref: str) -> UserError:
     if remote.kind == "tree":
         fix = f"Write {GIT}origin/{name[len(GIT) :]}"
     elif _git(["rev-parse", "--is-shallow-repository"], b"", name).strip() == b"true":
-        fix = "Run git fetch; this clone is shallow (in actions/checkout, set fetch-depth: 0)"
+        fix = "Run git fetch --unshallow (in actions/checkout, set fetch-depth: 0)"
     else:
         fix = "Check the name, or run git fetch"
     return UserError(f"git does not know the ref {ref}", fix, Location(name))
 
 
 def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
-    """Return the objects with these names; name: the input, for messages."""
+    """Return git objects by their object names; name: the input, for messages."""
     if any("\n" in object_name for object_name in object_names):
         raise UserError("a file name contains a line break", "Rename the file", Location(name))
     if not object_names:
@@ -218,20 +264,21 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
     """Return the output of a git command. Raises UserError with the message of git if it fails."""
+    program = find_program("git")
+    if program is None:
+        raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))
+    inherited = {key: os.environ[key] for key in os.environ if key not in _PROGRAM_VARIABLES}
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            [program, *_SAFE_OPTIONS, *arguments],
             input=stdin,
             capture_output=True,
             check=False,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**inherited, **_SAFE_VARIABLES, "LC_ALL": "C"},
         )
     except OSError as error:
-        is_absent = isinstance(error, FileNotFoundError)
         raise UserError(
-            "git is not on PATH" if is_absent else f"git cannot be run: {error.strerror}",
-            "Install git, or pass a file",
-            Location(name),
+            f"git cannot be run: {error.strerror}", "Install git, or pass a file", Location(name)
         ) from None
     if done.returncode:
         raise _failure(done.stderr.decode("utf-8", "replace"), done.returncode, name)
@@ -239,9 +286,16 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
 
 
 def _failure(errors: str, code: int, name: str) -> UserError:
-    """Return the error for a failed git command: its first line, and the fix from git."""
+    """Return the error for a failed git command, with problem and fix from git's message."""
     message = errors.partition("fatal: ")[2] or errors or f"exit code {code}"
     first, _, rest = message.strip().partition("\n")
     if first.startswith("not a git repository"):
         rest = "Run postrender inside the repository"
-    return UserError(f"git failed: {first}", rest or "Run git status to check", Location(name))
+    if "promisor remote" in first:
+        problem, fix = _NO_FILE["missing"]
+        return UserError(problem, fix, Location(name))
+    if first.startswith("cannot use bare repository"):
+        rest = "Set the variable GIT_DIR to the path of the repository if you trust the repository"
+    return UserError(
+        f"git failed: {first}", rest or "Check the repository with git status", Location(name)
+    )

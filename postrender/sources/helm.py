@@ -7,12 +7,12 @@ Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 
 from postrender.errors import UserError
 from postrender.plan.history import Manifest, Previous
+from postrender.sources.helm_program import helm_program, start
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
@@ -35,7 +35,10 @@ _MAX_PROCESSES = 4
 
 
 class Release(NamedTuple):
-    """A Helm release, and the context and kubeconfig for helm ("": the default of helm)."""
+    """A Helm release.
+
+    context, kubeconfig: the options of helm commands, "" for the default of helm.
+    """
 
     namespace: str
     name: str
@@ -47,11 +50,11 @@ class Release(NamedTuple):
 
 
 class HelmError(UserError):
-    """A helm command failed; the message is from helm."""
+    """The error for a helm command that failed, or that printed unexpected output."""
 
 
 class NotFoundError(HelmError):
-    """Helm does not store the release, or the revision of the release."""
+    """The error for a release, or a revision of a release, that Helm does not store."""
 
 
 def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
@@ -73,6 +76,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 def read_release(release: Release) -> Previous | None:
     """Return the stored manifests of a release, oldest first; None if Helm has no such release.
 
+    The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
     """
     history = _history(release)
@@ -102,9 +106,9 @@ def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
 
 
 def namespaces_of(release: Release) -> list[str]:
-    """Return the namespaces that have a release of this name.
+    """Return the namespaces that have a release of this name, in any status.
 
-    Raises HelmError if helm may not list all namespaces.
+    Raises HelmError if `helm list` fails.
     """
     name = f"^{re.escape(release.name)}$"
     command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
@@ -138,7 +142,8 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
         f"the output of helm {command[0]} for --previous={release} is not a JSON list of objects",
-        f"Run helm {command[0]} with --output json; only JSON may be written to stdout",
+        f"Run helm {command[0]} --output json, and check the output, to which a wrapper may add "
+        "text",
     )
 
 
@@ -160,7 +165,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 
-    program = _helm_program(release)
+    program = helm_program(f"--previous={release}")
     options = [
         *(["--kube-context", release.context] if release.context else []),
         *(["--kubeconfig", release.kubeconfig] if release.kubeconfig else []),
@@ -169,9 +174,9 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
     is_stopped = Event()
 
     def run(command: Sequence[str]) -> bytes:
-        process = _start([program, *command, *options])
+        process = start([program, *command, *options])
         processes.append(process)
-        if is_stopped.is_set():  # the others are killed already
+        if is_stopped.is_set():  # the other processes are already killed
             process.kill()
         output, errors = process.communicate()
         if process.returncode:
@@ -186,31 +191,6 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
             executor.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()  # without effect on a process that has ended
-
-
-def _helm_program(release: Release) -> str:
-    import shutil
-
-    program = os.environ.get("HELM_BIN") or shutil.which("helm")
-    if not program:
-        raise UserError(
-            f"--previous={release} needs helm, which is not on PATH",
-            "Install helm, or set the variable HELM_BIN to the path of helm",
-        )
-    return program
-
-
-def _start(command: Sequence[str]) -> Popen[bytes]:
-    from subprocess import DEVNULL, PIPE, Popen
-
-    try:
-        return Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in an option
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"cannot run {command[0]}: {reason}",
-            "Check the variable HELM_BIN, or PATH",
-        ) from None
 
 
 def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:

@@ -12,7 +12,7 @@ from postrender.sources.files import (
     ENDINGS,
     GIT,
     chart_error,
-    checked,
+    checked_source,
     folder_error,
     manifests_of,
     printable,
@@ -43,11 +43,13 @@ def read_input(name: str, command: str = "render") -> tuple[bytes, str]:
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     """Return the files of an input: a file, `-`, a folder of manifests, or `git:REV:PATH`.
 
-    The files of a folder are all YAML and JSON files below it, by path, without dotfiles. Links to
-    files are followed, links to folders are not.
+    The files of a folder are all YAML and JSON files below the folder, sorted by path, without
+    dotfiles. Links to files in the folder, or in the same git repository, are followed. Links to
+    folders are skipped.
     allow_empty: whether a folder may have no manifests, and a path in git may be absent. Git does
     not store empty folders.
-    Raises UserError for a file that cannot be read.
+    Raises UserError for a file that cannot be read, for a chart folder, and for a link to a file
+    elsewhere.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git
@@ -55,7 +57,8 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
         sources = read_git(name, allow_empty=allow_empty)
     elif name != "-" and os.path.isdir(name):
         paths = manifests_of(_files_below(name), name)
-        sources = tuple(_read_listed(os.path.join(name, path)) for path in paths)
+        root = _root_of(name)
+        sources = tuple(_read_listed(os.path.join(name, path), root) for path in paths)
     else:
         return (_read_file(name),)
     if not sources and not allow_empty:
@@ -79,8 +82,35 @@ def _files_below(folder: str) -> Iterator[str]:
             yield os.path.relpath(os.path.join(location, file), folder).replace(os.sep, "/")
 
 
-def _read_listed(path: str) -> Source:
-    """Return a file of a folder."""
+def _root_of(folder: str) -> str:
+    """Return the git repository that contains a folder, else the folder, without links."""
+    path = real = os.path.realpath(folder)
+    while not os.path.exists(os.path.join(path, ".git")):
+        parent = os.path.dirname(path)
+        if parent == path:
+            return real
+        path = parent
+    return path
+
+
+def _is_below(path: str, root: str) -> bool:
+    """Return whether a path without links is below a root, and not in its `.git`."""
+    try:
+        relative = os.path.relpath(path, root)
+    except ValueError:  # another drive
+        return False
+    return relative.split(os.sep)[0] not in (os.pardir, ".git")
+
+
+def _read_listed(path: str, root: str) -> Source:
+    """Return a file of a folder. root: the folder or repository that links must not leave."""
+    is_link = os.path.islink(path) and os.path.exists(path)
+    if is_link and not _is_below(os.path.realpath(path), root):
+        raise UserError(
+            "the path is a link to a file outside the folder and its repository",
+            "Pass a folder without the link",
+            Location(path),
+        )
     if not os.path.isfile(path) and os.path.exists(path):
         raise UserError(
             "the path is neither a file nor a link to a file",
@@ -97,9 +127,11 @@ def _read_file(name: str) -> Source:
     try:
         if name != "-":
             with open(name, "rb") as file:
-                return checked(name, file.read())
+                return checked_source(name, file.read())
         if sys.stdin is None:
-            raise UserError("stdin is closed", "Pipe the rendered manifests in", Location(source))
+            raise UserError(
+                "stdin is closed", "Pipe rendered manifests into stdin", Location(source)
+            )
         return Source(source, sys.stdin.buffer.read())
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unreadable(error, source) from None
@@ -110,11 +142,11 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
     fix = "Check the file and its permissions"
     if isinstance(error, FileNotFoundError):
         fix = _missing_file_fix(source)
-    return UserError(f"cannot read the file: {reason}", fix, Location(source))
+    return UserError(f"the file cannot be read: {reason}", fix, Location(source))
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file, whose name may be meant as something else."""
+    """Return the fix for a missing file, whose name may be meant for git or Helm."""
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

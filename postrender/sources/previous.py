@@ -9,13 +9,14 @@ from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.plan.history import History, Manifest, Previous, read_history
+from postrender.plan.last_owner import read_previous_owners
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.sources.helm import HelmError, Release, namespaces_of, parse_release, read_release
 from postrender.sources.inputs import read_inputs
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace of the Helm release in --previous.
+    """Return settings with the namespace and name of the Helm release in --previous.
 
     Raises UserError if the settings have another namespace.
     """
@@ -26,9 +27,10 @@ def with_release_namespace(settings: Settings) -> Settings:
         raise UserError(
             f"the namespace is {settings.namespace}, but --previous={release} has the namespace "
             f"{release.namespace}",
-            "Use the namespace of the release in both, or in --previous only",
+            "Set the same namespace in --namespace and --previous, or only in --previous",
         )
-    return settings._replace(namespace=release.namespace)
+    attacher = settings.attacher._replace(release=release.name)
+    return settings._replace(namespace=release.namespace, attacher=attacher)
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
@@ -39,8 +41,9 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     release = _release(settings)
     resolver = new_resolver(inventory, with_release_namespace(settings))
     if release is None:
-        previous = _read_file(settings.history.previous)
-        return read_history(previous, settings, resolver.effective_namespace), []
+        previous = _read_manifests(settings.history.previous)
+        history = read_history(previous, settings, resolver.effective_namespace)
+        return history._replace(owners=read_previous_owners(previous)), []
     previous, findings = _read_release(release, inventory, settings)
     try:
         history = read_history(previous, settings, resolver.effective_namespace)
@@ -50,9 +53,10 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
         raise UserError(error.problem, fix, error.location) from None
     if not settings.namespace:
         _check_namespace(release, history, inventory)
+    history = history._replace(owners=read_previous_owners(previous))
     keep = settings.history.keep
     if keep is not None and keep < history.stored:
-        findings.append(_keeps_few(keep, history.stored, inventory))
+        findings.append(_low_keep(keep, history.stored, inventory))
     return history, findings
 
 
@@ -61,7 +65,8 @@ def _release(settings: Settings) -> Release | None:
     return parse_release(history.previous, history.context, history.kubeconfig)
 
 
-def _read_file(name: str) -> Previous:
+def _read_manifests(name: str) -> Previous:
+    """Return the manifests in a file, in a folder or in git."""
     if name == "-":
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "Pass a file instead"
@@ -78,7 +83,7 @@ def _read_file(name: str) -> Previous:
 
 
 def _check_output(name: str) -> None:
-    """Raise UserError if stdout is the file to read: the shell has emptied it before the start."""
+    """Raise UserError if stdout is the file in --previous: the shell has emptied the file."""
     try:
         is_same = sys.stdout is not None and os.path.samestat(
             os.stat(name), os.fstat(sys.stdout.fileno())
@@ -111,7 +116,7 @@ def _read_release(
     try:
         namespaces = namespaces_of(release)
     except HelmError as error:
-        return Previous(), [_unchecked(release, error, inventory)]
+        return Previous(), [_unchecked_namespace(release, error, inventory)]
     if namespaces:
         raise UserError(
             f"the namespace {release.namespace} has no release {release.name}; "
@@ -125,7 +130,7 @@ def _read_release(
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
     """Raise UserError if all namespaces in the stream differ from those of the history.
 
-    The difference may be right, for instance if only one object for monitoring has a namespace.
+    The namespaces may be right, for instance if only one object for monitoring has a namespace.
     Then the user confirms the namespace of the release with --namespace.
     """
     explicit = set(explicit_namespaces(inventory.items))
@@ -140,7 +145,7 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
         )
 
 
-def _unchecked(release: Release, error: HelmError, inventory: Inventory) -> Finding:
+def _unchecked_namespace(release: Release, error: HelmError, inventory: Inventory) -> Finding:
     return Finding(
         code="history-unchecked",
         problem=f"Helm has no release {release.name} in {release.namespace}, and the search in "
@@ -150,11 +155,11 @@ def _unchecked(release: Release, error: HelmError, inventory: Inventory) -> Find
     )
 
 
-def _keeps_few(keep: int, stored: int, inventory: Inventory) -> Finding:
+def _low_keep(keep: int, stored: int, inventory: Inventory) -> Finding:
     return Finding(
         code="history-keep",
-        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions; all but "
-        f"the last {keep} revisions of a ConfigMap are deleted, even if pods still use them",
+        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions. Older "
+        "revisions of a ConfigMap are deleted, even if pods still use the revisions",
         fix="Raise history.keep, or lower helm's --history-max",
         location=Location(inventory.stream.source),
     )

@@ -1,6 +1,6 @@
 """SHA-256 without OpenSSL: loading OpenSSL takes 3 ms, more than the hashing of a small render.
 
-The `random` module of the standard library imports the same module.
+The `random` module of the standard library avoids OpenSSL in the same way.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Small helpers for text."""
+"""Helpers for text: common prefixes, escapes, base64 in Secrets, and names as whole words."""

@@ -1,21 +1,42 @@
-"""Escapes for characters that a terminal or a reader would not see."""
+"""Escapes for characters that a reader would not see, or that would control the terminal."""
 
 from __future__ import annotations
+
+from postrender.startup.patterns import pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+
+
+# Characters that str.isprintable() accepts, and that most fonts show as nothing or as a space.
+_INVISIBLE = pattern(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
+)
 
 
 def visible(text: str, keep: str = "") -> str:
     r"""Return a text in which invisible characters are written as escapes, such as `\x1b`.
 
     Invisible characters are control characters, format characters (also those of bidirectional
-    text), separators except the space, unassigned characters and unpaired surrogates.
-    keep: characters that are left unchanged.
+    text), and separators except the space. Unassigned and private-use characters, unpaired
+    surrogates, fillers and variation selectors are invisible too.
+    keep: characters that are left unchanged, such as a tab; not for fillers or variation selectors.
     """
-    if text.isprintable():
+    has_invisible = not text.isascii() and _INVISIBLE.search(text) is not None
+    if text.isprintable() and not has_invisible:
         return text
+    if has_invisible:
+        text = _INVISIBLE.sub(_escaped_match, text)
     return "".join(
         character if character.isprintable() or character in keep else _escaped(character)
         for character in text
     )
+
+
+def _escaped_match(match: re.Match[str]) -> str:
+    return _escaped(match[0])
 
 
 def _escaped(character: str) -> str:

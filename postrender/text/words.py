@@ -1,8 +1,9 @@
-"""Searching text for names as whole words. Word characters are letters, digits, `.` and `-`."""
+"""The search for names as whole words in a text, and the replacement of these words.
+
+A word consists of ASCII letters, digits, `.` and `-`.
+"""
 
 from __future__ import annotations
-
-import re
 
 from postrender.startup.patterns import pattern
 
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _WORD = pattern(r"[A-Za-z0-9.-]+")
-# Up to this number, names are first searched one by one: faster for a text without any of them.
+# A set of at most this many names first searches a text for each name as a substring. For a text
+# without names, this search is faster than the split into words.
 _FEW = 12
-# Every byte that is not a word character becomes a space, which is faster than the pattern.
+# Turns every byte outside a word into a space. Splitting at spaces is faster than the pattern.
 _TO_SPACES = bytes(
     code if code < 128 and (chr(code).isalnum() or code in b".-") else 32 for code in range(256)
 )
@@ -28,8 +30,13 @@ def _spaced(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass").translate(_TO_SPACES)
 
 
+def letters_of(text: str) -> str:
+    """Return a text in lower case, without the separators `-` and `_`."""
+    return text.lower().replace("-", "").replace("_", "")
+
+
 class WordSet:
-    """A set of names that counts the words of a text that are in the set."""
+    """A set of names that counts the words of a text that are names of the set."""
 
     __slots__ = ("_encoded", "_few")
 
@@ -42,15 +49,19 @@ class WordSet:
         """Return the number of words of a text that are in the set."""
         if self._few is not None and not any(name in text for name in self._few):
             return 0
+        return self._count_words(text)
+
+    def has_more_than(self, count: int, text: str) -> bool:
+        """Return whether more than `count` words of a text are in the set."""
+        # Each word is also a substring. Counting substrings is faster, and is usually enough.
+        if self._few is not None and sum(map(text.count, self._few)) <= count:
+            return False
+        return self._count_words(text) > count
+
+    def _count_words(self, text: str) -> int:
         return sum(map(self._encoded.__contains__, _spaced(text).split()))
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
     """Return a text in which each whole word that is a key of `renames` is replaced."""
     return _WORD.sub(lambda match: renames.get(match[0], match[0]), text)
-
-
-def is_whole_value(text: str, name: str) -> bool:
-    """Return whether a name is the whole text, or a path segment or the value of a flag in it."""
-    escaped = re.escape(name)
-    return re.search(rf"(?:^|[=/]|--?[\w-]+[ ]){escaped}(?:$|[/,;:\s\"'])", text) is not None

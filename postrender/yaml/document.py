@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
-Nearly every document is read line by line (`plain`). The YAML parser reads the others and is
-imported only when it is needed (`nodes`). Some questions can be answered only by the parser. A
-document that was read line by line is then parsed as well.
+Nearly every document is read line by line (`plain`). The YAML parser (`nodes`) reads the others,
+and is imported only when it is needed. Only the parser can find some locations and sites. A
+document that was read line by line is then also parsed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from postrender.yaml.plain import PlainDocument, read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from postrender.yaml.mappings import DuplicateKey
     from postrender.yaml.nodes import NodeDocument
     from postrender.yaml.paths import Json, Path
 
@@ -22,7 +23,7 @@ class ParsedDocument:
     """A document that was read.
 
     location: the location of the text's first line.
-    plain: the document as read line by line, or None if that is not possible.
+    plain: the document as read line by line, or None if the grammar does not cover the text.
     """
 
     __slots__ = ("_data", "_nodes", "location", "plain", "text")
@@ -38,7 +39,7 @@ class ParsedDocument:
     def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that is duplicated in a mapping or is not a scalar.
+        The last of duplicate keys wins. Raises UserError for a key that is not a scalar.
         """
         if self._data is None:
             self._data = self.nodes.read()
@@ -52,6 +53,10 @@ class ParsedDocument:
 
             self._nodes = compose(self.text, self.location)
         return self._nodes
+
+    def duplicate_keys(self) -> list[DuplicateKey]:
+        """Return the duplicate keys of the document, after its data was read."""
+        return [] if self.plain else self.nodes.duplicate_keys()
 
     def line_of(self, path: Path) -> int:
         """Return the line of the document, from 0, on which the value at a path begins."""
@@ -71,12 +76,15 @@ class ParsedDocument:
 
         return list(folded_scalars(node_at(self.nodes.root, path), path))
 
-    def location_of(self, path: Path, instead: Path = ()) -> Location:
-        """Return the location of the value at a path; without a value, the line of `instead`."""
+    def location_of(self, path: Path, fallback: Path = ()) -> Location:
+        """Return the location of the value at a path.
+
+        fallback: the path that provides the line if the first path has no value.
+        """
         from postrender.yaml.nodes import node_at
 
         root = self.nodes.root
-        node = node_at(root, path) or node_at(root, instead)
+        node = node_at(root, path) or node_at(root, fallback)
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
@@ -91,12 +99,12 @@ def parse_document(text: str, location: Location) -> ParsedDocument:
     """Return the document of a text.
 
     location: the location of the text's first line.
-    Raises UserError for text that is not YAML, is nested too deeply or expands too far.
+    Raises UserError for text that is too long or is not YAML. Also raises UserError for a document
+    that is nested too deeply or expands too far.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(
-            f"the document has {len(text) / 1024 / 1024:.0f} MiB, and postrender reads documents "
-            f"of at most {MAX_CHARACTERS // 1024 // 1024} MiB",
+            f"the document has {len(text):,} characters, expected at most {MAX_CHARACTERS:,}",
             "Split the document; an API server accepts objects of up to 3 MiB",
             location,
         )

@@ -89,7 +89,7 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
 
 
 def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
-    """Return the sort key of an edit: its path, with AddItems before all other edits."""
+    """Return the sort key of an edit: its path. In reverse order, AddItems are the last edits."""
     path = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
     return not isinstance(edit, AddItems), path
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 
+from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json
 from postrender.yaml.scalars import resolve_plain
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
-_PLAIN_KEY = pattern(r"[A-Za-z][A-Za-z0-9_./-]*\Z")
-# YAML 1.1 treats some of these as line breaks and rejects others; the JSON encoder writes them.
+# The punctuation of most plain keys and values, deleted from a text by str.translate.
+_PUNCTUATION = str.maketrans("", "", "_./-")
+# YAML 1.1 treats some of these as line breaks and rejects others; JSON does not escape them.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Excludes text that begins with white space or contains characters not allowed in a literal (`|`).
 _LITERAL = pattern(
@@ -32,8 +33,15 @@ class Verbatim:
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
     """Return a string as YAML on one line, unquoted if that is safe."""
-    is_plain = _PLAIN.match(value) is not None and isinstance(resolve_plain(value), str)
+    is_plain = _is_simple(value) or _PLAIN.match(value) is not None
+    is_plain = is_plain and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
+
+
+def _is_simple(text: str) -> bool:
+    """Return whether a text is a letter, and then letters, digits, `_`, `.`, `/` and `-`."""
+    # Faster than a pattern, which few texts of a small render need.
+    return text.isascii() and text[:1].isalpha() and text.translate(_PUNCTUATION).isalnum()
 
 
 class VerbatimKey(str):
@@ -96,7 +104,7 @@ def _key_text(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _quoted_key(key: str) -> str:
-    is_plain = _PLAIN_KEY.match(key) and isinstance(resolve_plain(key), str)
+    is_plain = _is_simple(key) and isinstance(resolve_plain(key), str)
     return key if is_plain else _json(key)
 
 

@@ -1,4 +1,4 @@
-"""Sites of edits, found with the YAML parser's nodes: for edits that `sites` cannot locate."""
+"""Sites of edits in the YAML parser's nodes, for edits that `sites` does not find in the lines."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ _COLON = pattern(r"[ \t]*:")
 _REST_OF_LINE = pattern(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
 _BLANK = pattern(r"(?:\s|(?<=\s)#[^\r\n]*)*")
 _LINE_BREAKS = "\n\r\x85\u2028\u2029"
-_TRAILING = pattern(r"(?:\s|(?<=\s)#[^\n]*)+\Z")
+_COMMENT = pattern(r"(?:^|\s)#")
 
 
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if the object must be written again."""
+    """Return the site of an edit, or None if the object must be written again.
+
+    Raises UserError if keys or items would be added to a value of another type.
+    """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
     elif isinstance(edit, Remove):
@@ -183,6 +186,21 @@ def content_end(text: str, node: YamlNode) -> int:
         return int(node.end_mark.index)
     last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
     if is_alias(node, -1) or (last.__class__ is ScalarNode and not last.value):
-        content = text[node.start_mark.index : node.end_mark.index]
-        return int(node.start_mark.index) + len(_TRAILING.sub("", content))
+        return _end_without_comments(text, node.start_mark.index, node.end_mark.index)
     return content_end(text, last)
+
+
+def _end_without_comments(text: str, start: int, end: int) -> int:
+    """Return the end of a text without the blank lines and comments at its end.
+
+    The lines are read from the last one. A pattern for all of them would take exponential time.
+    """
+    while end > start:
+        line_start = max(text.rfind("\n", start, end) + 1, start)
+        comment = _COMMENT.search(text[line_start:end])
+        line_end = line_start + comment.start() if comment else end
+        content = text[line_start:line_end].rstrip()
+        if content:
+            return line_start + len(content)
+        end = max(line_start - 1, start)
+    return end

@@ -14,7 +14,26 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
-from postrender.yaml.parser import STRING, SURROGATE, UNTAGGED, YamlNode, check_depth, parse
+from postrender.yaml.mappings import (
+    MERGE,
+    DuplicateKey,
+    duplicate_keys,
+    is_merge_key,
+    key_name,
+    merge_sources,
+    winning_entry,
+    winning_values,
+)
+from postrender.yaml.parser import (
+    MAX_DEPTH,
+    STRING,
+    SURROGATE,
+    UNTAGGED,
+    YamlNode,
+    check_depth,
+    parse,
+    refuse_depth,
+)
 from postrender.yaml.paths import Json, Path, format_path, object_path
 from postrender.yaml.scalars import WORDS, Scalar, key_text, resolve_plain
 
@@ -24,8 +43,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 MAX_EXPANDED_NODES = 1_000_000
+# The extent of a node whose children are still being counted.
+_UNFINISHED = (0, 0)
 
-_MERGE = "<<"
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _ALIAS = pattern(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 
@@ -36,23 +56,29 @@ class NodeDocument:
     root: None if the document has no content.
     location: the location of the text's first line.
     has_aliases: whether a node may be read at several paths.
+    may_repeat_keys: whether read() has found a key that may be duplicated.
     """
 
-    __slots__ = ("_paths", "has_aliases", "location", "root", "text")
+    __slots__ = ("_paths", "has_aliases", "location", "may_repeat_keys", "root", "text")
 
     def __init__(self, text: str, root: YamlNode, location: Location, *, has_aliases: bool) -> None:
         self.text = text
         self.root = root
         self.location = location
         self.has_aliases = has_aliases
+        self.may_repeat_keys = False
         self._paths: dict[int, list[Path]] = {}
 
     def read(self) -> Json:
         """Return the document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that is duplicated in a mapping or is not a scalar.
+        Raises UserError for a key that is not a scalar.
         """
         return None if self.root is None else _read(self.root, self)
+
+    def duplicate_keys(self) -> list[DuplicateKey]:
+        """Return the duplicate keys of the document, after read()."""
+        return list(duplicate_keys(self.root)) if self.may_repeat_keys else []
 
     def line_of(self, path: Path) -> int:
         """Return the line, from 0, on which the value at a path begins."""
@@ -116,31 +142,41 @@ def _has_shared_nodes(root: YamlNode) -> bool:
 
 
 def _check_expansion(root: YamlNode, location: Location) -> None:
-    """Raise UserError for nested aliases that turn a small text into a huge object."""
-    sizes: dict[int, int] = {}
+    """Raise UserError for nested aliases that turn a small text into a huge or deep object.
 
-    def expanded_size(node: YamlNode) -> int:
+    Also raises UserError for an alias inside its own anchor.
+    """
+    extents: dict[int, tuple[int, int]] = {}
+
+    def extent(node: YamlNode) -> tuple[int, int]:
+        """Return the number of nodes at and below a node, and the number of levels."""
         if node.__class__ is ScalarNode:
-            return 1
-        size = sizes.get(id(node))
-        if size == 0:
+            return 1, 1
+        known = extents.get(id(node))
+        if known == _UNFINISHED:
             raise UserError(
                 "the YAML anchor contains an alias of itself, which Kubernetes does not allow",
                 "Remove the alias",
                 location._replace(line=location.line + node.start_mark.line),
             )
-        if size is None:
-            sizes[id(node)] = 0
-            size = 1 + sum(map(expanded_size, children(node)))
-            sizes[id(node)] = size
-        return size
+        if known is None:
+            extents[id(node)] = _UNFINISHED
+            size, depth = 1, 0
+            for child_node in children(node):
+                child_size, child_depth = extent(child_node)
+                size, depth = size + child_size, max(depth, child_depth)
+            known = extents[id(node)] = size, depth + 1
+        return known
 
-    if expanded_size(root) > MAX_EXPANDED_NODES:
+    size, depth = extent(root)
+    if size > MAX_EXPANDED_NODES:
         raise UserError(
             f"the YAML aliases expand to more than {MAX_EXPANDED_NODES:,} nodes",
             "Write the object without aliases",
             location,
         )
+    if depth > MAX_DEPTH:
+        refuse_depth(location)
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
@@ -170,18 +206,17 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
     kind = node.__class__
     if kind is MappingNode:
         mapping: dict[str, Json] = {}
-        merges: list[YamlNode] = []
         for key, value in node.value:
             if key.__class__ is not ScalarNode:
                 _refuse_key(key, document, "the key is a mapping or a list, expected a scalar")
             name = key.value
             if not key.style and (name in WORDS or not name.isidentifier()):
-                if name == _MERGE:
-                    merges.append(value)
+                if name == MERGE:
+                    _merge(mapping, value, document)
                     continue
                 name = key_text(name)
-            if name in mapping:
-                _refuse_key(key, document, f"the key {name!r} occurs twice in the mapping")
+            if name in mapping:  # set by a merge key, or duplicated
+                document.may_repeat_keys = True
             if value.__class__ is ScalarNode:
                 tag = value.ctag
                 if tag is STRING:
@@ -192,7 +227,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
                     mapping[name] = read_scalar(value)
             else:
                 mapping[name] = _read(value, document)
-        return _merged(mapping, merges, document) if merges else mapping
+        return mapping
     if kind is SequenceNode:
         return [_read(item, document) for item in node.value]
     return read_scalar(node)
@@ -221,26 +256,13 @@ def _from_base64(text: str) -> str:
         return text  # not a string: the API server reports the error
 
 
-def _merged(
-    mapping: dict[str, Json], merges: list[YamlNode], document: NodeDocument
-) -> dict[str, Json]:
-    for merge in merges:
-        for source in merge_sources(merge):
-            if not isinstance(source, MappingNode):
-                _refuse_key(merge, document, "the value of the merge key (<<) is not a mapping")
-            data = _read(source, document)
-            mapping = {**mapping, **(data if isinstance(data, dict) else {}), **mapping}
-    return mapping
-
-
-def is_merge_key(key: YamlNode) -> bool:
-    """Return whether a key is `<<`, which merges other mappings into its mapping."""
-    return bool(key.value == _MERGE and not key.style)
-
-
-def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges, given its value: one mapping or a list of them."""
-    return list(value.value) if isinstance(value, SequenceNode) else [value]
+def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
+    """Set the keys that a merge key merges, given its value; the first source wins."""
+    for source in reversed(merge_sources(value)):
+        if not isinstance(source, MappingNode):
+            _refuse_key(value, document, "the value of the merge key (<<) is not a mapping")
+        data = _read(source, document)
+        mapping.update(data if isinstance(data, dict) else {})
 
 
 def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoReturn:
@@ -254,24 +276,8 @@ def child(node: YamlNode, part: str | int) -> YamlNode:
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
         return None
-    for key, value in node.value:
-        if key.value == part:
-            return value
-    return _unusual_child(node, part)
-
-
-def _unusual_child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the value of a merged key, or of a key whose text differs from its value (`on`)."""
-    for key, value in node.value:
-        if not key.style and key_text(key.value) == part:
-            return value
-    for key, value in node.value:
-        if is_merge_key(key):
-            for source in merge_sources(value):
-                merged = child(source, part)
-                if merged is not None:
-                    return merged
-    return None
+    entry = winning_entry(node, part)
+    return None if entry is None else entry[2]
 
 
 def node_at(root: YamlNode, path: Path) -> YamlNode:
@@ -285,15 +291,14 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
 
 
 def key_node(root: YamlNode, path: Path) -> YamlNode | None:
-    """Return the node of the last key of a path, or None if the text does not contain the key."""
+    """Return the node of the last key of a path, or None if the key is merged or missing."""
     parent = node_at(root, path[:-1])
-    if not isinstance(parent, MappingNode):
-        return None
-    return next((key for key, _ in parent.value if key.value == path[-1]), None)
+    entry = winning_entry(parent, path[-1]) if isinstance(parent, MappingNode) else None
+    return entry[1] if entry is not None and entry[0] is parent else None
 
 
 def is_alias(parent: YamlNode, index: int | str) -> bool:
-    """Return whether the item or value with an index in a parent is written as an alias.
+    """Return whether the item or value at an index of a parent is written as an alias.
 
     The node of an alias is the node of its anchor, which comes earlier in the text.
     """
@@ -309,22 +314,23 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
     """Return every path at which a node is read, by the id() of the node."""
     paths: dict[int, list[Path]] = {}
 
-    def walk(node: YamlNode, path: Path, skip: frozenset[str | int] = frozenset()) -> None:
+    def walk(node: YamlNode, path: Path) -> None:
         paths.setdefault(id(node), []).append(path)
         if isinstance(node, SequenceNode):
             for index, item in enumerate(node.value):
                 walk(item, (*path, index))
         elif isinstance(node, MappingNode):
-            walk_mapping(node, path, skip)
+            walk_mapping(node, path, set())
 
-    def walk_mapping(node: YamlNode, path: Path, skip: frozenset[str | int]) -> None:
-        keys = {key.value for key, _ in node.value}
-        for key, value in node.value:
+    def walk_mapping(node: YamlNode, path: Path, overridden: set[str]) -> None:
+        for key, value in reversed(node.value):
             if is_merge_key(key):
                 for source in merge_sources(value):
-                    walk(source, path, skip | keys)
-            elif key.value not in skip:
-                walk(value, (*path, key.value))
+                    paths.setdefault(id(source), []).append(path)
+                    walk_mapping(source, path, overridden)
+            elif key_name(key) not in overridden:
+                overridden.add(key_name(key))
+                walk(value, (*path, key_name(key)))
 
     walk(root, ())
     return paths
@@ -338,7 +344,7 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
             path, node = (*path, len(node.value) - 1), node.value[-1]
         else:
             key, value = node.value[-1]
-            path, node = (*path, key.value), value
+            path, node = (*path, key_name(key)), value
     is_block = isinstance(node, ScalarNode) and node.style in ("|", ">")
     return (path, node.value) if is_block else None
 
@@ -350,9 +356,9 @@ def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
         if node.style == ">":
             yield path, node.value
     elif kind is MappingNode:
-        for key, value in node.value:
+        for name, value in winning_values(node).items():
             if value.__class__ is not ScalarNode or value.style == ">":
-                yield from folded_scalars(value, (*path, key.value))
+                yield from folded_scalars(value, (*path, name))
     elif kind is SequenceNode:
         for number, item in enumerate(node.value):
             yield from folded_scalars(item, (*path, number))

@@ -61,14 +61,14 @@ def parse(text: str, location: Location) -> YamlNode:
     try:
         return _new_parser(text).get_single_node()
     except YAMLError as error:
-        if _is_worth_a_retry(text):
+        if _is_worth_a_retry(text, error):
             try:
                 return _pure_class()(text).get_single_node()
             except (YAMLError, ValueError, RecursionError):
                 pass
         _refuse(error, location)
     except RecursionError:
-        _refuse_depth(location)
+        refuse_depth(location)
 
 
 def check_depth(text: str, location: Location) -> None:
@@ -84,18 +84,23 @@ def check_depth(text: str, location: Location) -> None:
             name = type(parser.get_event()).__name__
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
             if depth > MAX_DEPTH:
-                _refuse_depth(location)
+                refuse_depth(location)
     except YAMLError:
         return  # parse() reports the error
 
 
-def _is_worth_a_retry(text: str) -> bool:
+def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
     """Return whether the pure parser may read a text that the C parser rejects.
 
-    The C parser rejects block scalars that begin with a tab, and JSON's surrogate pairs.
+    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and an anchor
+    that is defined again. An alias means the last definition before it, as YAML 1.2 says.
     """
-    is_unusual = "\t" in text or SURROGATE.search(text) is not None
+    is_unusual = _is_repeated_anchor(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS
+
+
+def _is_repeated_anchor(error: YAMLError) -> bool:
+    return (getattr(error, "context", None) or "").startswith("found duplicate anchor")
 
 
 def _refuse(error: YAMLError, location: Location) -> NoReturn:
@@ -106,14 +111,20 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
             mark = error.context_mark  # the opening quote; the other mark is the end of the text
         line = mark.line if mark else 0
         problem = " ".join(part for part in (error.context, error.problem) if part)
+        if _is_repeated_anchor(error):
+            problem = (
+                "an anchor is defined again, which postrender reads only in a document of at most "
+                f"{MAX_PURE_CHARACTERS // 1024} KiB"
+            )
     raise UserError(
-        f"not valid YAML: {problem}",
+        f"the document is not valid YAML: {problem}",
         "Fix the template that produced the document",
         location._replace(line=location.line + line),
     ) from None
 
 
-def _refuse_depth(location: Location) -> NoReturn:
+def refuse_depth(location: Location) -> NoReturn:
+    """Raise UserError for a document that is nested too deeply."""
     raise UserError(
         f"the document is nested deeper than {MAX_DEPTH} levels, which no Kubernetes object needs",
         "Fix the template that produced the document",

@@ -59,7 +59,8 @@ def object_path(path: Path) -> Path:
 def parse_pattern(text: str) -> tuple[str, ...]:
     """Return the parts of a pattern. Raises UserError for text that is not a pattern."""
     simple = text.replace(EVERY_ITEM, "." + EVERY_ITEM).split(".")
-    if all(part == EVERY_ITEM or (part and _SPECIAL.isdisjoint(part)) for part in simple):
+    has_only_items = simple.count(EVERY_ITEM) == text.count(EVERY_ITEM)
+    if has_only_items and "" not in simple and _SPECIAL.isdisjoint(text.replace(EVERY_ITEM, "")):
         return tuple(simple)
     parts, end = [], 0
     for match in _PART.finditer(text):
@@ -74,6 +75,16 @@ def parse_pattern(text: str) -> tuple[str, ...]:
             'Write a path such as spec.volumes[].configMap.name, with ["…"] around keys with dots',
         )
     return tuple(parts)
+
+
+def matches_start(path: Path, pattern: Sequence[str]) -> bool:
+    """Return whether a pattern matches a path or its beginning; () matches every path."""
+    if len(path) < len(pattern):
+        return False
+    return all(
+        key in (part, EVERY_KEY) or (key == EVERY_ITEM and isinstance(part, int))
+        for part, key in zip(path, pattern, strict=False)
+    )
 
 
 class PatternTree:
@@ -93,7 +104,11 @@ class PatternTree:
         tree.payloads.append(payload)
 
     def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
-        """Return the (path, value, payload) of every match, in the order of the patterns."""
+        """Return the (path, value, payload) of every match.
+
+        Patterns with the same beginning are matched together. The payloads of one pattern keep
+        the order in which they were added.
+        """
         matches: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), matches)
         return matches
@@ -124,6 +139,11 @@ def value_at(data: Json, path: Path) -> Json:
         else:
             return None
     return data
+
+
+def mappings_in(data: Json) -> list[dict[str, Json]]:
+    """Return the items of a list that are mappings; an empty list if data is not a list."""
+    return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:

@@ -60,12 +60,13 @@ _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
 _FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
+# Each run of spaces ends with `(?!\ )`. Without it, a long run would take quadratic time.
 _LINE = pattern(
     rf"""
-    (?P<indent>\ *)(?P<dash>-\ +)?
+    (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
     (?:
       (?P<key>[A-Za-z0-9_./$][A-Za-z0-9_./$-]{{0,250}}|"[^"\\]{{0,250}}"|'[^']{{0,250}}')
-      :(?:\ +|$)
+      :(?:\ +(?!\ )|$)
     )?
     (?:
       (?P<scalar>{_WORD}|{_QUOTED})
@@ -121,16 +122,16 @@ _line_cache: dict[str, Fields] = {}
 class PlainDocument:
     """A document as plain data, with the line of each entry of its block collections.
 
-    lines: the lines of the text.
-    lines_of: by the id() of a block collection, the line number of each of its entries.
+    lines: the texts of the lines. A line number is an index in this list.
+    entry_lines: by the id() of a block collection, the line number of each of its entries.
     """
 
-    __slots__ = ("_starts", "data", "lines", "lines_of")
+    __slots__ = ("_starts", "data", "entry_lines", "lines")
 
-    def __init__(self, data: dict[str, Json], lines: list[str], lines_of: dict[int, list[int]]):
+    def __init__(self, data: dict[str, Json], lines: list[str], entry_lines: dict[int, list[int]]):
         self.data = data
         self.lines = lines
-        self.lines_of = lines_of
+        self.entry_lines = entry_lines
         self._starts: list[int] = []
 
     def start_of(self, number: int) -> int:
@@ -139,61 +140,61 @@ class PlainDocument:
             self._starts = [0, *accumulate(map(len, self.lines))]
         return self._starts[number] + number  # one line break per line
 
-    def line(self, number: int) -> Line:
+    def parsed_line(self, number: int) -> Line:
         """Return the record of a line."""
         text = self.lines[number]
         return Line._make(_line_cache.get(text) or _read_line(text))
 
-    def entry(self, number: int) -> Line:
-        """Return the entry of a line; for an item, the entry after the dash."""
-        line = self.line(number)
+    def parsed_entry(self, number: int) -> Line:
+        """Return the record of a line; for an item, the record of the entry after the dash."""
+        line = self.parsed_line(number)
         return Line._make(line.entry) if line.entry else line
 
-    def number_of(self, path: Path) -> int | None:
-        """Return the line of the entry at a path, or None inside a flow collection."""
+    def entry_line(self, path: Path) -> int | None:
+        """Return the line number of the key or dash at a path, or None in a flow collection."""
         data: Any = self.data
         number = None
         try:
             for part in path:
-                number = self.number_in(data, part)
+                number = self.entry_line_in(data, part)
                 data = data[part]
         except (KeyError, IndexError, TypeError, ValueError):
             return None
         return number
 
-    def number_in(self, collection: Any, part: str | int) -> int:
-        """Return the line of one entry of a block collection.
+    def entry_line_in(self, collection: Any, part: str | int) -> int:
+        """Return the line number of an entry of a block collection.
 
         Raises KeyError, IndexError, TypeError or ValueError if the entry does not exist.
         """
-        return int(self.lines_of[id(collection)][index_of(collection, part)])
+        return int(self.entry_lines[id(collection)][index_of(collection, part)])
 
-    def value_at(self, path: Path) -> Any:
-        """Return the value at a path. Raises KeyError, IndexError or TypeError if it is missing."""
+    def existing_value(self, path: Path) -> Any:
+        """Return the value at a path. Raises KeyError, IndexError or TypeError for a wrong path."""
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line on which the value at a path begins, or None if the line is not known.
+        """Return the line number at which the value at a path begins, or None if it is unknown.
 
         A block collection begins with its first entry.
         """
         try:
-            value = self.value_at(path)
+            value = self.existing_value(path)
         except (KeyError, IndexError, TypeError):
             return None
         if value.__class__ is dict or value.__class__ is list:
-            numbers = self.lines_of.get(id(value))
+            numbers = self.entry_lines.get(id(value))
             if numbers:
                 return numbers[0]
-        return self.number_of(path)
+        return self.entry_line(path)
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the scalar at a path is a literal, or None if that is not known."""
-        number = self.number_of(path)
-        return None if number is None else self.entry(number).form == LITERAL
+        """Return whether the scalar at a path is a literal, or None if it is unknown."""
+        number = self.entry_line(path)
+        return None if number is None else self.parsed_entry(number).form == LITERAL
 
 
 def index_of(collection: Any, part: str | int) -> Any:
@@ -207,16 +208,16 @@ def read_plain(text: str) -> PlainDocument | None:
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
-    # The innermost open block collection, the lines and the column (level) of its entries, and the
-    # collections around it.
+    # The innermost open block collection, the line numbers and the column (level) of its entries,
+    # and the collections around it.
     inner: Any = root
     numbers: list[int] = []
     level, is_list = 0, False
     outer: list[tuple[Any, list[int], int, bool]] = []
     # The key of the last line, if the value is on the lines below.
     open_key: str | None = None
-    lines_of = {id(root): numbers}
-    document = PlainDocument(root, lines, lines_of)
+    entry_lines = {id(root): numbers}
+    document = PlainDocument(root, lines, entry_lines)
 
     get = _line_cache.get
     number, end = -1, len(lines)
@@ -248,7 +249,7 @@ def read_plain(text: str) -> PlainDocument | None:
                 outer.append((inner, numbers, level, is_list))
                 inner[open_key] = inner = [] if is_item else {}
                 numbers, level, is_list = [], column, is_item
-                lines_of[id(inner)] = numbers
+                entry_lines[id(inner)] = numbers
             else:
                 while outer and (level > column or (level == column and is_list and not is_item)):
                     inner, numbers, level, is_list = outer.pop()
@@ -268,7 +269,7 @@ def read_plain(text: str) -> PlainDocument | None:
                 mapping: dict[str, Json] = {}
                 inner.append(mapping)
                 inner, numbers, level, is_list = mapping, [number], column, False
-                lines_of[id(inner)] = numbers
+                entry_lines[id(inner)] = numbers
         if form == PAIR:
             pass
         elif form == OPEN:
@@ -321,7 +322,7 @@ def _read_usual_line(text: str) -> Fields | None:
         form, value = LITERAL, other[1:]
     else:
         form, value = FLOW, dict if other == "{}" else list
-    return _line(form, indent, dash, key, value, span)
+    return _line_fields(form, indent, dash, key, value, span)
 
 
 def _read_unusual_line(text: str) -> Fields:
@@ -353,10 +354,10 @@ def _read_unusual_line(text: str) -> Fields:
         form, value = FLOW, _flow_maker(flow)
         if value is None:
             return _NOT_COVERED
-    return _line(form, indent, dash, key, value, span)
+    return _line_fields(form, indent, dash, key, value, span)
 
 
-def _line(
+def _line_fields(
     form: int,
     indent: str,
     dash: str | None,
@@ -382,7 +383,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that makes a flow collection, or None if the grammar does not cover it."""
+    """Return a function that creates a flow collection, or None if it is not in the grammar."""
     parts = _flow_parts(text)
     if parts is None:
         return None

@@ -9,8 +9,9 @@ from ruamel.yaml.nodes import MappingNode, SequenceNode
 
 from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
+from postrender.yaml.mappings import is_merge_key, merge_sources
 from postrender.yaml.node_sites import PROPERTIES, column_of, content_end
-from postrender.yaml.nodes import NodeDocument, is_merge_key, merge_sources, node_at, read_scalar
+from postrender.yaml.nodes import NodeDocument, node_at, read_scalar
 from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
 from postrender.yaml.paths import Json, Path
 from postrender.yaml.scalars import key_text
@@ -23,7 +24,7 @@ def rewrite_object(
     """Return the splice that replaces the object at a path by the edited object.
 
     The order of keys and the text of numbers, booleans and tagged scalars are unchanged. Comments
-    inside the object are lost.
+    inside the object are lost. Aliases and merge keys are replaced by the values that they set.
     """
     node = node_at(document.root, path)
     data = apply_edits(verbatim(node), edits, path)
@@ -42,22 +43,21 @@ def verbatim_at(document: NodeDocument, path: Path) -> Json:
 
 
 def verbatim(node: YamlNode) -> Json:
-    """Return a node as plain data in which every scalar except a plain string keeps its text."""
+    """Return a node as plain data in which numbers, booleans and tagged scalars keep their text."""
     if isinstance(node, SequenceNode):
         return [verbatim(item) for item in node.value]
     if not isinstance(node, MappingNode):
         scalar: Json = _verbatim_scalar(node)
         return scalar
-    merged: dict[str, Json] = {}
     mapping: dict[str, Json] = {}
     for key, value in node.value:
         if is_merge_key(key):
-            for source in merge_sources(value):
+            for source in reversed(merge_sources(value)):
                 data = verbatim(source)
-                merged = {**(data if isinstance(data, dict) else {}), **merged}
+                mapping.update(data if isinstance(data, dict) else {})
         else:
             mapping[_verbatim_key(key)] = verbatim(value)
-    return {**mapping, **{key: value for key, value in merged.items() if key not in mapping}}
+    return mapping
 
 
 def _verbatim_key(node: YamlNode) -> str:

@@ -20,7 +20,7 @@ WORDS: dict[str, Scalar] = {
     **dict.fromkeys(_TRUE, True),
     **dict.fromkeys(_FALSE, False),
 }
-_FIRST = frozenset("0123456789+-.")
+_NUMBER_STARTS = frozenset("0123456789+-.")
 _PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
 # The first character of an octal number or a number with a prefix, such as 0x.
 _BEFORE_PREFIX = frozenset("0+-")
@@ -39,7 +39,7 @@ def resolve_plain(text: str) -> Scalar:
     """Return the value of a plain scalar (unquoted and untagged)."""
     if text in WORDS:
         return WORDS[text]
-    if text[0] in _FIRST:
+    if text[0] in _NUMBER_STARTS:
         return _number(text)
     return text
 

@@ -32,7 +32,7 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
-        return None  # the path has no value, or is inside a flow collection of another shape
+        return None  # the path has no value, or its flow collection is not in the grammar
 
 
 def _locate_keys(plain: PlainDocument, path: Path) -> Site | None:
@@ -55,12 +55,13 @@ def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | 
             break
         value = value[part]
         depth += 1
-    numbers = plain.lines_of.get(id(value))
+    numbers = plain.entry_lines.get(id(value))
     if not numbers or value.__class__ is not (kind if depth == len(path) else dict):
         return None
-    line = plain.entry(numbers[0]) if value.__class__ is dict else plain.line(numbers[0])
-    column = line.column
-    start = plain.start_of(numbers[0]) + column
+    first_line = numbers[0]
+    parsed = plain.parsed_entry if value.__class__ is dict else plain.parsed_line
+    column = parsed(first_line).column
+    start = plain.start_of(first_line) + column
     return Site(start=start, end=start, form="block", indent=column, missing=path[depth:])
 
 
@@ -71,14 +72,14 @@ def _has(collection: Json, part: str | int) -> bool:
 
 
 def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
-    parent = plain.value_at(path[:-1])
+    parent = plain.existing_value(path[:-1])
     if parent[path[-1]].__class__ in (dict, list):
         return None
-    if id(parent) not in plain.lines_of:
+    if id(parent) not in plain.entry_lines:
         number, span = _span_in_flow(plain, path, parent)
     else:
-        number = plain.number_in(parent, path[-1])
-        span = plain.entry(number).span  # type: ignore[assignment]
+        number = plain.entry_line_in(parent, path[-1])
+        span = plain.parsed_entry(number).span  # type: ignore[assignment]
         if span is None:
             return None
     line_start = plain.start_of(number)
@@ -93,18 +94,18 @@ def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
 
 
 def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
-    parent = plain.value_at(path[:-1])
+    parent = plain.existing_value(path[:-1])
     if parent.__class__ is not list:
         return None
-    if id(parent) not in plain.lines_of:
+    if id(parent) not in plain.entry_lines:
         number, span = _span_in_flow(plain, path, parent)
         end = plain.start_of(number) + span[1]
         return Site(start=end, end=end, form="flow-after", line=number)
-    number = plain.number_in(parent, path[-1])
-    if plain.entry(number).form != SCALAR:
+    number = plain.entry_line_in(parent, path[-1])
+    if plain.parsed_entry(number).form != SCALAR:
         return None
     end = plain.start_of(number) + len(plain.lines[number])
-    indent = plain.line(number).column
+    indent = plain.parsed_line(number).column
     return Site(start=end, end=end, form="block-after", indent=indent, line=number)
 
 
@@ -115,7 +116,7 @@ def _span_in_flow(
 
     Raises IndexError, TypeError or ValueError if the value does not exist.
     """
-    number = plain.number_of(path[:-1])
+    number = plain.entry_line(path[:-1])
     if number is None:
         raise ValueError(path)
     return number, flow_spans(plain.lines[number])[index_of(parent, path[-1])]

@@ -12,6 +12,7 @@ from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Si
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
 
+# A string that does not need quotes in block and flow style, and is not read as a number.
 _PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
@@ -24,7 +25,10 @@ class Splice(NamedTuple):
 
 
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
-    """Return a text with splices applied; splices at the same position keep their order."""
+    """Return a text with splices applied.
+
+    Equal splices are applied once. Different splices at the same position keep their order.
+    """
     parts, position = [], 0
     for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
         parts += [text[position:start], replacement]
@@ -39,12 +43,15 @@ def splice(
     newline: str,
     location_of: Callable[[Path], Location],
 ) -> list[Splice] | None:
-    """Return the splices that make edits, or None if an edit has no site.
+    """Return the splices that make edits, or None if the object must be written again.
+
+    The result is None if an edit has no site or is a Remove, or if two edits replace the same text.
+    The result is also None for an addition to only some paths of an aliased value.
 
     edits: the edits of one object.
     all_edits: the edits of the document; an aliased value must be edited equally at all its paths.
     location_of: returns the location of a path, and is called only for an error.
-    Raises UserError for a string that only some of its aliases change.
+    Raises UserError if the edits change an aliased string at only some of its paths.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
     edit_keys: set[str] = set()
@@ -125,7 +132,7 @@ def _flow_after(content: Json, _site: Site, _newline: str) -> str:
     return ", " + flow_text(content)[1:-1]
 
 
-def _lines_of(content: Json, site: Site, newline: str) -> str:
+def _whole_lines(content: Json, site: Site, newline: str) -> str:
     return " " * site.indent + block_text(content, site.indent, newline) + newline
 
 
@@ -137,5 +144,5 @@ _FORMS: dict[str, Callable[[Json, Site, str], str]] = {
     "flow-after": _flow_after,
     "block": _block,
     "block-after": _block_after,
-    "lines": _lines_of,
+    "lines": _whole_lines,
 }

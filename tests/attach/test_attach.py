@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import logging
 import re
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from postrender.attach.adoption import Original, adopt
 from postrender.attach.client import Client
-from postrender.attach.jobs import read_job, superseded
+from postrender.attach.content import ContentCheck
+from postrender.attach.jobs import late_job_reason, other_job_reason, read_job, superseded
 from postrender.attach.live import read_consumer, read_revision
 from postrender.attach.log import configure_log
 from postrender.attach.observe import read_revisions
+from postrender.attach.release_owner import account_of
 from postrender.attach.request import (
     AttachRequest,
     WantedWorkload,
@@ -34,11 +38,14 @@ from postrender.attach.resources import (
     PODS,
     REVISED_KINDS,
     ROLLOUTS,
+    SECRETS,
     Resource,
 )
 from postrender.cli import main, registry
 from postrender.config.settings import AttacherSettings
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, Identity
+from postrender.kubernetes.annotations import HASH_ANNOTATION, KEYED_HASH
+from postrender.kubernetes.hashing import canonical_json, encode_hash, hashed_content
+from postrender.kubernetes.kinds import CONFIG_MAP, WORKLOAD_KINDS, Identity
 from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, attacher_objects
 
 Json = dict[str, Any]
@@ -269,7 +276,7 @@ def test_trouble_has_the_text_of_the_status() -> None:
             ],
         },
     }
-    assert read_consumer(ROLLOUTS, data).trouble == (
+    assert read_consumer(ROLLOUTS, data).status_problems == (
         "Degraded: InvalidSpec: no selector; Progressing is False: ReplicaSetCreateError; "
         "ReplicaFailure is True: exceeded quota"
     )
@@ -304,6 +311,133 @@ def test_a_revision_has_the_owners_that_attach_added() -> None:
     assert not revision.is_sweepable
 
 
+# Owners without managedFields
+
+
+@pytest.mark.parametrize(
+    ("managers", "entry", "is_ours"),
+    [
+        ([], {}, True),
+        (["before-first-apply"], {}, True),
+        (["helm"], {}, False),
+        (["helm", "postrender-attach"], {}, True),
+        ([], {"controller": True}, False),
+        ([], {"blockOwnerDeletion": None}, False),
+        ([], {"kind": "Widget"}, False),
+        ([], {"apiVersion": "v1", "kind": "ServiceAccount"}, True),
+    ],
+)
+def test_an_owner_is_recognised_by_its_form(
+    managers: list[str], entry: Json, is_ours: bool
+) -> None:
+    fields: Json = {"f:metadata": {"f:ownerReferences": {'k:{"uid":"1"}': {}}}}
+    form = {"controller": False, "blockOwnerDeletion": False}
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app", "uid": "1"}
+    metadata: Json = {
+        "name": "app",
+        "ownerReferences": [{**reference, **form, **entry}],
+        "managedFields": [{"manager": manager, "fieldsV1": fields} for manager in managers],
+    }
+    revision = read_revision(CONFIG_MAPS, {"metadata": metadata})
+    assert revision.our_owners == (frozenset({"1"}) if is_ours else frozenset())
+
+
+# The ServiceAccount of a token
+
+
+def token(payload: object) -> str:
+    text = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip("=")
+    return f"header.{text}.signature"
+
+
+def test_the_account_of_a_token() -> None:
+    account = {"name": "app-attach", "uid": "1-2"}
+    claim = {"kubernetes.io": {"namespace": "prod", "serviceaccount": account}}
+    assert account_of(token(claim)) == ("prod", "app-attach", "1-2")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "secret", "a.b.c", "a.%.c", token([]), token({}), token({"kubernetes.io": {}})]
+)
+def test_another_token_has_no_account(text: str) -> None:
+    assert account_of(text) is None
+
+
+# The content of given ConfigMaps
+
+DATA = {"greeting": "hello"}
+REVISION = "app-" + encode_hash(canonical_json(hashed_content(CONFIG_MAP, {"data": DATA}, True)))
+LABELS = {"postrender/attach-group": "x"}
+BASE = {"postrender/base-name": "app"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "content", "verdict"),
+    [
+        (LABELS, BASE, {"data": DATA, "immutable": True}, "accepted"),
+        ({}, {}, {"data": DATA}, "accepted"),
+        (LABELS, BASE, {"data": {"greeting": "other"}, "immutable": True}, "refused"),
+        ({}, {}, {"data": {"greeting": "other"}}, "refused"),
+        (LABELS, BASE, {"data": {"greeting": "edited"}}, "accepted with a warning"),
+        (LABELS, BASE, {"binaryData": {"icon": "AA=="}, "immutable": True}, "accepted"),
+    ],
+)
+def test_the_content_of_a_new_config_map(
+    labels: Json, annotations: Json, content: Json, verdict: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    metadata = {"name": REVISION, "uid": "1", "labels": labels, "annotations": annotations}
+    data = {"metadata": metadata, **content}
+    check = ContentCheck(Contents(data), request_for(REVISION))
+    revision = read_revision(CONFIG_MAPS, data)
+    accepted = check.accepted([revision])
+    assert accepted == ((revision,) if verdict.startswith("accepted") else ())
+    assert [error.problem for error in check.problems()] == (
+        []
+        if accepted
+        else [
+            f"the content of ConfigMap/{REVISION} does not match the hash in its name, so the "
+            "object is not attached"
+        ]
+    )
+    assert bool(caplog.messages) == verdict.endswith("warning")
+
+
+def test_a_config_map_with_owners_is_not_read_again() -> None:
+    owned = read_revision(CONFIG_MAPS, {"metadata": {"name": REVISION}})
+    owned = owned._replace(our_owners=frozenset({"1"}))
+    check = ContentCheck(Contents(None), request_for(REVISION))
+    assert check.accepted([owned]) == (owned,)
+
+
+def test_a_secret_is_accepted_unread_because_its_hash_may_have_a_key() -> None:
+    annotations = {**BASE, HASH_ANNOTATION: KEYED_HASH}
+    metadata: Json = {"name": REVISION, "uid": "1", "labels": LABELS, "annotations": annotations}
+    secret = read_revision(SECRETS, {"metadata": metadata})
+    check = ContentCheck(Contents(None), request_for(REVISION, "secret"))
+    assert check.accepted([secret]) == (secret,)
+    assert [*check.problems()] == []
+
+
+class Contents(Client):
+    """A fake namespace with one ConfigMap; without one, no read is allowed."""
+
+    def __init__(self, data: Json | None) -> None:
+        self.data = data
+
+    def read(self, resource: Resource, name: str) -> Any:  # noqa: ARG002
+        """Return the ConfigMap."""
+        assert self.data is not None
+        return self.data
+
+
+def request_for(name: str, resource: str = "configmap") -> AttachRequest:
+    references = ((resource, name),)
+    workload = WantedWorkload(
+        resource=BY_KIND["Deployment"], name="app", render_id="", references=references
+    )
+    return AttachRequest(workloads=(workload,), group_name="x")
+
+
 # Superseded Jobs
 
 
@@ -336,10 +470,56 @@ def test_older_finished_jobs_of_the_wave_are_superseded() -> None:
     assert not superseded(map(read_job, jobs), ["attach", "started by hand"])
 
 
+def test_a_newer_or_unfinished_job_stops_a_sweep() -> None:
+    own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
+    older = job("older", "2026-01-01T00:00:00Z", "attach", "old")
+    newer = job("newer", "2026-01-04T00:00:00Z", "attach", "newest")
+    unfinished = job("unfinished", "2026-01-01T00:00:00Z", "attach", "old", ended=False)
+    assert newer_of(own, older) == ""
+    assert newer_of(own, older, newer) == "Job/newer is newer than this run"
+    assert newer_of(own, older, unfinished) == "Job/unfinished is not finished"
+    # A run outside of a Job repeats the last Job with its arguments.
+    repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
+    assert newer_of(repeated, older) == ""
+    assert newer_of(repeated, newer) == "Job/newer is newer than this run"
+    assert newer_of(older, newer) == ""
+
+
+def test_a_late_job_deletes_nothing() -> None:
+    own = job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False)
+    repeated = job("own", "2026-01-03T00:00:00Z", "attach", "new")
+    assert late_after(150, own) == ""
+    assert late_after(151, own) == "Job/own was created more than 150 seconds ago"
+    assert late_after(151, repeated) == ""
+
+
+def late_after(seconds: int, *jobs: Json) -> str:
+    now = datetime(2026, 1, 3, tzinfo=timezone.utc) + timedelta(seconds=seconds)
+    return late_job_reason([*map(read_job, jobs)], ["attach", "new"], now, timedelta(seconds=150))
+
+
+def newer_of(*jobs: Json) -> str:
+    return other_job_reason(map(read_job, jobs), ["attach", "new"])
+
+
+def test_a_role_is_the_release_owner_without_an_own_account() -> None:
+    group = AttachGroup(name="app-attach", namespace=None, workloads=(), emitted=())
+    settings = AttacherSettings(creates_service_account=False, service_account="shared")
+    role, _, job = attacher_objects(group, "hook", settings)
+    rules: Any = role["rules"]
+    assert rules[-1] == {
+        "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["roles"],
+        "resourceNames": ["app-attach"],
+        "verbs": ["get"],
+    }
+    assert "Role/app-attach" in str(job)
+
+
 def test_the_role_has_every_kind_that_is_read() -> None:
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "01", (), 0)
     group = AttachGroup("app-deployment-attach", None, (workload,), ())
-    role = attacher_objects(group, "hook", AttacherSettings(), ())[1]
+    role = attacher_objects(group, "hook", AttacherSettings())[1]
     rules: Any = role["rules"]
     listed = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
     assert listed == {resource.plural for resource in (*CONSUMER_KINDS, CONFIG_MAPS)}
@@ -356,6 +536,8 @@ class Cluster(Client):
         resource: Resource,
         read: Any,
         selector: str = "",  # noqa: ARG002
+        *,
+        name: str = "",  # noqa: ARG002
     ) -> tuple[list[Any], str]:
         """Return objects that have only a name and the label of an attach group."""
         names = self.objects.get(resource.plural, [])

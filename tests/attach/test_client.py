@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
 
 import pytest
 
 from postrender.attach import client as module
-from postrender.attach.client import PATIENCE_SECONDS, UNKNOWN_PATIENCE_SECONDS, ApiError, Client
-from postrender.attach.resources import CONFIG_MAPS
+from postrender.attach.client import (
+    FORBIDDEN_RETRY_SECONDS,
+    PAGE_BYTES,
+    PAGE_SIZE,
+    RETRY_SECONDS,
+    ApiError,
+    Client,
+)
+from postrender.attach.resources import CONFIG_MAPS, PODS
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -64,13 +74,13 @@ def test_a_refusal_by_a_policy_is_not_a_missing_permission(
     waits: Waits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MESSAGES, 403, "ValidatingAdmissionPolicy 'team' denied request: no team")
-    with pytest.raises(ApiError, match="See the API server's log"):
+    with pytest.raises(ApiError, match="Change the policy or webhook"):
         patch(client_of(403))
     assert not waits
 
 
 @pytest.mark.parametrize(
-    ("answer", "longest"), [(500, PATIENCE_SECONDS), (403, UNKNOWN_PATIENCE_SECONDS)]
+    ("answer", "longest"), [(500, RETRY_SECONDS), (403, FORBIDDEN_RETRY_SECONDS)]
 )
 def test_retries_end(waits: Waits, answer: int, longest: float) -> None:
     with pytest.raises(ApiError):
@@ -83,7 +93,7 @@ def test_all_missing_permissions_share_one_patience(waits: Waits) -> None:
     for _ in range(10):
         with pytest.raises(ApiError, match="Check the Role"):
             patch(client)
-    assert sum(waits) <= UNKNOWN_PATIENCE_SECONDS
+    assert sum(waits) <= FORBIDDEN_RETRY_SECONDS
 
 
 def test_a_forbidden_request_is_retried_after_a_lost_connection(waits: Waits) -> None:
@@ -103,7 +113,54 @@ def test_a_deleted_object_is_not_an_error(waits: Waits) -> None:
     assert not waits
 
 
+def test_the_time_comes_from_the_api_server(waits: Waits) -> None:
+    """The clock of the node may be wrong."""
+
+    def answer(_request: object) -> object:
+        headers = {"Date": "Sat, 21 Nov 2026 12:00:00 GMT"}
+        return httpx2.Response(200, json={}, headers=headers)
+
+    session = httpx2.Client(
+        base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
+    )
+    client = Client(session, "prod", "tests")
+    assert client.now() != datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+    assert patch(client)
+    waits.append(90)
+    assert client.now() == datetime(2026, 11, 21, 12, 1, 30, tzinfo=timezone.utc)
+
+
 def test_a_list_with_expiring_pages_is_an_error(waits: Waits) -> None:
     with pytest.raises(ApiError, match="pages expire"):
         client_of(410).list_all(CONFIG_MAPS, dict)
     assert len(waits) == module.LIST_TRIES
+
+
+def test_a_large_page_is_read_again_in_smaller_pages() -> None:
+    limits, items = answered_limits(["x" * 100_000] * 100)
+    assert len(items) == 100
+    assert limits[:3] == [PAGE_SIZE, PAGE_SIZE // 8, PAGE_SIZE // 64]
+    assert len(limits) == 2 + math.ceil(100 / limits[2])
+
+
+def test_an_object_that_is_larger_than_a_page_is_read() -> None:
+    limits, items = answered_limits(["x" * (PAGE_BYTES + 1), "small"])
+    assert [len(item) for item in items] == [PAGE_BYTES + 1, 5]
+    assert limits[-2:] == [1, 1]
+
+
+def answered_limits(texts: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Return the limit of each request for a list of objects with these texts, and the texts."""
+    limits: list[int] = []
+
+    def answer(request: Any) -> object:
+        query = request.url.params
+        limits.append(int(query["limit"]))
+        start = int(query.get("continue", "0"))
+        end = start + limits[-1]
+        rest = {"continue": str(end)} if end < len(texts) else {}
+        return httpx2.Response(200, json={"metadata": rest, "items": texts[start:end]})
+
+    transport = httpx2.MockTransport(answer)
+    session = httpx2.Client(base_url="https://cluster.example.com", transport=transport)
+    return limits, Client(session, "prod", "tests").list_all(PODS, str)[0]

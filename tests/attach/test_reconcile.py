@@ -15,6 +15,7 @@ from postrender.attach.reconcile import (
     ClusterState,
     Patch,
     Scope,
+    find_related,
     find_unused,
     pin,
     reconcile,
@@ -26,6 +27,8 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 GROUP = "app-rollout-attach"
 SCOPE = Scope(GROUP, frozenset({"Rollout/app", "Rollout/0"}))
 FOREIGN = Owner(api_version="example.com/v1", kind="Widget", name="widget", uid="widget-uid")
+ACCOUNT = Owner(api_version="v1", kind="ServiceAccount", name="app-attach", uid="account-uid")
+OTHER_ACCOUNT = ACCOUNT._replace(name="other-attach", uid="other-account-uid")
 
 
 def time(ago: timedelta) -> str:
@@ -75,12 +78,16 @@ def revision(
 
 
 def state_of(
-    revisions: Iterable[Revision], *consumers: Consumer, unreadable: Iterable[str] = ()
+    revisions: Iterable[Revision],
+    *consumers: Consumer,
+    unreadable: Iterable[str] = (),
+    release_owner: Owner | None = None,
 ) -> ClusterState:
     return ClusterState(
-        tuple(revisions),
-        {item.uid: item for item in consumers},
-        frozenset(BY_KIND[kind] for kind in unreadable),
+        revisions=tuple(revisions),
+        consumers={item.uid: item for item in consumers},
+        unreadable=frozenset(BY_KIND[kind] for kind in unreadable),
+        release_owner=release_owner,
     )
 
 
@@ -157,7 +164,12 @@ def test_a_revision_with_all_owners_needs_no_patch() -> None:
             ],
             ["ControllerRevision/db-1", "StatefulSet/db"],
         ),
-        ([consumer("Pod/bare", "app-new")], ["Pod/bare"]),
+        ([consumer("Pod/bare", "app-new")], []),
+        ([consumer("Job/bare", "app-new")], []),
+        (
+            [consumer("Job/bare"), consumer("Pod/bare-x", "app-new", controller="Job/bare")],
+            [],
+        ),
         (
             [
                 ROLLOUT,
@@ -181,7 +193,7 @@ def test_owners_by_kind_of_consumer(chain: list[Consumer], owners: list[str]) ->
 
 
 def dropped(state: ClusterState) -> list[str]:
-    return [str(owner) for patch in changes(state) for owner in patch.dropped]
+    return [str(owner) for patch in changes(state) for owner in patch.removed]
 
 
 def test_a_deleted_owner_is_dropped() -> None:
@@ -214,8 +226,111 @@ def test_an_unreadable_kind_prevents_drops() -> None:
 
 def test_a_revision_that_is_not_swept_has_no_owners() -> None:
     [patch] = changes(state_of([revision("app-new", [ROLLOUT], is_sweepable=False)], ROLLOUT, NEW))
-    assert (patch.added, [str(owner) for owner in patch.dropped]) == ((), ["Rollout/app"])
+    assert (patch.added, [str(owner) for owner in patch.removed]) == ((), ["Rollout/app"])
     assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
+
+
+# The release owner
+
+
+def test_the_release_owner_owns_every_revision() -> None:
+    revisions = [revision("app-old"), revision("app-kept", is_sweepable=False)]
+    state = state_of(revisions, ROLLOUT, release_owner=ACCOUNT)
+    assert added(state) == {name: ["ServiceAccount/app-attach"] for name in ("app-old", "app-kept")}
+    [patch] = pin([revision("app-new")], lambda _: [], ACCOUNT)
+    assert patch.added == (ACCOUNT,)
+
+
+def test_the_release_owner_does_not_own_an_original_of_the_stream() -> None:
+    """The tool that applies the manifests manages the original."""
+    original = revision("app", [ACCOUNT], is_sweepable=False)._replace(is_original_in_stream=True)
+    state = state_of([original], ROLLOUT, release_owner=ACCOUNT)
+    assert dropped(state) == ["ServiceAccount/app-attach"]
+    assert not pin([original], lambda _: [ROLLOUT], ACCOUNT)
+
+
+def test_a_recreated_release_owner_replaces_the_earlier_one() -> None:
+    earlier = ACCOUNT._replace(uid="earlier-uid")
+    state = state_of([revision("app-old", [earlier])], ROLLOUT, release_owner=ACCOUNT)
+    [patch] = changes(state)
+    assert (patch.added, patch.removed) == ((ACCOUNT,), (earlier,))
+
+
+def test_other_release_owners_stay() -> None:
+    """Two releases may use one revision, and a run cannot see whether the other one exists."""
+    state = state_of([revision("app-old", [OTHER_ACCOUNT])], ROLLOUT, release_owner=ACCOUNT)
+    assert not dropped(state)
+    assert not dropped(state._replace(release_owner=None))
+
+
+def test_release_owners_do_not_prevent_a_sweep() -> None:
+    owners = [ACCOUNT, OTHER_ACCOUNT]
+    state = state_of([revision("app-old", owners, unused_since=time(GRACE))], ROLLOUT)
+    assert [reason for _, reason in find_unused(state, SCOPE, frozenset(), NOW)] == [""]
+
+
+def test_a_service_account_of_another_program_prevents_a_sweep() -> None:
+    old = revision("app-old", [ACCOUNT], ours=False, unused_since=time(GRACE))
+    [(_, reason)] = find_unused(state_of([old], ROLLOUT), SCOPE, frozenset(), NOW)
+    assert "does not manage the owner ServiceAccount/app-attach" in reason
+
+
+def test_a_bare_pod_that_an_earlier_version_made_an_owner_is_dropped() -> None:
+    pod = consumer("Pod/debug", "app-old")
+    assert dropped(state_of([revision("app-old", [pod])], pod)) == ["Pod/debug"]
+
+
+def test_a_revision_that_is_being_deleted_is_unchanged() -> None:
+    old = revision("app-new", unused_since=time(GRACE))._replace(is_deleting=True)
+    assert not changes(state_of([old], ROLLOUT, release_owner=ACCOUNT))
+    assert not pin([old], lambda _: [ROLLOUT], ACCOUNT)
+
+
+# Revisions of other groups
+
+BASES = frozenset({("configmap", "app")})
+
+
+def related(item: Revision, *consumers: Consumer, account: Owner | None = ACCOUNT) -> bool:
+    """Return whether a run looks after a revision of another group."""
+    state = state_of([], *consumers, release_owner=account)
+    return bool(find_related(state, SCOPE._replace(base_names=BASES), [item]))
+
+
+@pytest.mark.parametrize(
+    ("owners", "consumers", "expected"),
+    [
+        ([], [ROLLOUT, OLD], True),
+        ([], [consumer("Deployment/other", "app-old")], False),
+        ([], [], True),
+        ([consumer("Deployment/other")], [consumer("Deployment/other")], True),
+        ([ACCOUNT], [], True),
+        ([OTHER_ACCOUNT], [], False),
+        ([ROLLOUT], [ROLLOUT], True),
+    ],
+    ids=[
+        "an object of an own workload uses the revision",
+        "another workload uses the revision",
+        "no object uses the revision",
+        "another workload used the revision",
+        "the release owns the revision",
+        "another release owns the revision",
+        "an own workload owns the revision",
+    ],
+)
+def test_coverage_of_a_revision_of_another_group(
+    owners: list[Consumer | Owner], consumers: list[Consumer], expected: bool
+) -> None:
+    assert related(revision("app-old", owners, group_name="other"), *consumers) == expected
+
+
+def test_another_base_name_is_not_covered() -> None:
+    assert not related(revision("web-old", group_name="other"))
+    assert related(revision("web-old", group_name="other"), ROLLOUT, consumer_of("web-old"))
+
+
+def consumer_of(name: str) -> Consumer:
+    return consumer("ReplicaSet/app-1", name, controller="Rollout/app")
 
 
 def test_revisions_of_the_stream_come_first() -> None:
@@ -317,6 +432,13 @@ def test_reasons_to_keep_an_unused_revision(why: str) -> None:
     assert bool(why) == bool(reason)
 
 
+def test_an_unmarked_revision_is_found_only_on_request() -> None:
+    state = state_of([revision("app-old", [ROLLOUT])], ROLLOUT)
+    assert not find_unused(state, SCOPE, frozenset(), NOW)
+    [(found, reason)] = find_unused(state, SCOPE, frozenset(), NOW, includes_unmarked=True)
+    assert (found.name, reason) == ("app-old", "")
+
+
 def test_a_revision_of_the_stream_is_not_deleted() -> None:
     state = state_of([KEPT[""]], ROLLOUT)
     [(_, reason)] = find_unused(state, SCOPE, frozenset({("configmap", "app-old")}), NOW)
@@ -360,6 +482,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             [
                 *draw(st.lists(st.sampled_from(candidates), unique=True)),
                 *([FOREIGN] * draw(st.booleans())),
+                *draw(st.lists(st.sampled_from([ACCOUNT, OTHER_ACCOUNT]), unique=True)),
             ],
             ours=draw(st.booleans()),
             unused_since=draw(st.sampled_from([None, time(GRACE), time(timedelta(0))])),
@@ -369,7 +492,8 @@ def states(draw: st.DrawFn) -> ClusterState:
         for name in NAMES
     ]
     unreadable = draw(st.sampled_from([[], [], ["StatefulSet"]]))
-    return state_of(revisions, *consumers, unreadable=unreadable)
+    release_owner = draw(st.sampled_from([None, ACCOUNT]))
+    return state_of(revisions, *consumers, unreadable=unreadable, release_owner=release_owner)
 
 
 def after(state: ClusterState, patches: Iterable[Patch]) -> ClusterState:
@@ -382,10 +506,10 @@ def patched(item: Revision, patches: Mapping[str, Patch]) -> Revision:
     patch = patches.get(item.name)
     if patch is None:
         return item
-    dropped_uids = {owner.uid for owner in patch.dropped}
+    removed_uids = {owner.uid for owner in patch.removed}
     return item._replace(
-        owners=(*(owner for owner in item.owners if owner.uid not in dropped_uids), *patch.added),
-        our_owners=(item.our_owners | {owner.uid for owner in patch.added}) - dropped_uids,
+        owners=(*(owner for owner in item.owners if owner.uid not in removed_uids), *patch.added),
+        our_owners=(item.our_owners | {owner.uid for owner in patch.added}) - removed_uids,
         unused_since=item.unused_since if patch.mark is None else patch.mark or None,
     )
 
@@ -400,6 +524,8 @@ def must_own(state: ClusterState, name: str) -> set[str]:
         while chain[-1].controller in state.consumers:
             chain.append(state.consumers[chain[-1].controller])
         if chain[-1].resource in CONTROLLER_MADE_KINDS and chain[-1].controller:
+            continue
+        if chain[-1].resource.kind in ("Pod", "Job"):
             continue
         if item.resource == PODS and item.controller:
             chain.pop(0)
@@ -418,12 +544,15 @@ def test_the_rule_holds_for_any_state(state: ClusterState, in_stream: frozenset[
     assert not changes(result, in_stream), "a second run writes nothing"
     for before, now in zip(state.revisions, result.revisions, strict=True):
         owners = {owner.uid for owner in now.owners}
-        assert now.our_owners <= must_own(state, now.name) or now.is_sweepable
+        accounts = {ACCOUNT.uid, OTHER_ACCOUNT.uid}
+        assert now.our_owners <= must_own(state, now.name) | accounts or now.is_sweepable
+        assert state.release_owner is None or ACCOUNT.uid in owners
         assert must_own(state, now.name) <= owners or not now.is_sweepable
         for owner in before.owners:
             if owner.uid not in owners:
                 live_owner = state.consumers.get(owner.uid)
                 assert owner.uid in before.our_owners
+                assert owner.uid not in accounts
                 is_stale = live_owner is None or live_owner.resource in CONTROLLER_MADE_KINDS
                 assert is_stale or not now.is_sweepable
         if has_consumer(state, now) or now.name in in_stream:

@@ -380,6 +380,23 @@ def wait_for_graph(page: Page) -> None:
     page.locator("#drawing .node").first.wait_for()
 
 
+def wait_until(page: Page, condition: str) -> None:
+    """Wait until a condition in JavaScript is true, for at most ten seconds.
+
+    Playwright's wait_for_function polls with `eval`, which the page does not allow.
+    """
+    for _ in range(200):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(condition)
+
+
+def wait_for_nodes(page: Page, count: int) -> None:
+    """Wait until the graph has so many nodes. The page draws again 150 ms after a search."""
+    expect(page.locator("#drawing .node")).to_have_count(count)
+
+
 def test_the_graph_shows_changes(open_page: Open) -> None:
     page = open_page(sample())
     wait_for_graph(page)
@@ -488,7 +505,7 @@ def test_the_theme_is_set_before_the_first_paint(open_page: Open) -> None:
         }).observe(document, { childList: true, subtree: true });"""
     )
     page.reload()
-    assert page.evaluate("window.first") == "dark"
+    wait_until(page, "window.first === 'dark'")
 
 
 # ---- small screens, no script, print
@@ -515,9 +532,7 @@ def test_long_lines_scroll_inside_a_diff(open_page: Open) -> None:
     assert diff.evaluate("diff => diff.scrollWidth > diff.clientWidth")
     diff.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "() => [...document.querySelectorAll('.diff')].some((diff) => diff.scrollLeft > 0)"
-    )
+    wait_until(page, "[...document.querySelectorAll('.diff')].some((diff) => diff.scrollLeft > 0)")
 
 
 def test_the_page_is_readable_without_a_script(open_page: Open) -> None:
@@ -589,9 +604,9 @@ def test_a_large_page_is_folded_and_draws_a_part_of_the_graph(open_page: Open) -
     assert results(page) == "4 of 2,000 entries"
     page.get_by_label("Search").fill("")
     wait_for_graph(page)
-    assert len(nodes(page)) == 120
+    wait_for_nodes(page, 120)
     page.get_by_role("button", name="Draw all").click()
-    assert len(nodes(page)) == 1000
+    wait_for_nodes(page, 1000)
 
 
 def test_a_group_of_500_objects_is_searchable(open_page: Open) -> None:

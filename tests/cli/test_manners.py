@@ -99,6 +99,14 @@ def test_diff_explains_how_to_pass_its_files(run: Run) -> None:
     assert "Pass the file as an argument, without -f." in err
 
 
+@pytest.mark.parametrize("command", [["config", "show"], ["attach"], ["completion"]])
+def test_a_command_without_files_does_not_suggest_a_file(command: list[str], run: Run) -> None:
+    code, _, err = run(*command, "-f", MANIFESTS)
+    assert code == 2
+    assert "No such option" in err
+    assert "Pass the file" not in err
+
+
 def test_quiet_prints_errors_only(run: Run) -> None:
     assert "warning: " in run("render", MANIFESTS)[2]
     assert run("render", "-q", MANIFESTS)[2] == ""
@@ -171,7 +179,7 @@ def test_a_configuration_is_created_once(run: Run, tmp_path: Path) -> None:
     assert run("config", "validate")[:2] == (0, f"{tmp_path / 'postrender.yaml'} is valid\n")
     code, _, err = run("config", "init")
     assert code == 1
-    assert "the file exists already" in err
+    assert "the file already exists" in err
     assert "cannot be written" in run("config", "init", "absent/postrender.yaml")[2]
 
 
@@ -185,7 +193,9 @@ def test_validate_reports_the_line_of_a_mistake(run: Run, tmp_path: Path) -> Non
     (tmp_path / "other.yaml").write_text("# a comment\nstrict: maybe\n")
     code, _, err = run("config", "validate", "other.yaml")
     assert code == 1
-    assert err.startswith('error: other.yaml:2 strict: strict is "maybe", expected true or false.')
+    assert err.startswith(
+        'error: other.yaml:2 strict: the value is "maybe", expected true or false.'
+    )
 
 
 def test_show_says_where_each_value_comes_from(
@@ -196,7 +206,7 @@ def test_show_says_where_each_value_comes_from(
     monkeypatch.setenv("POSTRENDER_NAMESPACE", "prod")
     lines = run("config", "show", "--secrets")[1].splitlines()
     file = tmp_path / "postrender.yaml"
-    assert lines[0] == f"# {file}"
+    assert lines[0].startswith(f"# {file} (discovered, ")
     assert "namespace: prod  # POSTRENDER_NAMESPACE" in lines
     assert "secrets: true  # --secrets" in lines
     assert f"strict: true  # {file}:1" in lines

@@ -63,7 +63,11 @@ class Run:
 def environment(**variables: str) -> dict[str, str]:
     """Return what a child needs to run at all, nothing of this test run's own settings."""
     kept = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
-    given = {"PYTHONPATH": str(ROOT), "POSTRENDER_ATTACHER_IMAGE": IMAGE}
+    given = {
+        "PYTHONPATH": str(ROOT),
+        "POSTRENDER_ATTACHER_IMAGE": IMAGE,
+        "POSTRENDER_GROUP": "app",
+    }
     return {**kept, "HOME": str(Path.cwd()), **given, **variables}
 
 
@@ -131,10 +135,6 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
         f"---\n{CONFIG_MAP}---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n\tname: other\n",
         ("<stdin>:12 (document 2)", "not valid YAML"),
     ),
-    "a key twice": (
-        f"{CONFIG_MAP}  key: other\n",
-        ("<stdin>:7 (document 1, ConfigMap/app)", "'key' occurs twice"),
-    ),
     "an unclosed quote": (
         f'{CONFIG_MAP}  other: "open\n',
         ("(document 1)", "not valid YAML", "quoted scalar"),
@@ -144,20 +144,20 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
         ("(document 1)", "not valid YAML"),
     ),
     "data that is not a string": (
-        f"---\n{OTHER}---\n{CONFIG_MAP}  port: 8080\n",
+        f"---\n{OTHER}---\n{CONFIG_MAP}  port: 8080\n---\n{DEPLOYMENT}",
         ("<stdin>:15 (document 2", "data.port", "not a string", "quotes"),
     ),
     "data that is a list": (
-        CONFIG_MAP.replace("\n  key: välue", " [a]"),
-        ("<stdin>:5 (document 1", "data is not a mapping"),
+        GOOD.replace("\n  key: välue", " [a]"),
+        ("<stdin>:6 (document 1", "data is not a mapping"),
     ),
     "a name that is not a string": (
-        CONFIG_MAP.replace("app", "12"),
-        ("<stdin>:4 (document 1", "metadata.name", "not a string"),
+        GOOD.replace("name: app\ndata", "name: 12\ndata").replace("name: app", "name: '12'"),
+        ("<stdin>:5 (document 1", "metadata.name", "not a string"),
     ),
     "a label that is not a string": (
-        CONFIG_MAP.replace("app\n", "app\n  labels: {enabled: true}\n"),
-        ("<stdin>:5 (document 1", "metadata.labels.enabled", "not a string"),
+        GOOD.replace("app\n", "app\n  labels: {enabled: true}\n", 1),
+        ("<stdin>:6 (document 1", "metadata.labels.enabled", "not a string"),
     ),
     "a reference that is not a string": (
         GOOD.replace("            name: app", "            name: [app]"),
@@ -207,6 +207,10 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
         ("<stdin>:7 (document 1, ", "key"),
     ),
     "an unknown alias": (f"{CONFIG_MAP}  other: *nobody\n", ("<stdin>:7 (document 1)", "alias")),
+    "an anchor defined again in a large document": (
+        f"{CONFIG_MAP}  a: &x b\n  c: &x d\n  large: {'e' * (256 << 10)}\n",
+        ("<stdin>:8 (document 1)", "anchor is defined again", "256 KiB"),
+    ),
     "empty": ("", ("<stdin>", "--allow-empty")),
     "white space": (" \n\n\t\n", ("<stdin>", "--allow-empty")),
     "comments": ("# Source: nothing\n---\n# nothing\n...\n", ("<stdin>", "--allow-empty")),
@@ -256,7 +260,7 @@ def test_nesting_within_the_limit_is_taken() -> None:
 
 def test_a_document_of_50_mb_is_refused() -> None:
     data = f"---\n{CONFIG_MAP}  big: " + "x" * 50_000_000 + f"\n---\n{DEPLOYMENT}"
-    assert_refused(run(data), "<stdin>:1 (document 1)", "MiB")
+    assert_refused(run(data), "<stdin>:1 (document 1)", "33,554,432")
 
 
 def test_a_document_of_50_mb_that_concerns_nothing_is_passed_on() -> None:
@@ -301,7 +305,9 @@ def test_a_reference_rule_that_matches_a_mapping(folder: Path) -> None:
 
 
 def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
-    (folder / "in.yaml").write_text(f"{CONFIG_MAP}  port: 8080\n", encoding="utf-8")
+    (folder / "in.yaml").write_text(
+        f"{CONFIG_MAP}  port: 8080\n---\n{DEPLOYMENT}", encoding="utf-8"
+    )
     assert_refused(run("", "render", "in.yaml"), "error: in.yaml:7 (document 1")
     assert_refused(run("", "explain", "in.yaml"), "error: in.yaml:7 (document 1")
 
@@ -312,16 +318,16 @@ def test_an_error_in_a_file_names_the_file(folder: Path) -> None:
 )
 def test_an_explanation_in_each_format(name: str, start: bytes) -> None:
     done = run(GOOD, "explain", "--format", name)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, "note: no postrender.yaml is used.\n")
     assert done.out.startswith(start)
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("none.yaml", "cannot read"),
+        ("none.yaml", "cannot be read"),
         (".", "the path is a folder, expected a file"),
-        ("none\udcff.yaml", "cannot read"),
+        ("none\udcff.yaml", "cannot be read"),
     ],
 )
 def test_an_input_file_that_cannot_be_read(name: str, problem: str) -> None:
@@ -331,15 +337,17 @@ def test_an_input_file_that_cannot_be_read(name: str, problem: str) -> None:
 
 def test_a_previous_file_whose_name_no_file_can_have(folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {previous: "a\\0b"}\n')
-    assert_refused(run(GOOD), "cannot read the file", "null byte")
+    done = run(GOOD, "--config=postrender.yaml")
+    assert_refused(done, "the file cannot be read", "null byte")
+    assert_refused(run(GOOD), "may not read files outside its repository")
 
 
 def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
-    hook = DEPLOYMENT.replace("name: main", "name: main\n        args: [app]")
+    hook = DEPLOYMENT.replace("name: main", "name: main\n        args: [--config=app]")
     done = run(f"---\n{CONFIG_MAP}---\n{hook}", "--strict")
     assert (done.code, done.out) == (1, b"")
     finding, summary = done.errors
-    assert finding.endswith("[leftover]")
+    assert finding.endswith("[by-name]")
     assert "1 finding fails with --strict" in summary
 
 
@@ -356,13 +364,13 @@ def test_empty_input_that_is_allowed(text: str) -> None:
 
 
 def test_stdout_closed() -> None:
-    assert_refused(run_in_shell(">&-"), "<stdout>", "cannot write")
+    assert_refused(run_in_shell(">&-"), "<stdout>", "cannot be written")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("arguments", [(), ("explain",), ("config", "schema"), ("config", "show")])
 def test_stdout_full(arguments: tuple[str, ...]) -> None:
-    assert_refused(run_in_shell(">/dev/full", GOOD, *arguments), "<stdout>", "cannot write")
+    assert_refused(run_in_shell(">/dev/full", GOOD, *arguments), "<stdout>", "cannot be written")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -545,7 +553,7 @@ def test_a_bug_with_stderr_closed(folder: Path) -> None:
 CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "an unknown key": (
         "strict: true\nsecret: true\n",
-        ("postrender.yaml:2", "unknown key 'secret'", "'secrets'"),
+        ("postrender.yaml:2", "secret: the key is unknown", "'secrets'"),
     ),
     "an unknown key inside": (
         "attacher:\n  enabled: true\n  imag: x\n",
@@ -557,7 +565,7 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "an unknown key in a list": (
         "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
-        ("postrender.yaml:2", "rules[0]", "'kinds'", "'kind'"),
+        ("postrender.yaml:2", "rules[0].match.kinds", "'kind'"),
     ),
     "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "Fix the file")),
     "a list": ("- strict: true\n", ("postrender.yaml:1", "expected a mapping")),
@@ -593,7 +601,7 @@ def test_a_configuration_that_is_not_utf_8(folder: Path) -> None:
 
 
 def test_a_configuration_that_is_not_there() -> None:
-    assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "cannot read")
+    assert_refused(run(GOOD, "--config", "none.yaml"), "none.yaml", "cannot be read")
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n", "{}\n"])
@@ -691,7 +699,7 @@ def test_switches_in_the_environment(option: str, variable: str, folder: Path) -
     flag = "--no-" + variable.lower().replace("_", "-")
     variables = {f"POSTRENDER_{variable}": "true"}
     on, off = f"\n{option}: true  # ".encode(), f"\n{option}: false  # ".encode()
-    assert off in run("", "config", "show").out
+    assert on not in run("", "config", "show").out
     assert on in run("", "config", "show", variables=variables).out
     assert off in run("", "config", "show", flag, variables=variables).out
     (folder / "postrender.yaml").write_text(f"{option}: true\n")
@@ -784,16 +792,16 @@ def test_completions(words: str, expected: bytes) -> None:
 
 # --- check ---------------------------------------------------------------------------------------
 
-LEFTOVER = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
+READ_BY_NAME = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
 
 
 def test_check_reads_every_file_and_fails_for_any(folder: Path) -> None:
-    contents = {"a.yaml": LEFTOVER, "b.yaml": "kind: [", "c.yaml": GOOD, "d.yaml": LEFTOVER}
+    contents = {"a.yaml": READ_BY_NAME, "b.yaml": "kind: [", "c.yaml": GOOD, "d.yaml": READ_BY_NAME}
     for name, text in contents.items():
         (folder / name).write_text(text, encoding="utf-8")
     done = run("", "check", *contents)
     assert (done.code, done.out) == (1, b"")
-    assert re.findall(r"^error: (\S+):\d+ .*\[leftover\]$", done.err, re.M) == ["a.yaml", "d.yaml"]
+    assert re.findall(r"^error: (\S+):\d+ .*\[by-name\]$", done.err, re.M) == ["a.yaml", "d.yaml"]
     files = dict.fromkeys(line.split(":")[1].strip() for line in done.errors)
     assert list(files) == ["a.yaml", "b.yaml", "d.yaml"]
 
@@ -805,10 +813,11 @@ def test_check_of_what_is_in_order_says_nothing(folder: Path) -> None:
 
 
 def test_check_of_stdin() -> None:
-    done = run(LEFTOVER, "check")
-    assert "run without --strict" not in done.err
+    done = run(READ_BY_NAME, "check")
+    assert "--strict" not in done.err
+    assert "1 finding fails the check" in done.err
     assert (done.code, done.out) == (1, b"")
-    assert "[leftover]" in done.err
+    assert "[by-name]" in done.err
 
 
 def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
@@ -850,27 +859,32 @@ def unescaped(text: str, characters: str) -> str:
 
 
 def test_github_shows_a_finding_next_to_its_line(folder: Path) -> None:
-    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     plain = run("", "render", "app.yaml").err
     done = run("", "render", "app.yaml", variables=JOB)
     assert done.code == 0
     [(level, properties, text)] = commands(done.err)
     assert level == "warning"
-    assert properties == {"file": "app.yaml", "line": "18", "title": "postrender: leftover"}
+    assert properties == {"file": "app.yaml", "line": "18", "title": "postrender: by-name"}
     assert f"warning: {text}\n" == plain
 
 
 def test_github_shows_what_fails_a_run_as_errors(folder: Path) -> None:
-    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     found = commands(run("", "check", "app.yaml", variables=JOB).err)
     titles = [(level, properties["title"]) for level, properties, _ in found]
-    assert titles == [("error", "postrender: leftover"), ("error", "postrender")]
+    assert titles == [
+        ("notice", "postrender"),
+        ("error", "postrender: by-name"),
+        ("error", "postrender"),
+    ]
 
 
 def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> None:
     name = "50%25, or:: so.yaml"
     (folder / "apps").mkdir()
-    (folder / "apps" / name).write_text(f"{CONFIG_MAP}  port: 12%\n  more: 12\n", encoding="utf-8")
+    text = f"{CONFIG_MAP}  port: 12%\n  more: 12\n---\n{DEPLOYMENT}"
+    (folder / "apps" / name).write_text(text, encoding="utf-8")
     variables = {**JOB, "GITHUB_WORKSPACE": str(folder)}
     script = 'cd apps && exec "$@"'
     done = run("", "check", name, command=("sh", "-c", script, "sh", *COMMAND), variables=variables)
@@ -880,15 +894,15 @@ def test_github_finds_a_file_from_a_folder_of_the_repository(folder: Path) -> No
 
 
 def test_github_gets_no_file_outside_the_repository(folder: Path) -> None:
-    (folder / "app.yaml").write_text(LEFTOVER, encoding="utf-8")
+    (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
     (folder / "repository").mkdir()
     variables = {**JOB, "GITHUB_WORKSPACE": str(folder / "repository")}
     [(_, properties, _)] = commands(run("", "render", "app.yaml", variables=variables).err)
-    assert properties == {"title": "postrender: leftover"}
+    assert properties == {"title": "postrender: by-name"}
 
 
 def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path) -> None:
-    stream = f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  port: 12\n"
+    stream = f"---\n# Source: shop/templates/cm.yaml\n{CONFIG_MAP}  port: 12\n---\n{DEPLOYMENT}"
     [(_, properties, text)] = commands(run(stream, variables=JOB).err)
     assert properties == {"title": "postrender"}
     assert text.startswith("<stdin>:9 (document 1, shop/templates/cm.yaml, ConfigMap/app)")
@@ -899,9 +913,9 @@ def test_github_shows_the_template_of_a_stream_where_that_is_a_file(folder: Path
 
 
 def test_github_gets_no_commands_in_the_log_file_or_on_stdout(folder: Path) -> None:
-    done = run(LEFTOVER, "--log-file", "log.txt", variables=JOB)
+    done = run(READ_BY_NAME, "--log-file", "log.txt", variables=JOB)
     assert "::" not in (folder / "log.txt").read_text(encoding="utf-8")
-    assert done.out == run(LEFTOVER).out
+    assert done.out == run(READ_BY_NAME).out
 
 
 # --- the log file --------------------------------------------------------------------------------
@@ -913,17 +927,42 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     stream = GOOD.replace("name: main", "name: main\n        args: [--config=app]")
     done = run(stream, "--log-file", str(log))
     assert done.code == 0
-    assert "[leftover]" in done.err
-    assert log.read_text() == "before\n" + done.err
+    assert "[by-name]" in done.err
+    note = "note: no postrender.yaml is used.\n"
+    logged = f"before\n{note}{done.err}"
+    assert log.read_text() == logged
     failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
     assert failed.code == 1
-    assert log.read_text(encoding="utf-8") == "before\n" + done.err + failed.err
+    assert log.read_text(encoding="utf-8") == logged + note + failed.err
+
+
+def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text("logFile: log.txt\n")
+    note = "note: the configuration is postrender.yaml.\n"
+    config = "--config=postrender.yaml"
+    assert run(GOOD, "explain", config).err == note
+    assert run(GOOD, "explain", config, "--quiet").err == ""
+    assert run(GOOD, "explain", config, "--verbose").err.count(note) == 1
+    assert run(GOOD, config).err == ""
+    assert (folder / "log.txt").read_text() == 4 * note
+
+
+def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
+    (folder / "app.yaml").write_text(READ_BY_NAME, encoding="utf-8")
+    assert run("", "check", "app.yaml").err.startswith("note: no postrender.yaml is used.\n")
+
+
+def test_check_ignores_the_attacher_and_the_history(folder: Path) -> None:
+    """Another command applies the manifests, with its own options."""
+    (folder / "postrender.yaml").write_text("attacher: {enabled: false}\n")
+    assert "[unprotected]" in run(GOOD).err
+    assert run(GOOD, "check") == Run(0, b"", "")
 
 
 @pytest.mark.parametrize("command", ["render", "explain"])
 def test_a_log_file_that_cannot_be_written(command: str) -> None:
     done = run(GOOD, command, "--log-file", str(Path("none", "log.txt")))
-    assert_refused(done, "log.txt", "cannot write the log file", "--log-file")
+    assert_refused(done, "log.txt", "the log file cannot be written", "--log-file")
 
 
 # --- surroundings --------------------------------------------------------------------------------
@@ -946,7 +985,7 @@ def test_a_log_file_that_cannot_be_written(command: str) -> None:
 def test_surroundings_do_not_change_the_output(variables: dict[str, str], folder: Path) -> None:
     assert run(GOOD, variables=variables) == run(GOOD)
     name = "kärte.yaml"
-    (folder / name).write_text(f"{CONFIG_MAP}  bäd: 12\n", encoding="utf-8")
+    (folder / name).write_text(f"{CONFIG_MAP}  bäd: 12\n---\n{DEPLOYMENT}", encoding="utf-8")
     done = run("", "render", name, "--log-file", "löge", variables=variables)
     assert done.code == 1
     assert done.out == b""

@@ -7,31 +7,34 @@ from pathlib import Path
 import pytest
 
 from postrender.config.load import load_config
+from postrender.config.trust import explicit_file
 from postrender.errors import UserError
 
 MISTAKES = {
-    "image: x": ":1 image: unknown key 'image'. Write attacher.image instead.",
-    "strct: true": ":1 strct: unknown key 'strct'. Did you mean 'strict'?",
+    "image: x": ":1 image: the key is unknown. Write attacher.image instead.",
+    "strct: true": ":1 strct: the key is unknown. Did you mean 'strict'?",
     "rules: [{name: a, strategy: ignore}]": "Write rules[].match.name instead.",
-    "attacher: false": "attacher is false, expected a mapping. Write attacher.enabled: false.",
-    "attacher: {enabled: maybe}": 'attacher.enabled is "maybe", expected true or false.',
-    "rules: [{strategy: skip}]": (
-        'rules[0].strategy is "skip", expected one of "rename", "checksum", "ignore".'
+    "attacher: false": (
+        "attacher: the value is false, expected a mapping. Write attacher.enabled: false."
     ),
-    "rules: [{match: {}}]": "rules[0] has no 'strategy', which is required. Add 'strategy'.",
-    "namespace: 12": 'namespace is 12, expected a string. Quote the value: "12".',
-    "history: {keep: 0}": "history.keep is 0, expected 1 or more.",
+    "attacher: {enabled: maybe}": 'attacher.enabled: the value is "maybe", expected true or false.',
+    "rules: [{strategy: skip}]": (
+        'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
+    ),
+    "rules: [{match: {}}]": "rules[0]: the required key 'strategy' is missing. Add the key.",
+    "namespace: 12": 'namespace: the value is 12, expected a string. Quote the value: "12".',
+    "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
     "references:\n- kind: A\n  path: .spec.maps[*]": (
         ":3 references[0].path: '.spec.maps[*]' is not a path. "
         "Write 'spec.maps[]' instead of '.spec.maps[*]'."
     ),
     "leftovers:\n  ignore:\n  - path: a..b": ":3 leftovers.ignore[0].path: 'a..b' is not a path.",
     "apiVersion: postrender/v1alpha1\nkind: Postrender\nstrict: true": (
-        ":3 strict: unknown key 'strict'. Write spec.strict instead."
+        ":3 strict: the key is unknown. Write spec.strict instead."
     ),
-    "xyz: 1": "unknown key 'xyz'. The keys here are namespace, secrets, strict,",
+    "xyz: 1": "xyz: the key is unknown. Write one of the keys extends, namespace,",
     "- a": "the configuration is a list, expected a mapping.",
-    "attacher:\n\n  timeout: soon": ':3 attacher.timeout: attacher.timeout is "soon", expected a',
+    "attacher:\n\n  timeout: soon": ':3 attacher.timeout: the value is "soon", expected a',
 }
 
 
@@ -40,6 +43,6 @@ def test_a_mistake_is_explained(text: str, tmp_path: Path) -> None:
     file = tmp_path / "postrender.yaml"
     file.write_text(text)
     with pytest.raises(UserError) as raised:
-        load_config(str(file))
+        load_config(explicit_file(str(file)))
     assert MISTAKES[text] in str(raised.value)
     assert "<class" not in str(raised.value)

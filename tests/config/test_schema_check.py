@@ -60,7 +60,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 def test_the_verdicts_equal_those_of_jsonschema() -> None:
     counts: Counter[bool] = Counter()
 
-    @settings(max_examples=3000, deadline=None)
+    @settings(max_examples=3000)
     @given(values_of(SCHEMA))
     def check(value: Any) -> None:
         fits = VALIDATOR.is_valid(value)
@@ -71,7 +71,7 @@ def test_the_verdicts_equal_those_of_jsonschema() -> None:
             assert surely_fits(value, SCHEMA) == fits
 
     check()
-    assert min(counts.values()) > 100
+    assert min(counts.values()) > 20
 
 
 def _has_floats(value: Any) -> bool:
@@ -82,4 +82,4 @@ def _has_floats(value: Any) -> bool:
 
 def test_every_keyword_of_the_schema_is_known() -> None:
     assert surely_fits({}, SCHEMA)
-    assert not surely_fits("a", {"pattern": "a"})  # an unknown keyword is left to jsonschema
+    assert not surely_fits("a", {"format": "a"})  # an unknown keyword is left to jsonschema

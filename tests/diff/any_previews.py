@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
@@ -46,10 +49,11 @@ from postrender.diff.model import (
 )
 from postrender.kubernetes.kinds import Identity
 
+Record = TypeVar("Record")
+
 # Without the shrink phase, because shrinking a whole preview takes minutes.
 ANY = settings(
     max_examples=50,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -94,6 +98,14 @@ HOSTILE = (
     " ",
 )
 
+
+def any_record(
+    record: Callable[..., Record], **fields: st.SearchStrategy[object]
+) -> st.SearchStrategy[Record]:
+    """Return a strategy for records. `st.builds` would also fill the fields that have defaults."""
+    return st.fixed_dictionaries(fields).map(lambda values: record(**values))
+
+
 TEXTS = st.sampled_from(HOSTILE) | st.text(max_size=12) | st.sampled_from(("web", "web-config"))
 _CHANGES = st.sampled_from((ADDED, REMOVED, CHANGED))
 _ANY_CHANGE = st.sampled_from((ADDED, REMOVED, CHANGED, UNCHANGED))
@@ -108,7 +120,7 @@ _DATA = st.recursive(
     max_leaves=5,
 )
 _KINDS = st.sampled_from(("ConfigMap", "Secret", "Rollout", "Deployment", "Job", "Role")) | TEXTS
-IDENTITIES = st.builds(
+IDENTITIES = any_record(
     Identity,
     group=st.sampled_from(("", "apps")) | TEXTS,
     kind=_KINDS,
@@ -122,24 +134,24 @@ def _several(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[obj
 
 
 _COUNTS = st.integers(0, 9999)
-_LINES = st.builds(
+_LINES = any_record(
     Line, sign=st.sampled_from("-+ "), old=_COUNTS, new=_COUNTS, text=TEXTS, is_open=st.booleans()
 )
-_HUNKS = st.builds(
+_HUNKS = any_record(
     Hunk, old=_COUNTS, old_count=_COUNTS, new=_COUNTS, new_count=_COUNTS, lines=_several(_LINES)
 )
-_BLOBS = st.none() | st.builds(Blob, _COUNTS, st.just("ab" * 32))
-_KEYS = st.builds(
+_BLOBS = st.none() | any_record(Blob, size=_COUNTS, digest=st.just("ab" * 32))
+_KEYS = any_record(
     KeyChange, key=TEXTS, change=_CHANGES, hunks=_several(_HUNKS), old_blob=_BLOBS, new_blob=_BLOBS
 )
-_FIELDS = st.builds(FieldChange, path=TEXTS, change=_CHANGES, old=_DATA, new=_DATA)
+_FIELDS = any_record(FieldChange, path=TEXTS, change=_CHANGES, old=_DATA, new=_DATA)
 _CAUSES = (
-    st.builds(Cause, st.just(CONFIG), IDENTITIES, reason=TEXTS, keys=_several(TEXTS))
-    | st.builds(Cause, st.just(IMAGE), container=TEXTS, old=_SCALARS, new=_SCALARS)
-    | st.builds(Cause, st.just(ENV), container=TEXTS, variable=TEXTS, old=_DATA, new=_DATA)
-    | st.builds(Cause, st.just(TEMPLATE), field=_FIELDS)
+    any_record(Cause, kind=st.just(CONFIG), subject=IDENTITIES, reason=TEXTS, keys=_several(TEXTS))
+    | any_record(Cause, kind=st.just(IMAGE), container=TEXTS, old=_SCALARS, new=_SCALARS)
+    | any_record(Cause, kind=st.just(ENV), container=TEXTS, variable=TEXTS, old=_DATA, new=_DATA)
+    | any_record(Cause, kind=st.just(TEMPLATE), field=_FIELDS)
 )
-_NODES = st.builds(
+_NODES = any_record(
     GraphNode,
     identity=IDENTITIES,
     role=st.sampled_from(("workload", "config", "other")),
@@ -155,18 +167,18 @@ def graphs(draw: st.DrawFn) -> Graph:
     numbers = st.integers(0, max(0, len(nodes) - 1))
     change = st.sampled_from((ADDED, REMOVED, UNCHANGED))
     edges = st.lists(
-        st.builds(Edge, source=numbers, target=numbers, label=TEXTS, change=change),
+        any_record(Edge, source=numbers, target=numbers, label=TEXTS, change=change),
         max_size=12 if nodes else 0,
     )
     return Graph(tuple(nodes), tuple(draw(edges)))
 
 
-PREVIEWS = st.builds(
+PREVIEWS = any_record(
     Preview,
     old=TEXTS,
     new=TEXTS,
     contents=_several(
-        st.builds(
+        any_record(
             ContentChange,
             identity=IDENTITIES,
             change=_ANY_CHANGE,
@@ -180,7 +192,7 @@ PREVIEWS = st.builds(
         )
     ),
     workloads=_several(
-        st.builds(
+        any_record(
             WorkloadChange,
             identity=IDENTITIES,
             change=_ANY_CHANGE,
@@ -192,16 +204,19 @@ PREVIEWS = st.builds(
         )
     ),
     revisions=_several(
-        st.builds(
+        any_record(
             RevisionChange,
             identity=IDENTITIES,
             name=TEXTS,
             change=_REVISIONS,
             is_retained=st.booleans(),
+            lost_owners=_several(TEXTS),
         )
     ),
-    objects=_several(st.builds(ObjectChange, IDENTITIES, _CHANGES, _several(_FIELDS))),
-    undecided=_several(st.builds(Undecided, TEXTS, TEXTS, TEXTS)),
+    objects=_several(
+        any_record(ObjectChange, identity=IDENTITIES, change=_CHANGES, fields=_several(_FIELDS))
+    ),
+    undecided=_several(any_record(Undecided, location=TEXTS, problem=TEXTS, fix=TEXTS)),
     graph=graphs(),
 )
 

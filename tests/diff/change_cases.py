@@ -25,9 +25,10 @@ from unittest import mock
 
 from postrender.cli import main
 
+ATTACHER_IMAGE = "registry.example.com/postrender:1"
 CHANGES = Path(__file__).resolve().parents[1] / "changes"
 
-# Comparison by similarity is wrong in these ten cases. docs/preview.md shows the output of dyff.
+# Comparison by similarity is wrong in these ten cases: see docs/how-to/preview.md.
 PAIRS = (
     "two-configmaps-swap-their-values",
     "one-key-grows-from-12-to-60-lines",
@@ -110,7 +111,7 @@ def rendered(case: Case, folder: Path, *which: str, attached: bool = False) -> P
 
 @functools.cache
 def _render(case: Case, name: str, attached: bool) -> str:
-    image = ["--attacher-image", "registry.example.com/postrender:1"]
+    image = ["--attacher-image", ATTACHER_IMAGE]
     attacher = image if attached else ["--no-attacher"]
     done = run(["render", *case.options, *attacher, name], case.folder)
     assert done.code == 0, done.stderr

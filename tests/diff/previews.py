@@ -154,7 +154,7 @@ def sample() -> Preview:
                 keys=(KeyChange("index.html", CHANGED, (HOSTILE_HUNK,)),),
                 fields=(),
                 users=(AGENT,),
-                note="the name does not change, so no workload rolls because of it",
+                note="the name does not change, so this change does not roll a workload",
             ),
             ContentChange(
                 identity=MOVED,

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
-from postrender.diff.model import ADDED, DROPPED, REMOVED, RETAINED, REUSED, STAYS, Preview
+from postrender.diff.model import (
+    ADDED,
+    DROPPED,
+    REMOVED,
+    RETAINED,
+    REUSED,
+    STAYS,
+    Preview,
+    RevisionChange,
+)
 from postrender.errors import UserError
 from postrender.inventory.build import take_inventory
 from postrender.kubernetes.kinds import Identity
@@ -29,7 +38,6 @@ from tests.streams import FEATURE_SETS, LAYOUTS, Styler, grouped, object_lists, 
 
 EXAMPLES = settings(
     max_examples=150,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
@@ -39,7 +47,7 @@ RUNS = st.tuples(st.sampled_from(["", "", "blue"]), st.booleans(), st.booleans()
         namespace=drawn[0],
         keep_original=drawn[1],
         with_secrets=drawn[2],
-        attacher=AttacherSettings(image="image:1"),
+        attacher=AttacherSettings(image="image:1", group="shop-attach"),
     )
 )
 
@@ -128,8 +136,21 @@ def without_undecided(preview: Preview) -> Preview:
 
 def without_attachers(preview: Preview) -> Preview:
     """Return a preview of rendered manifests without the objects of attachers."""
-    objects = [item for item in preview.objects if not item.identity.name.endswith("-attach")]
-    return without_undecided(preview)._replace(objects=tuple(objects))
+    preview = without_undecided(preview)
+    objects = tuple(
+        change for change in preview.objects if not change.identity.name.endswith("-attach")
+    )
+    left_out = {change.identity for change in preview.objects} - {
+        change.identity for change in objects
+    }
+    nodes = [node for node in preview.graph.nodes if node.identity not in left_out]
+    numbers = [nodes.index(node) if node in nodes else -1 for node in preview.graph.nodes]
+    edges = (
+        edge._replace(source=numbers[edge.source], target=numbers[edge.target])
+        for edge in preview.graph.edges
+    )
+    graph = preview.graph._replace(nodes=tuple(nodes), edges=tuple(edges))
+    return preview._replace(objects=objects, graph=graph)
 
 
 @EXAMPLES
@@ -267,3 +288,34 @@ def test_configmaps_with_a_generated_name_are_unrelated() -> None:
     assert (preview.contents, preview.objects) == ((), ())
     (note,) = preview.undecided
     assert "generateName" in note.problem
+
+
+def test_changes_of_earlier_revisions_are_in_the_order_of_the_older_manifests() -> None:
+    revision = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-{name}
+  labels: {{postrender/attach-group: shop-attach, team: {team}}}
+  annotations: {{postrender/base-name: web, postrender/revision-number: "{number}"}}
+data: {{key: "{number}"}}
+"""
+    hashes = ["b" * 9 + last for last in "cdfg2456"]
+
+    def manifests(team: str) -> str:
+        return "---\n".join(
+            revision.format(name=name, team=f"{team}-{number}", number=number)
+            for number, name in enumerate(hashes)
+        )
+
+    preview = compare(stream_of(manifests("old")), stream_of(manifests("new")), Settings())
+    earlier = [content.fields[0].new for content in preview.contents]
+    assert earlier == [f"new-{number}" for number in range(len(hashes))]
+
+
+def test_a_revision_that_loses_its_owners_is_a_change() -> None:
+    web = Identity(group="", kind="ConfigMap", namespace=None, name="web")
+    reused = RevisionChange(identity=web, name="web-bbbbbbbbbc", change=REUSED)
+    lost = reused._replace(lost_owners=("Deployment/web",))
+    assert not Preview(old="old", new="new", revisions=(reused,)).has_changes
+    assert Preview(old="old", new="new", revisions=(lost,)).has_changes

@@ -166,7 +166,7 @@ VALUES = st.recursive(
 MAPPINGS = st.dictionaries(KEYS, VALUES, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(old=MAPPINGS, new=MAPPINGS, shared=MAPPINGS)
 @example(old={}, new={"kind": "Secret"}, shared={"kind": None, "data": None})
 def test_equal_parts_of_objects_can_be_left_out(old: Json, new: Json, shared: Json) -> None:

@@ -455,7 +455,7 @@ def test_the_note_of_a_configmap_is_its_decision(explained: Graph) -> None:
     assert re.fullmatch(r"becomes app-[a-z0-9]{10}, original kept", notes["app"])
     assert notes["unused"] == "not revised: no workload references it"
     assert notes["sums"] == "checksum: set by the annotation postrender/strategy"
-    assert notes["database"] == "becomes a revision"
+    assert notes["database"] == "becomes a revision, original kept"
 
 
 def test_a_drawing_never_contains_the_hash_of_a_secret() -> None:
@@ -486,7 +486,8 @@ def test_a_revision_is_drawn_under_its_base_name() -> None:
     [node] = [node for node in graph.nodes if node.note.startswith("is already app-")]
     assert node.identity.name == "app"
     assert [node.note for node in graph.nodes if node.identity.name == "database"] == [
-        "is already a revision"
+        "not revised: no workload references it",
+        "is already a revision",
     ]
 
 

@@ -142,7 +142,7 @@ def test_a_text_without_changes_shows_undecided_items() -> None:
         revisions=(RevisionChange(CONFIG_MAP, "web-config-7f89tk7g74", REUSED),),
         undecided=(Undecided("new.yaml:3", "the reference is ambiguous", "Set the namespace"),),
     )
-    summary = "no changes; 1 undecided"
+    summary = "1 undecided"
     assert text_of(preview).splitlines() == [
         summary,
         "from old.yaml to new.yaml",

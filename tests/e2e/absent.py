@@ -1,4 +1,7 @@
-"""A pytest plugin that skips the end-to-end tests, or fails, if their programs are not built."""
+"""A pytest plugin that skips the end-to-end tests, or fails, if their programs are not built.
+
+The plugin also reports why tests with a real node are skipped.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.programs import HERE, folder, present
+
+NODE_TESTS = "tests/e2e/node/"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +36,13 @@ def pytest_terminal_summary(
         terminalreporter.write_line(
             "end-to-end tests skipped: `make e2e` builds what they run (Go, 20 minutes)"
         )
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason in sorted({_reason(report) for report in skipped if NODE_TESTS in report.nodeid}):
+        terminalreporter.write_line(reason)
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
 
 
 def _is_selected(config: pytest.Config) -> bool:

@@ -34,7 +34,10 @@ class Resource(NamedTuple):
 
 def _resources() -> Iterator[tuple[str, Resource]]:
     served = {
-        "v1": "ConfigMap Secret Pod PodTemplate ReplicationController Service ServiceAccount Event",
+        "v1": (
+            "ConfigMap Secret Pod PodTemplate ReplicationController Service ServiceAccount Event "
+            "ResourceQuota"
+        ),
         "apps/v1": "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
         "batch/v1": "Job CronJob",
         "rbac.authorization.k8s.io/v1": "Role RoleBinding",
@@ -146,7 +149,7 @@ class Api:
     # Waiting
 
     def wait_for(
-        self, predicate: Callable[[], T | None], message: str = "", timeout: float = 30
+        self, predicate: Callable[[], T | None], message: str = "", timeout: float = 90
     ) -> T:
         """Call `predicate` until it returns a true value, and return the value.
 

@@ -81,6 +81,10 @@ class Repository:
         """Return the id of the last commit."""
         return self._git("rev-parse", "HEAD").strip()
 
+    def file(self, revision: str, path: str) -> str:
+        """Return the text of a file in a commit or branch."""
+        return self._git("show", f"{revision}:{path}")
+
     def _git(self, *arguments: str) -> str:
         return git(self.folder, *arguments)
 
@@ -115,6 +119,11 @@ class Application:
         kinds = {str: "string", list: "array", dict: "map"}
         entries = [{"name": name, kinds[type(value)]: value} for name, value in pairs]
         self.spec["source"]["plugin"]["parameters"] = entries
+
+    def generate_paths(self, paths: str) -> None:
+        """Set the paths that Argo CD sends to the plugin, before the Application is created."""
+        annotation = {"argocd.argoproj.io/manifest-generate-paths": paths}
+        self._object["metadata"]["annotations"] = annotation
 
     def sync_options(self, *options: str) -> None:
         """Set the sync options, before or after the Application is created."""
@@ -278,7 +287,8 @@ class Application:
 
     def hooks(self) -> list[Json]:
         """Return the hooks that ran in the last operation."""
-        return hooks_of(self.operation()["syncResult"])
+        # An operation that has just started has no result.
+        return hooks_of(self.wait_for(lambda: self.operation().get("syncResult"), "has a result"))
 
     def first_sync(self) -> Json:
         """Return the result of the first finished operation that synced the last commit.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tests.e2e.cluster import ControlPlane, kubeconfig
 from tests.e2e.processes import Processes, Server, free_ports
-from tests.e2e.programs import ROOT, argocd_manifests, program
+from tests.e2e.programs import ROOT, argocd_manifests, program, version
 
 NAMESPACE = "argocd"
 EXAMPLES = ROOT / "examples" / "argocd"
@@ -26,6 +26,10 @@ PLUGIN = "postrender"
 CARELESS_PLUGIN = "postrender-without-pipefail"
 # A file in an Application's folder: helm prints this many bytes of the manifests and then fails.
 CUT = "helm-breaks-off-after"
+# With this file in the chart, helm fails until the path in the file exists.
+NEEDS = "helm-needs"
+# The source hydrator commits the output of plugins since Argo CD 3.5.
+HAS_HYDRATOR = version("argocd") >= (3, 5)
 # Namespaces other than argocd that may contain Applications.
 APPLICATION_NAMESPACES = "*-apps"
 
@@ -41,10 +45,13 @@ class ArgoCd(NamedTuple):
 
 
 class ArgoCdServer(Server):
-    """A context manager that starts Argo CD in a folder."""
+    """A context manager that starts Argo CD in a folder.
 
-    def __init__(self, folder: Path, plane: ControlPlane) -> None:
-        self._folder, self._plane = folder, plane
+    has_plugins: whether the plugins run as processes; otherwise a test starts them
+    """
+
+    def __init__(self, folder: Path, plane: ControlPlane, has_plugins: bool = True) -> None:
+        self._folder, self._plane, self._has_plugins = folder, plane, has_plugins
         self._api = plane.api(NAMESPACE)
         self._processes = Processes(folder)
         # The path of a Unix socket must have at most 108 bytes.
@@ -59,19 +66,24 @@ class ArgoCdServer(Server):
     def _start_all(self) -> None:
         self._prepare_cluster()
         self._prepare_folder()
-        ports = free_ports(7)
+        ports = free_ports(9)
         redis, repo, *other_addresses = (f"127.0.0.1:{port}" for port in ports)
         self._start("redis", redis)
-        for plugin, folder in self._plugins().items():
+        for plugin, folder in self._plugins().items() if self._has_plugins else ():
             self._start("cmp-server", "--config-dir-path", str(folder), name=plugin)
             self._processes.wait(plugin, (self.argocd.sockets / f"{plugin}.sock").exists)
         self._start(
             "repo-server",
             *("--address=127.0.0.1", f"--port={ports[1]}", "--disable-tls", f"--redis={redis}"),
+            # The default of Argo CD 3.5 is a path, and the path excludes --disable-tls.
+            *(["--client-ca-path="] if HAS_HYDRATOR else []),
             *("--metrics-address=127.0.0.1", f"--metrics-port={ports[2]}"),
+            # The option applies only to Applications with the annotation manifest-generate-paths.
+            "--plugin-use-manifest-generate-paths",
         )
         for name, port in (("redis", ports[0]), ("repo-server", ports[1])):
             self._processes.wait(name, partial(_listens, port))
+        hydrator = self._start_hydrator(*ports[7:]) if HAS_HYDRATOR else []
         cluster = f"--kubeconfig={self._folder / 'kubeconfig'}"
         self._start(
             "application-controller",
@@ -80,6 +92,7 @@ class ArgoCdServer(Server):
             f"--application-namespaces={APPLICATION_NAMESPACES}",
             # The default is two minutes, and Argo CD may notice a deletion only at a resync.
             *("--app-resync=5", "--app-resync-jitter=0"),
+            *hydrator,
         )
         self._start(
             "applicationset-controller",
@@ -88,6 +101,16 @@ class ArgoCdServer(Server):
             *(f"--argocd-repo-server={repo}", "--repo-server-plaintext"),
         )
         self._processes.wait("application-controller", lambda: _is_healthy(ports[3]))
+
+    def _start_hydrator(self, port: int, metrics_port: int) -> list[str]:
+        """Start the server that commits rendered manifests; return the controller's options."""
+        self._start(
+            "commit-server",
+            *("--address=127.0.0.1", f"--port={port}"),
+            *("--metrics-address=127.0.0.1", f"--metrics-port={metrics_port}"),
+        )
+        self._processes.wait("commit-server", partial(_listens, port))
+        return ["--hydrator-enabled", f"--commit-server=127.0.0.1:{port}"]
 
     def _start(self, part: str, *arguments: str, name: str = "") -> None:
         command = [program("argocd"), part, *arguments]
@@ -133,13 +156,20 @@ class ArgoCdServer(Server):
         lines = script.read_text("utf-8").replace("set -euo pipefail", "set -eu").splitlines()
         self._write(f"{script.name}-careless", *lines, shell="bash")
         self._write("python", f'exec {python} "$@"')
+        # Argo CD 3.5 runs this part of its image for each commit. The commits are unsigned.
+        self._write("git-verify-wrapper.sh", "exit 0")
         self._write(
             "postrender",
             f'PYTHONPATH={shlex.quote(str(ROOT))} exec {python} -m postrender "$@"',
         )
-        helm = shlex.quote(program("helm3"))
+        # The image of Argo CD has Helm 4 since 3.5. The image of the sidecar copies this Helm.
+        helm = shlex.quote(program("helm4" if version("argocd") >= (3, 5) else "helm3"))
         self._write(
             "helm",
+            f'if [ "$1" = template ] && [ -f {NEEDS} ] && [ ! -e "$(cat {NEEDS})" ]; then',
+            "  echo 'helm: no network' >&2",
+            "  exit 1",
+            "fi",
             f'if [ "$1" = template ] && [ -f {CUT} ]; then',
             f'  {helm} "$@" | head -c "$(cat {CUT})"',
             "  echo 'helm: killed' >&2",

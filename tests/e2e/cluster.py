@@ -1,6 +1,6 @@
 """A real control plane in a temporary folder: etcd, API server, controller manager, Argo Rollouts.
 
-All parts are processes: containers and nodes do not exist. Each is ended by its process id.
+All parts are processes. Each is ended by its process id. tests/e2e/node adds real nodes.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def kubeconfig(server: str, token: str, ca: Path | None, namespace: str = "defau
 class Cluster(Server):
     """A context manager that starts a control plane in a folder; `plane` has its address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
         self._ports = free_ports(5)
         self._processes = Processes(folder)
-        url = f"https://127.0.0.1:{self._ports[0]}"
+        self._address = address
+        url = f"https://{address}:{self._ports[0]}"
         self.plane = ControlPlane(url, secrets.token_hex(16), folder)
 
     def stop(self) -> None:
@@ -80,7 +81,7 @@ class Cluster(Server):
 
     def _start_all(self) -> None:
         plane = self.plane
-        (plane.folder / "tokens.csv").write_text(f"{plane.token},admin,admin,system:masters\n")
+        (plane.folder / "tokens.csv").write_text(self._tokens())
         plane.kubeconfig.write_text(kubeconfig(plane.url, plane.token, plane.ca))
         self._processes.start("etcd", [program("kubernetes"), "etcd", *self._etcd_flags()])
         self.start_api()
@@ -93,6 +94,10 @@ class Cluster(Server):
         rollouts = [program("rollouts-controller"), *self._rollouts_flags()]
         self._processes.start("rollouts-controller", rollouts, {"POD_NAMESPACE": "argo-rollouts"})
         self._processes.wait("controller-manager", self._has_service_accounts)
+
+    def _tokens(self) -> str:
+        """Return the tokens of all users, in the API server's format."""
+        return f"{self.plane.token},admin,admin,system:masters\n"
 
     def _etcd_flags(self) -> list[str]:
         client, peer = (f"http://127.0.0.1:{port}" for port in self._ports[1:3])
@@ -114,20 +119,31 @@ class Cluster(Server):
         return [
             f"--etcd-servers=http://127.0.0.1:{self._ports[1]}",
             f"--cert-dir={folder / 'certificates'}",
-            "--bind-address=127.0.0.1",
+            f"--bind-address={self._address}",
             f"--secure-port={self._ports[0]}",
             "--service-cluster-ip-range=10.0.0.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}",
             f"--token-auth-file={folder / 'tokens.csv'}",
+            "--profiling=false",
+            *self._node_flags(),
+        ]
+
+    def _node_flags(self) -> list[str]:
+        """Return the flags of the API server that depend on the nodes."""
+        return [
             "--authorization-mode=RBAC",
             "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
             # This plugin taints the node until the node lifecycle controller has seen a kubelet.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--endpoint-reconciler-type=none",
-            "--profiling=false",
         ]
+
+    def _controllers(self) -> str:
+        """Return the controllers to run, as a flag of the controller manager."""
+        # The simulated kubelet does not renew the node's lease.
+        return "*,-node-lifecycle-controller"
 
     def _manager_flags(self) -> list[str]:
         admin = self.plane.kubeconfig
@@ -139,8 +155,7 @@ class Cluster(Server):
             f"--root-ca-file={self.plane.ca}",
             "--leader-elect=false",
             "--secure-port=0",
-            # The simulated kubelet does not renew the node's lease.
-            "--controllers=*,-node-lifecycle-controller",
+            f"--controllers={self._controllers()}",
             # The default of 20 requests per second would slow down the tests.
             "--kube-api-qps=1000",
             "--kube-api-burst=1000",

@@ -167,11 +167,9 @@ class StandIn:
         """Do the next step for a Pod; return whether to handle the Pod again without a change."""
         try:
             return self._step(pod, tick)
-        except ApiError as error:
-            # The Pod was deleted or replaced, and the watch will show that. Other errors are
-            # temporary.
-            return error.status not in (404, 409)
-        except UNREACHABLE:
+        except (ApiError, *UNREACHABLE):
+            # The error is temporary, or the Pod was deleted. The watch then shows the deletion. A
+            # new account is also "not found" for a moment.
             return True
         except Exception:
             # A fault of the simulation itself is printed to the log of its process.

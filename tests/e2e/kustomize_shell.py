@@ -22,6 +22,7 @@ metadata:
     config.kubernetes.io/function: |
       exec:
         path: postrender
+        args: [fn]
 spec:
   attacher:
     image: registry.example.com/postrender:1

@@ -62,6 +62,10 @@ class Processes:
                 raise StartError(f"{name} is not ready after {START_SECONDS} s\n{self._tail(name)}")
             time.sleep(0.05)
 
+    def pid(self, name: str) -> int:
+        """Return the process id of a running process."""
+        return self._running[name].pid
+
     def end(self, name: str) -> None:
         """Kill one process, as if it crashed."""
         process = self._running.pop(name)

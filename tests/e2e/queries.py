@@ -54,15 +54,32 @@ def revision_with(api: Api, **data: str) -> Json:
     return matching[0]
 
 
+RELEASE_OWNER_KINDS = ("ServiceAccount", "Role")
+
+
 def owners(obj: Json) -> list[str]:
-    """Return the owners of an object as sorted `Kind/name`."""
+    """Return the owners of an object as sorted `Kind/name`, without the release owner."""
+    return [owner for owner in all_owners(obj) if owner not in release_owners(obj)]
+
+
+def release_owners(obj: Json) -> list[str]:
+    """Return the owners of an object that exist as long as the release."""
+    return [owner for owner in all_owners(obj) if owner.startswith(RELEASE_OWNER_KINDS)]
+
+
+def all_owners(obj: Json) -> list[str]:
+    """Return all owners of an object as sorted `Kind/name`."""
     references = obj["metadata"].get("ownerReferences", [])
     return sorted(f"{reference['kind']}/{reference['name']}" for reference in references)
 
 
 def owner_uids(obj: Json) -> set[str]:
-    """Return the uids of an object's owners."""
-    return {reference["uid"] for reference in obj["metadata"].get("ownerReferences", [])}
+    """Return the uids of an object's owners, without the release owner."""
+    return {
+        reference["uid"]
+        for reference in obj["metadata"].get("ownerReferences", [])
+        if reference["kind"] not in RELEASE_OWNER_KINDS
+    }
 
 
 def referenced_config_maps(obj: Json) -> set[str]:

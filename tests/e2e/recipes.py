@@ -1,4 +1,4 @@
-"""The recipes of docs/coming-from.md, run as written there.
+"""The recipes of docs/how-to/migrate.md, run as written there.
 
 A recipe is a folder `coming/NAME` with the folders `before` and `after`, each a chart or manifests.
 The commands are the blocks of the page whose first line is `# TITLE`. Names on the page are
@@ -19,7 +19,7 @@ from tests.e2e.plugins import write_script
 from tests.e2e.programs import HERE, ROOT, program
 from tests.e2e.releases import Done, Release, run
 
-PAGE = ROOT / "docs" / "coming-from.md"
+PAGE = ROOT / "docs" / "how-to" / "migrate.md"
 RECIPES = HERE / "coming"
 
 

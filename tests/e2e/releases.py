@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.plugins import link_plugin, write_postrender
-from tests.e2e.programs import HERE, program
+from tests.e2e.programs import HERE, program, version
 
 CHART = HERE / "chart"
 TIMEOUT = 180
@@ -30,7 +30,7 @@ class ToolError(AssertionError):
 
 
 class Release:
-    """One release of the chart in one namespace, by `helm3` or `helm4`.
+    """One release of the chart in one namespace, by `helm3`, `helm4` or an older `helm3.21`.
 
     `config` is the content of postrender.yaml; a test may change it between calls. `arguments` are
     passed to postrender. `chart` is the folder of the chart. `folder` holds all files, including
@@ -40,7 +40,9 @@ class Release:
     def __init__(
         self, tool: str, plane: ControlPlane, namespace: str, folder: Path, name: str = "app"
     ) -> None:
-        self.tool, self.plane, self.namespace, self.folder = tool, plane, namespace, folder
+        self.tool, _, _ = tool.partition(".")
+        self.program, self.version = program(tool), version(tool)
+        self.plane, self.namespace, self.folder = plane, namespace, folder
         self.name = name
         self.config: dict[str, Any] = {"attacher": {"image": "postrender:e2e"}}
         self.arguments: list[str] = []
@@ -49,9 +51,19 @@ class Release:
         folder.mkdir(parents=True, exist_ok=True)
         write_postrender(self._script, POSTRENDER_CONFIG=str(folder / "postrender.yaml"))
         # On users' machines `helm` is on PATH, and postrender runs that helm.
-        (self._script.parent / "helm").symlink_to(program(tool))
-        if tool == "helm4":
+        (self._script.parent / "helm").symlink_to(self.program)
+        if self.tool == "helm4":
             link_plugin(folder / "helm" / "data")
+
+    @property
+    def refuses_kept(self) -> bool:
+        """Whether a rollback to an object fails that exists and is not in the current release."""
+        return self.version < (3, 22) or (4,) <= self.version < (4, 2)
+
+    @property
+    def splits_lists(self) -> bool:
+        """Whether Helm splits each `kind: List` for a post-renderer."""
+        return self.version >= (4, 2)
 
     # Releases
 
@@ -104,7 +116,7 @@ class Release:
 
     def helm(self, *arguments: str, check: bool = True) -> Done:
         """Run the release's Helm, in its namespace."""
-        command = [program(self.tool), *arguments, "--namespace", self.namespace]
+        command = [self.program, *arguments, "--namespace", self.namespace]
         return run(command, env=self._env(), folder=self.folder, check=check)
 
     def kubectl(self, *arguments: str, stdin: str = "", check: bool = True) -> Done:

@@ -1,4 +1,4 @@
-"""Servers shared by all processes of a test run: a control plane and Argo CD.
+"""Servers shared by all processes of a test run: a control plane, Argo CD, and real nodes.
 
 Each server is a separate process, started by its first user. Every user holds a shared lock on a
 file, and the server waits for an exclusive lock. The server gets the lock when the last user has
@@ -24,6 +24,8 @@ from pathlib import Path
 from tests.e2e.argocd import ArgoCd, ArgoCdServer
 from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.kubelet import StandIn
+from tests.e2e.node.images import archives
+from tests.e2e.node.nodes import NodeCluster, RealNodes
 from tests.e2e.processes import START_SECONDS
 from tests.e2e.programs import ROOT
 
@@ -43,6 +45,13 @@ def argo_cd(plane: ControlPlane) -> Iterator[ArgoCd]:
     """Yield the Argo CD for a run's control plane, which the caller uses; start it if necessary."""
     with _shared(plane.folder.parents[1] / "argocd") as answer:
         yield ArgoCd(Path(answer["folder"]), Path(answer["sockets"]))
+
+
+@contextlib.contextmanager
+def real_nodes(run: Path) -> Iterator[RealNodes]:
+    """Yield the real nodes of the run in this folder; start them if necessary."""
+    with _shared(run / "nodes") as answer:
+        yield RealNodes(_control_plane(answer), answer["label"])
 
 
 # Using a server
@@ -118,9 +127,17 @@ def _serve_argo_cd(folder: Path) -> Iterator[Answer]:
         yield {key: str(value) for key, value in server.argocd._asdict().items()}
 
 
+@contextlib.contextmanager
+def _serve_nodes(folder: Path) -> Iterator[Answer]:
+    with NodeCluster(folder / "files", archives(), count=2) as cluster:
+        answer = {**cluster.plane._asdict(), "folder": str(cluster.plane.folder)}
+        yield {**answer, "label": cluster.label}
+
+
 SERVERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[Answer]]] = {
     "plane": _serve_plane,
     "argocd": _serve_argo_cd,
+    "nodes": _serve_nodes,
 }
 
 

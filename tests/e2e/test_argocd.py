@@ -12,6 +12,7 @@ from tests.e2e.queries import (
     contents,
     owner_uids,
     owners,
+    release_owners,
     revision_with,
     revisions,
     wait_for_phase,
@@ -34,6 +35,14 @@ def test_an_application_is_synced(shop: Application, api: Api) -> None:
     assert shown
     assert shown["status"] == "Synced"
     assert "requiresPruning" not in shown
+
+
+def test_the_name_of_the_group(shop: Application, api: Api) -> None:
+    """Argo CD passes the name to its plugins as ARGOCD_APP_NAME."""
+    revision = revision_with(api, greeting="old")
+    account = f"{shop.name}-attach"
+    assert revision["metadata"]["labels"][GROUP_LABEL] == account
+    assert release_owners(revision) == [f"ServiceAccount/{account}"]
 
 
 def test_a_config_change_pauses_in_the_canary_and_the_application_is_synced(
@@ -183,7 +192,7 @@ def two(*names: str) -> dict[str, object]:
     }
 
 
-def test_a_workload_removed_from_git_is_pruned_with_its_revisions(
+def test_a_workload_removed_from_git_leaves_its_revision_to_the_attacher(
     application: Application, api: Api
 ) -> None:
     application.install("", **two("app", "old"))
@@ -192,8 +201,9 @@ def test_a_workload_removed_from_git_is_pruned_with_its_revisions(
         application.push("", **two("app"))
         application.wait_until_synced()
         api.wait_for(lambda: not api.find("Rollout", "old"), "the Rollout is pruned")
-        api.wait_for(lambda: len(revisions(api)) == 1, "its revision is collected")
         application.wait_until("Synced", "Healthy")
+        # The release still owns the revision, until an attacher deletes the revision.
+        assert len(revisions(api)) == 2
 
 
 def test_a_deleted_application_leaves_nothing(shop: Application, api: Api) -> None:
@@ -218,7 +228,7 @@ def test_a_deleted_application_leaves_revisions_that_were_never_attached(
     application.delete()
     api.wait_for(lambda: not api.find("Rollout", "app"), "the Rollout is deleted")
     assert len(revisions(api)) == 1
-    # This is the command in docs/argocd.md.
+    # This is the command in docs/how-to/argocd.md.
     query = f"labelSelector={GROUP_LABEL}"
     api.request("DELETE", f"{api.path('ConfigMap')}?{query}")
     assert revisions(api) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.e2e.api import Api
 from tests.e2e.applications import REFRESH, Application
-from tests.e2e.argocd import CARELESS_PLUGIN, CUT
+from tests.e2e.argocd import CARELESS_PLUGIN, CUT, NEEDS
 from tests.e2e.attach_processes import events_on
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.namespaces import (
@@ -156,11 +156,11 @@ def test_a_hard_refresh_retries_a_render_that_failed_three_times(
     application: Application, tmp_path: Path
 ) -> None:
     """The fault is outside of the repository. Argo CD would wait for a commit, or an hour."""
-    file = tmp_path / "late.json"
-    application.parameters(("release-name", "app"), ("values-files", ["values.json", str(file)]))
+    network = tmp_path / "network"
+    application.repository.commit(files={NEEDS: str(network)})
     application.push("old")
     application.create()
-    application.wait_for_message("late.json", "no such file")
+    application.wait_for_message("helm: no network")
 
     def is_cached() -> bool:
         application.refresh()
@@ -170,7 +170,7 @@ def test_a_hard_refresh_retries_a_render_that_failed_three_times(
         return "(cached)" in application.status_text()
 
     application.wait_for(is_cached, "the error is cached")
-    file.write_text("{}")
+    network.touch()
     assert is_cached()
     application.refresh("hard")
     application.wait_until("Synced", "Healthy")

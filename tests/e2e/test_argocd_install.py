@@ -1,4 +1,4 @@
-"""The plugin's installation into Argo CD's repo-server, as in docs/argocd.md."""
+"""The plugin's installation into Argo CD's repo-server, as in docs/how-to/argocd.md."""
 
 from __future__ import annotations
 

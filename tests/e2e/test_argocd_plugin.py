@@ -15,7 +15,7 @@ from tests.e2e.applications import Application, Repository, example
 from tests.e2e.argocd import PLUGIN, ArgoCd
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.lifecycle_checks import wait_until_owned
-from tests.e2e.programs import program
+from tests.e2e.programs import program, version
 from tests.e2e.queries import contents, revisions, wait_for_phase
 
 # A ConfigMap that contains the release, cluster and values that Helm received.
@@ -50,7 +50,9 @@ def test_helm_receives_the_release_and_the_cluster(application: Application, api
     values = sync_values(application)
     assert values["release"] == application.name
     assert values["namespace"] == api.namespace
-    assert values["version"] == "v1.35"
+    # Argo CD passes the whole version since 3.5.
+    numbers = version("kubernetes")[: 3 if version("argocd") >= (3, 5) else 2]
+    assert values["version"] == f"v{'.'.join(map(str, numbers))}"
     assert values["rollouts"] == "true"
 
 
@@ -121,16 +123,6 @@ def test_an_application_outside_of_argo_cds_namespace(elsewhere: Application, ap
     wait_until_owned(api)
 
 
-def test_an_application_without_a_tool_is_discovered(application: Application, api: Api) -> None:
-    del application.spec["source"]["plugin"]
-    application.push("", image="app:9")
-    application.create()
-    application.wait_until_synced()
-    application.wait_until("Synced", "Healthy")
-    assert application.get()["status"]["sourceType"] == "Plugin"
-    assert len(revisions(api)) == 1
-
-
 def test_a_configuration_above_the_chart_is_found(application: Application, api: Api) -> None:
     (application.repository.folder / "postrender.yaml").write_text('{"attacher": {"mode": "job"}}')
     application.repository.has_config = False
@@ -139,9 +131,21 @@ def test_a_configuration_above_the_chart_is_found(application: Application, api:
     assert len(revisions(api)) == 1
 
 
-def test_a_chart_without_postrender_yaml_is_rendered_by_helm(application: Application) -> None:
-    del application.spec["source"]["plugin"]
+@pytest.mark.parametrize(("paths", "is_sent"), [(".", False), (".;..", True)])
+def test_only_the_paths_of_an_application_are_sent_to_the_plugin(
+    application: Application, api: Api, paths: str, is_sent: bool
+) -> None:
+    (application.repository.folder / "postrender.yaml").write_text('{"attacher": {"mode": "job"}}')
     application.repository.has_config = False
+    application.generate_paths(paths)
+    application.install()
+    assert len(revisions(api)) == 1
+    hooks = [hook for hook in application.hooks() if hook["kind"] == "Job"]
+    assert (hooks == []) == is_sent
+
+
+def test_an_application_without_a_tool_is_rendered_by_helm(application: Application) -> None:
+    del application.spec["source"]["plugin"]
     application.push("")
     application.create()
     application.wait_until_synced()
@@ -149,13 +153,26 @@ def test_a_chart_without_postrender_yaml_is_rendered_by_helm(application: Applic
     assert application.api.get("ConfigMap", "app-config")
 
 
-def test_a_chart_without_postrender_yaml_is_refused_by_name(application: Application) -> None:
+def test_a_chart_without_postrender_yaml_is_rendered(application: Application, api: Api) -> None:
     application.repository.has_config = False
+    application.install()
+    assert application.get()["status"]["sourceType"] == "Plugin"
+    assert len(revisions(api)) == 1
+
+
+def test_values_files_outside_the_repository_are_refused(application: Application) -> None:
+    application.parameters(("values-files", ["/etc/passwd"]))
     application.push("old")
     application.create()
-    application.wait_for_message(
-        'could not find cmp-server plugin with name "postrender" supporting the given repository'
-    )
+    application.wait_for_message("values-files: /etc/passwd is outside the repository")
+
+
+def test_a_configuration_cannot_start_a_program(application: Application, api: Api) -> None:
+    history = {"previous": f"helm:{api.namespace}/app", "kubeconfig": "./kc.yaml"}
+    application.repository.config["history"] = history
+    application.push("old")
+    application.create()
+    application.wait_for_message("a discovered configuration may not run helm")
 
 
 # The Parameters tab

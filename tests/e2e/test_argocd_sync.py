@@ -121,7 +121,7 @@ def test_waves_and_an_attacher_as_a_hook_delay_the_next_commit(
         assert operation["phase"] == "Running"
         assert operation["syncResult"]["revision"] != later
         assert "waiting for" in operation["message"]
-        # This is the instruction in docs/argocd-runbook.md.
+        # This is the instruction in docs/troubleshooting.md.
         application.terminate()
         application.wait_until_synced(later, "Running")
 

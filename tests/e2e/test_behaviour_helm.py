@@ -1,11 +1,12 @@
 """The behaviour of both Helms with revisioned ConfigMaps, without postrender.
 
-See docs/behaviour.md.
+See docs/appendix/behaviour.md.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 
 import pytest
@@ -32,8 +33,10 @@ from tests.e2e.releases import Done, Release
 SOON = ("--timeout", "2s")
 ATOMIC = {"helm3": "--atomic", "helm4": "--rollback-on-failure"}
 FORCE = {"helm3": ("--force",), "helm4": ("--force-replace", "--server-side=false")}
-NOT_FOUND = 'no ConfigMap with the name "config-1" found'
+any_helm = pytest.mark.parametrize("release", ["helm3.21", "helm3", "helm4"], indirect=True)
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
+# Helm 3.22 no longer refuses a rollback to a kept ConfigMap.
+helm_3_21 = pytest.mark.parametrize("release", ["helm3.21"], indirect=True)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
 
 
@@ -53,6 +56,11 @@ def upgrade(helm: Release, *objects: Json, options: tuple[str, ...] = ()) -> Don
 
 def try_upgrade(helm: Release, *objects: Json, options: tuple[str, ...] = ()) -> Done:
     return helm.upgrade(chart_of(*objects), *options, check=False)
+
+
+def assert_not_found(name: str, stderr: str) -> None:
+    """Check that Helm 3 until 3.21, or Helm 4 until 4.1, did not find the live ConfigMap."""
+    assert re.search(rf'ConfigMap with the name "{name}" (not )?found', stderr)
 
 
 def status(helm: Release) -> str:
@@ -190,16 +198,18 @@ def test_a_rollback_re_creates_deleted_config_maps(helm: Release, api: Api) -> N
     assert config_maps(api) == ["config-1"]
 
 
+@any_helm
 def test_a_rollback_to_a_kept_config_map(helm: Release, api: Api) -> None:
     keep_one_and_move_on(helm, api)
     done = helm.rollback(1, check=False)
-    if helm.tool == "helm3":
-        assert NOT_FOUND in fails(done)
+    if helm.refuses_kept:
+        assert_not_found("config-1", fails(done))
         assert referenced_config_map(api, "Rollout") == "config-2"
         assert status(helm) == "failed"
     else:
         assert done.returncode == 0
-        assert "resource exists on cluster but not in original release" in done.stderr
+        warning = "resource exists on cluster but not in original release"
+        assert (warning in done.stderr) == (helm.tool == "helm4")
         assert referenced_config_map(api, "Rollout") == "config-1"
 
 
@@ -210,7 +220,7 @@ def keep_one_and_move_on(helm: Release, api: Api, kind: str = "Rollout") -> None
     assert referenced_config_map(api, kind) == "config-2"
 
 
-@helm_3
+@helm_3_21
 @pytest.mark.parametrize("kind", ["Rollout", "Deployment"])
 def test_after_a_failed_rollback_helm_3_treats_a_rollout_as_rolled_back(
     helm: Release, api: Api, kind: str
@@ -228,7 +238,19 @@ def test_after_a_failed_rollback_helm_3_treats_a_rollout_as_rolled_back(
     assert referenced_config_map(api, kind) == "config-1"
 
 
-@helm_3
+@helm_4
+def test_after_a_failed_rollback_helm_4_rolls_back_the_second_time(helm: Release, api: Api) -> None:
+    if not helm.refuses_kept:
+        pytest.skip("the first rollback works since Helm 4.2")
+    keep_one_and_move_on(helm, api)
+    fails(helm.rollback(1, check=False))
+    assert referenced_config_map(api, "Rollout") == "config-2"
+    helm.rollback(1)
+    assert status(helm) == "deployed"
+    assert referenced_config_map(api, "Rollout") == "config-1"
+
+
+@helm_3_21
 def test_after_a_failed_rollback_an_upgrade_to_the_live_values_and_back_works(
     helm: Release, api: Api
 ) -> None:
@@ -245,6 +267,7 @@ def test_an_upgrade_to_the_old_content_works_unlike_a_rollback(helm: Release, ap
     assert referenced_config_map(api, "Rollout") == "config-1"
 
 
+@any_helm
 def test_a_rollback_to_a_config_map_of_the_current_manifest(helm: Release, api: Api) -> None:
     """Roll forward again afterwards, to a ConfigMap that the current manifest lacks."""
     install(helm, config(1, keep=True), workload("Rollout", 1))
@@ -253,8 +276,8 @@ def test_a_rollback_to_a_config_map_of_the_current_manifest(helm: Release, api: 
     helm.rollback(1)
     assert referenced_config_map(api, "Rollout") == "config-1"
     done = helm.rollback(2, check=False)
-    if helm.tool == "helm3":
-        assert 'no ConfigMap with the name "config-2" found' in fails(done)
+    if helm.refuses_kept:
+        assert_not_found("config-2", fails(done))
     else:
         assert done.returncode == 0
 
@@ -283,11 +306,12 @@ def check(hook: str) -> Json:
     return hook_job
 
 
+@any_helm
 def test_a_failed_atomic_upgrade_from_a_kept_config_map(helm: Release, api: Api) -> None:
     install(helm, config(1, keep=True), workload("Deployment", 1))
     stderr = fails(try_upgrade(helm, *failing(2), options=(ATOMIC[helm.tool],)))
-    if helm.tool == "helm3":
-        assert NOT_FOUND in stderr
+    if helm.refuses_kept:
+        assert_not_found("config-1", stderr)
         assert referenced_config_map(api, "Deployment") == "config-2"
         assert status(helm) == "failed"
     else:
@@ -296,13 +320,13 @@ def test_a_failed_atomic_upgrade_from_a_kept_config_map(helm: Release, api: Api)
     assert config_maps(api) == ["config-1", "config-2"]
 
 
-@helm_3
+@helm_3_21
 def test_after_a_failed_atomic_upgrade_helm_3_treats_a_rollout_as_rolled_back(
     helm: Release, api: Api
 ) -> None:
     install(helm, config(1, keep=True), workload("Rollout", 1))
     new = [config(2, keep=True), workload("Rollout", 2), check("post-upgrade")]
-    assert NOT_FOUND in fails(try_upgrade(helm, *new, options=("--atomic",)))
+    assert_not_found("config-1", fails(try_upgrade(helm, *new, options=("--atomic",))))
     helm.rollback(1)
     assert status(helm) == "deployed"
     assert referenced_config_map(api, "Rollout") == "config-2"
@@ -576,6 +600,19 @@ def test_helm_4_upgrades_a_release_of_helm_3_as_helm_3_would(helm: Release, api:
 
 
 # Records
+
+
+@helm_3
+def test_helm_4_rolls_back_a_release_of_helm_3_and_removes_owners(helm: Release, api: Api) -> None:
+    """Helm 4 continues with client-side apply, and compares the live object with the manifest."""
+    keep_one_and_move_on(helm, api)
+    owner = api.create({"kind": "Secret", "metadata": {"name": "owner"}})
+    set_owners(api, "config-1", owner)
+    newer = Release("helm4", helm.plane, helm.namespace, helm.folder / "newer")
+    newer.postrender = False
+    newer.rollback(1)
+    assert referenced_config_map(api, "Rollout") == "config-1"
+    assert owners(api.get("ConfigMap", "config-1")) == []
 
 
 def test_the_records_of_a_release(helm: Release) -> None:

@@ -1,18 +1,21 @@
 """The behaviour of Kubernetes with revisioned ConfigMaps, without postrender.
 
-See docs/behaviour.md.
+See docs/appendix/behaviour.md.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from postrender.attach.release_owner import account_of
 from tests.e2e.accounts import account_kubeconfig
 from tests.e2e.api import MERGE, STRATEGIC, Api, ApiError, Json
-from tests.e2e.cluster import ControlPlane
+from tests.e2e.cluster import Cluster, ControlPlane
 from tests.e2e.handmade import config, config_maps, job, reference, template, workload
 from tests.e2e.namespaces import make_namespace
 from tests.e2e.queries import contents, owners
@@ -38,6 +41,42 @@ def refused(api: Api, name: str, change: Json, how: str = MERGE) -> str:
 
 
 # Garbage collection
+
+
+class AuditedCluster(Cluster):
+    """A control plane whose API server logs each deletion of a ConfigMap, with its options."""
+
+    @property
+    def log(self) -> Path:
+        """The log of the deletions."""
+        return self.plane.folder / "audit.log"
+
+    def _apiserver_flags(self) -> list[str]:
+        policy = self.plane.folder / "audit.json"
+        deletions = {"level": "Request", "verbs": ["delete"]}
+        rule = {**deletions, "resources": [{"group": "", "resources": ["configmaps"]}]}
+        rules = {"kind": "Policy", "apiVersion": "audit.k8s.io/v1", "rules": [rule]}
+        policy.write_text(json.dumps(rules))
+        flags = [f"--audit-policy-file={policy}", f"--audit-log-path={self.log}"]
+        return [*super()._apiserver_flags(), *flags, "--audit-log-mode=blocking-strict"]
+
+
+def test_the_collector_requires_the_version_that_it_has_read(tmp_path: Path) -> None:
+    with AuditedCluster(tmp_path / "plane") as cluster:
+        api = cluster.plane.api("default")
+        owner = api.create(config(1))
+        api.create(config(2))
+        owned = set_owners(api, "config-2", reference(owner))["metadata"]
+        api.delete("ConfigMap", "config-1")
+        wait_until_deleted(api, "config-2")
+        events = map(json.loads, cluster.log.read_text().splitlines())
+        [request] = [
+            event["requestObject"]
+            for event in events
+            if event["objectRef"]["name"] == "config-2" and event["stage"] == "ResponseComplete"
+        ]
+    expected = {key: owned[key] for key in ("uid", "resourceVersion")}
+    assert request["preconditions"] == expected
 
 
 def test_an_owned_config_map_is_deleted_with_its_last_owner(api: Api) -> None:
@@ -100,6 +139,35 @@ def test_an_owner_deleted_with_orphan_propagation_leaves_its_config_map(api: Api
     )
     wait_for_collector(api)
     assert config_maps(api) == ["config-2"]
+
+
+def test_an_orphaning_delete_leaves_the_other_owners(api: Api) -> None:
+    first, second = api.create(config(1)), api.create(config(2))
+    api.create(config(3))
+    set_owners(api, "config-3", reference(first), reference(second))
+    api.delete("ConfigMap", "config-1", "Orphan")
+    api.wait_for(lambda: owners(api.get("ConfigMap", "config-3")) == ["ConfigMap/config-2"])
+    api.delete("ConfigMap", "config-2")
+    wait_until_deleted(api, "config-3")
+
+
+def test_a_service_account_is_an_owner_and_its_token_has_the_uid(
+    api: Api, plane: ControlPlane
+) -> None:
+    account = api.create({"kind": "ServiceAccount", "metadata": {"name": "owner"}})
+    api.create(config(1))
+    set_owners(api, "config-1", reference(account))
+    wait_for_collector(api)
+    assert config_maps(api) == ["config-1"]
+    found = account_of(token_in(account_kubeconfig(plane, api, "owner")))
+    assert found == (api.namespace, "owner", account["metadata"]["uid"])
+    api.delete("ServiceAccount", "owner")
+    wait_until_deleted(api, "config-1")
+
+
+def token_in(access: str) -> str:
+    """Return the token in a kubeconfig."""
+    return str(re.findall(r'"?token"?: "?([\w.-]+)', access)[0])
 
 
 def wait_for_collector(api: Api) -> None:

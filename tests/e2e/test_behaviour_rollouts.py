@@ -1,6 +1,6 @@
 """The behaviour of Argo Rollouts with revisioned ConfigMaps, without postrender.
 
-See docs/behaviour.md.
+See docs/appendix/behaviour.md.
 """
 
 from __future__ import annotations

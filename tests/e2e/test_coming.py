@@ -1,4 +1,4 @@
-"""Migrations from other tools: each recipe of docs/coming-from.md, with the page's commands.
+"""Migrations from other tools: each recipe of docs/how-to/migrate.md, with the page's commands.
 
 The other tool does not run. The test creates the live state that the tool would leave, and says so.
 """
@@ -133,7 +133,7 @@ def test_a_chart_migrates_in_the_middle_of_a_config_change(
     """
     recipe = make(title, tool, plane, api, tmp_path)
     with NothingIsLost(api):
-        kept = recipe.run("keep what is live")
+        kept = recipe.run("protect the live originals")
         assert f"ConfigMap/{ORIGINALS[title]}: adopted, used by Pod/" in kept.stdout
         use_after(recipe)
         attacher = apply_attached(api, lambda: recipe.run("release"))
@@ -155,10 +155,15 @@ def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
     revision = revision_with(api, greeting="bye")["metadata"]["name"]
     config_map = api.get("ConfigMap", original)
     assert owners(config_map) == [f"ReplicaSet/{old}", "Rollout/app"]
-    lines = {line.split()[0]: line.split()[1] for line in recipe.run("look").stdout.splitlines()}
+    lines = {
+        line.split()[0]: line.split()[1]
+        for line in recipe.run("check the ConfigMaps").stdout.splitlines()
+    }
     assert set(lines) == {"NAME", original, revision}
-    assert set(lines[original].split(",")) == {"app", old}
-    assert set(lines[revision].split(",")) == {"app", new}
+    # Each is owned by the workload, its ReplicaSet, and the release's ServiceAccount.
+    release = "app-rollout-attach"
+    assert set(lines[original].split(",")) == {"app", old, release}
+    assert set(lines[revision].split(",")) == {"app", new, release}
 
 
 def assert_nothing_of_the_attacher_is_left(api: Api) -> None:
@@ -174,7 +179,7 @@ def test_going_back_in_the_middle_of_the_first_canary(
 ) -> None:
     recipe = make(title, tool, plane, api, tmp_path)
     with NothingIsLost(api):
-        recipe.run("keep what is live")
+        recipe.run("protect the live originals")
         use_after(recipe)
         apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
@@ -192,19 +197,20 @@ def test_going_back_in_the_middle_of_the_first_canary(
     assert not set(api.get("ConfigMap", ORIGINALS[title])["metadata"]["annotations"]) & KEEPS
 
 
+@pytest.mark.parametrize("tool", ["helm3.21", *HELMS])
 def test_a_rollback_to_before_the_first_revisions(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
     recipe = make("version", tool, plane, api, tmp_path)
     with NothingIsLost(api):
-        recipe.run("keep what is live")
+        recipe.run("protect the live originals")
         use_after(recipe)
         apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
         done = recipe.helm("rollback", "app", "1", check=False)
-        if tool == "helm3":
-            assert 'no ConfigMap with the name "app-config-v3" found' in done.stderr
-            # Helm now considers the old manifests live, and would change nothing.
+        if recipe.refuses_kept:
+            assert "ConfigMap with the name" in done.stderr
+            # Helm 3 now considers the old manifests live, and would change nothing.
             recipe.run("release")
             recipe.run("go back")
         else:
@@ -228,14 +234,14 @@ def test_reloaders_variable_stays_until_it_is_removed(
     """Helm leaves foreign fields unchanged; removing the variable starts another canary."""
     recipe = make("reloader", tool, plane, api, tmp_path)
     with NothingIsLost(api):
-        recipe.run("keep what is live")
+        recipe.run("protect the live originals")
         use_after(recipe)
         apply_attached(api, lambda: recipe.run("release"))
         wait_for_phase(api, "Paused")
         promote(api)
         wait_for_phase(api, "Healthy")
         assert RELOADER_VARIABLE in str(api.get("Rollout", "app")["spec"])
-        recipe.run("take the variable out")
+        recipe.run("remove the checksum variable")
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "bye")
         promote(api)
@@ -275,7 +281,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
 ) -> None:
     recipe, before = kustomize, config_maps(api)
     with NothingIsLost(api):
-        recipe.run("hand over what kustomize made")
+        recipe.run("hand over the generated ConfigMaps")
         recipe.use_after()
         apply_attached(api, lambda: recipe.run("release with kustomize"))
         wait_for_phase(api, "Paused")
@@ -297,7 +303,7 @@ def test_kustomizes_generated_config_maps_become_revisions(
 def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None:
     recipe, before = kustomize, config_maps(api)
     with NothingIsLost(api):
-        recipe.run("hand over what kustomize made")
+        recipe.run("hand over the generated ConfigMaps")
         recipe.use_after()
         apply_attached(api, lambda: recipe.run("release with kustomize"))
         wait_for_phase(api, "Paused")
@@ -349,8 +355,8 @@ KAPP_AS_BEFORE = (
 
 def keep_with_kapp(recipe: Recipe) -> Done:
     """Run the first step of the recipe for kapp."""
-    kept = recipe.run("keep what the cluster has")
-    recipe.run("tell kapp to keep it")
+    kept = recipe.run("protect the live ConfigMaps")
+    recipe.run("exempt the ConfigMap from kapp")
     return kept
 
 
@@ -400,7 +406,7 @@ def test_going_back_to_kapps_versions(kapp: Recipe, api: Api) -> None:
         recipe.go_back()
         refused = recipe.run_text(KAPP_AS_BEFORE, check=False)
         assert '"app-config-ver-1" already exists' in refused.stdout + refused.stderr
-        recipe.run("give kapp back what it made")
+        recipe.run("return the ConfigMap to kapp")
         recipe.run_text(KAPP_AS_BEFORE)
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "hello")
@@ -473,7 +479,7 @@ def test_a_pulumi_component_hands_over_its_config_maps(
     recipe.config["attacher"]["mode"] = "job"
     recipe.write_config()
     with NothingIsLost(api):
-        kept = recipe.run("keep what the cluster has")
+        kept = recipe.run("protect the live ConfigMaps")
         assert f"ConfigMap/{RANDOM_NAME}: adopted, used by Pod/" in kept.stdout
         recipe.use_after()
         recipe.edit(values, "greeting: hello", "greeting: bye")

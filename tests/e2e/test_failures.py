@@ -178,7 +178,8 @@ def test_a_missing_config_map_is_reported(api: Api, runner: Runner, render: Rend
     create_all(api, objects)
     gone = revision_with(api, greeting="you")["metadata"]["name"]
     api.delete("ConfigMap", gone)
-    run = fails(runner, objects, f"ConfigMap/{gone} does not exist. Apply the manifests again")
+    message = f"ConfigMap/{gone} does not exist. Apply the manifests again"
+    run = fails(runner, objects, message, code=1)
     assert_reported_on(api, run)
     assert len(owners(revision_with(api, greeting="hello"))) == 2
 
@@ -189,7 +190,7 @@ def test_kubectl_describe_shows_the_failure(
     objects = render()
     create_all(api, objects)
     api.delete("ConfigMap", revision_with(api, greeting="hello")["metadata"]["name"])
-    run = fails(runner, objects, "does not exist")
+    run = fails(runner, objects, "does not exist", code=1)
     described = manifests.kubectl("describe", "rollout", "app").stdout
     assert "AttachFailed" in described
     assert run.errors()[0] in described

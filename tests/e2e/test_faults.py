@@ -129,6 +129,10 @@ class Scenario:
         self.api.request("PATCH", path, owner, STRATEGIC)
         return state(self.api)
 
+    def map_of(self, name: str) -> Json:
+        """Return a ConfigMap of the scenario."""
+        return self._maps[name]
+
     def run(self, proxy: Proxy | None = None) -> Run:
         """Run attach, optionally through a proxy."""
         return self.runner.run(self.arguments, proxy.url if proxy else "")
@@ -549,3 +553,31 @@ def test_an_invalid_mark_is_replaced(scenario: Scenario, text: str) -> None:
     assert scenario.run().code == 0
     mark = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"][UNUSED]
     assert mark.startswith(str(datetime.datetime.now(datetime.timezone.utc).year))
+
+
+# Without deletions
+
+
+@pytest.mark.parametrize(("mark", "step"), [(None, "mark"), (LONG_AGO, "delete")])
+def test_a_run_with_no_prune_reports_the_next_step_of_an_unused_revision(
+    scenario: Scenario, mark: str | None, step: str
+) -> None:
+    scenario.reset()
+    change = {"metadata": {"annotations": {UNUSED: mark}}}
+    scenario.api.patch("ConfigMap", scenario.old, change)
+    run = scenario.runner.run([*scenario.arguments, "--no-prune"])
+    assert run.code == 0
+    assert f"{scenario.old} is unused; a run without --no-prune would {step}" in run.log
+    annotations = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"]
+    assert annotations.get(UNUSED) == mark
+
+
+def test_a_run_with_no_prune_names_the_reason_to_keep_an_edited_revision(
+    scenario: Scenario,
+) -> None:
+    scenario.reset()
+    scenario.api.delete("ConfigMap", scenario.old)
+    edited = {**scenario.map_of(scenario.old), "data": {"greeting": "edited"}}
+    scenario.api.create(edited)
+    run = scenario.runner.run([*scenario.arguments, "--no-prune"])
+    assert f"{scenario.old} is unused but kept: the content no longer matches the name" in run.log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.e2e.cluster import ControlPlane
 from tests.e2e.kubelet import content
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.manual_attach import AT_ONCE
+from tests.e2e.namespaces import hold_attachers, release_attachers
 from tests.e2e.plugins import link_plugin, new_machine, write_script
 from tests.e2e.programs import ROOT, program
 from tests.e2e.queries import (
@@ -50,10 +52,11 @@ def status(release: Release) -> str:
 def test_the_page_leads_from_an_empty_folder_to_a_release(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
-    """Run the commands of docs/helm.md, except the installation."""
-    page = (ROOT / "docs" / "helm.md").read_text().split("\n## ")[1]
-    commands = "".join(re.findall(r"^    (.*\n)", page, re.M)).replace("prod", api.namespace)
-    script = re.sub(r"^(pipx|helm plugin) install .*\n", "", commands, flags=re.M)
+    """Run the commands of docs/how-to/helm.md, except installations and the build of the image."""
+    page = (ROOT / "docs" / "how-to" / "helm.md").read_text()
+    section = page.split("\n## From an empty folder to a release\n")[1].split("\n## ")[0]
+    commands = "".join(re.findall(r"^    (.*\n)", section, re.M)).replace("prod", api.namespace)
+    script = re.sub(r"^(pipx|helm plugin|docker|kind) .*\n", "", commands, flags=re.M)
     assert script.count("helm upgrade") == 2
     machine = new_machine(tmp_path / "machine").with_postrender()
     link_plugin(machine.folder / "data")
@@ -61,9 +64,12 @@ def test_the_page_leads_from_an_empty_folder_to_a_release(
     write_script(machine.folder / "bin" / "kubectl", f'exec {program("kubernetes")} kubectl "$@"')
     done = machine.with_variables(KUBECONFIG=str(plane.kubeconfig)).run(["sh", "-e", "-c", script])
     assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"^web-config-\w{10} ", done.stdout, re.M)) == 1
-    [name] = {name for name in api.names("ConfigMap") if name.startswith("web-config-")}
-    assert api.get("ConfigMap", name)["data"] == {"greeting": "bye"}
+    old, *names = re.findall(r"^(web-config-\w{10}) ", done.stdout, re.M)
+    [new] = {*names} - {old}
+    contents = [api.get("ConfigMap", name)["data"] for name in (old, new)]
+    assert contents == [{"greeting": "hello"}, {"greeting": "bye"}]
+    wait_until_owned(api)
+    assert all("Deployment/web" in owners(api.get("ConfigMap", name)) for name in (old, new))
 
 
 # A chart with all objects that Kubernetes or Helm runs once: a hook, a plain Job and a test.
@@ -177,6 +183,22 @@ def test_helm_4_waits_in_vain_for_a_paused_canary(release: Release, api: Api) ->
         assert len(attachers(api)) == 1
         apply_attached(api, lambda: release.upgrade(greeting("bye")))
         wait_until_owned(api)
+
+
+@helm_4
+def test_helm_4_starts_no_upgrade_while_the_attacher_runs(release: Release, api: Api) -> None:
+    """The sweep of a hook therefore never meets a later apply."""
+    release.install()
+    hold_attachers(api)
+    with ThreadPoolExecutor(1) as pool:
+        upgrade = pool.submit(release.upgrade, greeting("bye"), *PATIENT)
+        api.wait_for(lambda: status(release) == "pending-upgrade", "Helm waits for the hook")
+        api.wait_for(lambda: len(attachers(api)) == 2, "the attacher is held")
+        refused = release.upgrade(greeting("soon"), check=False)
+        assert "another operation (install/upgrade/rollback) is in progress" in refused.stderr
+        release_attachers(api)
+        assert upgrade.result().returncode == 0
+    assert status(release) == "deployed"
 
 
 @helm_4
@@ -305,13 +327,12 @@ def test_a_forced_upgrade_is_attached_again(release: Release, api: Api) -> None:
 
 
 def test_an_unchanged_release_can_be_forced(release: Release, api: Api) -> None:
-    """For Helm 3 the attacher is a plain Job, which Helm would replace while the Job exists."""
+    """For Helm 3 the attacher is a plain Job, which does not run again while it is unchanged."""
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
         if release.tool == "helm3":
-            done = release.upgrade({}, *FORCE["helm3"], check=False)
-            assert "field is immutable" in done.stderr
+            release.upgrade({}, *FORCE["helm3"])
             [job] = api.names("Job")
             api.delete("Job", job)
             api.wait_for(lambda: not attachers(api), "the Job and its Pod are deleted")

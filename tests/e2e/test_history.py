@@ -152,7 +152,7 @@ def test_a_workload_re_created_before_its_attach_is_reported(
     app.apply("hello")
     recreate_rollout(api)
     run = app.start(timeout="2s", on_failure=on_failure)
-    assert run.code == (1 if on_failure == "fail" else 0)
+    assert run.code == 1, "a missing revision that an object references is always a failure"
     assert_loss_reported(api, run)
     assert_recovers(app, api)
 
@@ -205,13 +205,19 @@ def recreate_rollout(api: Api) -> None:
     """Delete the Rollout and everything that it owned, and create the Rollout again."""
     rollout = api.get("Rollout", "app")
     metadata = {key: rollout["metadata"][key] for key in ("name", "annotations")}
+    accounts = [name for name in api.names("ServiceAccount") if name.endswith("-attach")]
     delete_rollout(api)
+    for name in accounts:
+        api.create({"kind": "ServiceAccount", "metadata": {"name": name}})
     api.create({"kind": "Rollout", "metadata": metadata, "spec": rollout["spec"]})
 
 
 def delete_rollout(api: Api) -> None:
-    """Delete the Rollout, and wait until everything that it owned is deleted."""
+    """Delete the Rollout and the release owner, and wait until their revisions are deleted."""
     api.delete("Rollout", "app")
+    for name in api.names("ServiceAccount"):
+        if name.endswith("-attach"):
+            api.delete("ServiceAccount", name)
     api.wait_for(lambda: not revisions(api), "the owned revisions are deleted")
 
 
@@ -273,6 +279,8 @@ def wait_until_empty(api: Api) -> None:
 
 @pytest.mark.parametrize("release", ["helm4"], indirect=True)
 def test_a_release_is_rolled_back_to_another_configuration(release: Release, api: Api) -> None:
+    if release.refuses_kept:
+        pytest.skip("Helm 4 works in this way since 4.2")
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
@@ -284,16 +292,19 @@ def test_a_release_is_rolled_back_to_another_configuration(release: Release, api
         wait_until_owned(api)
 
 
-@pytest.mark.parametrize("release", ["helm3"], indirect=True)
-def test_a_rollback_that_helm_3_rejects_loses_nothing(release: Release, api: Api) -> None:
+# Helm 3.22 no longer rejects this rollback: see test_helm_3_22.py.
+@pytest.mark.parametrize("release", ["helm3.21", "helm4"], indirect=True)
+def test_a_rollback_that_helm_rejects_loses_nothing(release: Release, api: Api) -> None:
     """Without the history in the manifest, Helm does not find the previous ConfigMap."""
+    if not release.refuses_kept:
+        pytest.skip("Helm 4 does not reject this rollback since 4.2")
     with NothingIsLost(api):
         apply_attached(api, release.install)
         wait_for_phase(api, "Healthy")
         apply_attached(api, lambda: release.upgrade(greeting("bye")))
         wait_for_phase(api, "Paused")
         refused = release.rollback(1, check=False)
-        assert "no ConfigMap with the name" in refused.stderr
+        assert "ConfigMap with the name" in refused.stderr
         expect_contents(api, "app", ["bye", "hello"])
         apply_attached(api, lambda: release.upgrade({"image": "app:2"}))
         wait_for_phase(api, "Paused")

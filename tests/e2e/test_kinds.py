@@ -67,7 +67,10 @@ def delete_workloads(api: Api, *kinds: str) -> None:
 
 
 def wait_until_nothing_remains(api: Api) -> None:
-    """Wait until no ConfigMap with our label exists."""
+    """Delete the release owner, and wait until no ConfigMap with our label exists."""
+    for name in api.names("ServiceAccount"):
+        if name.endswith("-attach"):
+            api.delete("ServiceAccount", name)
     api.wait_for(lambda: not api.list("ConfigMap", labels=GROUP_LABEL), "no revision", timeout=60)
 
 

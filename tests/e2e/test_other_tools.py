@@ -18,7 +18,7 @@ from tests.e2e.releases import Release, Values
 from tests.e2e.rollouts import promote
 
 EXAMPLES = ROOT / "examples"
-PAGE = ROOT / "docs" / "other-tools.md"
+PAGE = ROOT / "docs" / "how-to" / "other-tools.md"
 HELLO: Values = {}
 BYE: Values = {"configMaps": {"app-config": {"greeting": "bye"}}}
 CIAO: Values = {"configMaps": {"app-config": {"greeting": "ciao"}}, "revisionHistoryLimit": 0}

@@ -34,7 +34,7 @@ UNREACHABLE = {
 BARE = ('[ "$1" = -c ] && exit', "echo no module named venv >&2", "exit 1")
 THROUGH = ("--post-renderer", "postrender")
 FAILING = (*THROUGH, "--post-renderer-args", "--config=nowhere.yaml")
-FAULT = "error: nowhere.yaml: cannot read the configuration"
+FAULT = "error: nowhere.yaml: the configuration cannot be read"
 HELMS_OWN = 'plugin "postrender" exited with error'
 
 
@@ -117,7 +117,7 @@ def test_an_archive_contains_only_the_necessary_files(archive: Path) -> None:
         *("LICENSE", "README.md", "plugin", "plugin.yaml", "postrender", "pyproject.toml")
     }
     suffixes = {Path(name).suffix for name in files}
-    documents = {"", ".cmd", ".json", ".md", ".py", ".toml", ".typed", ".yaml"}
+    documents = {"", ".cmd", ".json", ".md", ".py", ".toml", ".txt", ".typed", ".yaml"}
     assert suffixes == documents | {".css", ".js"}  # the page of `diff --format html`
     assert not [part for part in parts if "__pycache__" in part]
 
@@ -264,7 +264,9 @@ def test_findings_of_a_successful_release_are_in_the_log(installed: Machine) -> 
 
 
 def test_a_run_without_findings_writes_no_log(installed: Machine) -> None:
-    template(installed.with_variables(POSTRENDER_ATTACHER_IMAGE="postrender:e2e"))
+    template(
+        installed.with_variables(POSTRENDER_ATTACHER_IMAGE="postrender:e2e", POSTRENDER_GROUP="app")
+    )
     assert not installed.log.exists()
 
 

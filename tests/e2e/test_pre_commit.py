@@ -37,7 +37,7 @@ spec:
             - configMapRef:
                 name: web-config
 """
-LEFTOVER = GOOD.replace("--greeting=hello", "--config=web-config")
+READ_BY_NAME = GOOD.replace("--greeting=hello", "--config=web-config")
 # The files from which the hook is installed.
 SOURCES = (".pre-commit-hooks.yaml", "LICENSE", "README.md", "postrender", "pyproject.toml")
 
@@ -76,15 +76,15 @@ def hook(tmp_path: Path) -> Path:
 
 
 def documented_configuration(hook: Path) -> str:
-    """Return the configuration in docs/ci.md, for the test's repository."""
-    text = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    """Return the configuration in docs/how-to/ci.md, for the test's repository."""
+    text = (ROOT / "docs" / "how-to" / "ci.md").read_text("utf-8")
     [block] = re.findall(r"^```yaml\n# \.pre-commit-config\.yaml\n(.*?)^```$", text, re.M | re.S)
     revision = git(hook, "rev-parse", "HEAD").stdout.strip()
     block = re.sub(r"repo: \S+", f"repo: {hook}", block)
     return re.sub(r"rev: \S+", f"rev: {revision}", block)
 
 
-def test_a_commit_with_a_leftover_is_rejected(hook: Path, tmp_path: Path) -> None:
+def test_a_commit_with_a_reader_by_name_is_rejected(hook: Path, tmp_path: Path) -> None:
     if importlib.util.find_spec("pre_commit") is None:
         assert os.environ.get("POSTRENDER_E2E_REQUIRED") != "1", "pre-commit is not installed"
         pytest.skip("pre-commit is not installed")
@@ -96,7 +96,7 @@ def test_a_commit_with_a_leftover_is_rejected(hook: Path, tmp_path: Path) -> Non
         ".pre-commit-config.yaml": documented_configuration(hook),
         "chart/template.yaml": "kind: ConfigMap\nmetadata: {{ .Values.broken }}\n",
         "rendered/good.yaml": GOOD,
-        "rendered/web.yaml": LEFTOVER,
+        "rendered/web.yaml": READ_BY_NAME,
     }
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
@@ -106,7 +106,7 @@ def test_a_commit_with_a_leftover_is_rejected(hook: Path, tmp_path: Path) -> Non
     assert refused.returncode == 1, refused.stderr
     printed = refused.stdout + refused.stderr
     assert "rendered/web.yaml:17 (document 2, Deployment/web)" in printed
-    assert printed.count("[leftover]") == 1
+    assert printed.count("[by-name]") == 1
     (folder / "rendered" / "web.yaml").write_text(GOOD, "utf-8")
     git(folder, "add", "--all")
     git(folder, "commit", "--message", "First")

@@ -12,13 +12,14 @@ from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, create_all, in_parallel, parse
 from tests.e2e.cluster import ControlPlane
 from tests.e2e.proxy import Proxy
-from tests.e2e.queries import revisions
+from tests.e2e.queries import owners, revisions
 from tests.e2e.releases import Release
 
 # The design's limit for a run, in addition to two patches for each ConfigMap.
 OTHER_REQUESTS = 30
 PEAK_MB = 128
 PAGE = 500
+GROUP = "app-rollout-attach"
 
 Report = Callable[[str], None]
 
@@ -50,8 +51,8 @@ def figures(title: str, count: int, proxy: Proxy, run: Run) -> str:
 
 
 def count_other_requests(proxy: Proxy) -> int:
-    """Return the number of requests that were not patches."""
-    return len(proxy.requests) - proxy.verbs["patch"]
+    """Return the number of requests that were neither patches nor reads of one ConfigMap."""
+    return len(proxy.requests) - proxy.verbs["patch"] - proxy.verbs["get"]
 
 
 @pytest.mark.parametrize("count", [1, 50, 500])
@@ -67,14 +68,16 @@ def test_requests_after_an_apply_and_of_a_second_run(
         assert run.code == 0, run.log
         report(figures("after the apply", count, proxy, run))
         assert proxy.verbs["patch"] <= 2 * count
+        assert proxy.verbs["get"] <= count
         assert count_other_requests(proxy) <= OTHER_REQUESTS + count // PAGE
-        assert {len(revision["metadata"]["ownerReferences"]) for revision in revisions(api)} == {2}
+        assert {len(owners(revision)) for revision in revisions(api)} == {2}
         assert run.peak_mb < PEAK_MB
         proxy.reset()
         again = runner.run(arguments, proxy.url)
         assert again.code == 0, again.log
         report(figures("once more", count, proxy, again))
         assert not proxy.writes
+        assert not proxy.verbs["get"]
         assert count_other_requests(proxy) <= OTHER_REQUESTS + count // PAGE
 
 
@@ -92,7 +95,7 @@ def test_requests_before_an_apply(
         create_all(api, [obj for obj in objects if obj["kind"] == "Rollout"])
         assert run.code == 0, run.log
         report(figures("before the Rollout", count, proxy, run))
-    assert {len(revision["metadata"]["ownerReferences"]) for revision in revisions(api)} == {2}
+    assert {len(owners(revision)) for revision in revisions(api)} == {2}
     assert proxy.verbs["patch"] <= 2 * count
     assert count_other_requests(proxy) <= OTHER_REQUESTS + 4 * (count // PAGE)
 
@@ -124,7 +127,7 @@ def test_few_requests_while_a_config_map_is_missing(
     runner = Runner(plane, api.namespace, tmp_path / "runs")
     with Proxy(plane) as proxy:
         run = runner.run(arguments_of(objects, timeout="10s"), proxy.url)
-        assert run.code == 0, run.log
+        assert run.code == 1, run.log
         report(figures("without it, 10 s", 1, proxy, run))
     # In addition to the usual requests: one request per second.
     assert count_other_requests(proxy) <= OTHER_REQUESTS + 10
@@ -151,10 +154,53 @@ def test_a_large_namespace_is_read_in_pages_with_little_memory(
     assert run.peak_mb < PEAK_MB
 
 
+TENANT_MB = 96
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Pod"])
+def test_large_objects_of_a_tenant_need_little_memory(
+    plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path, report: Report, kind: str
+) -> None:
+    """The limit of the Job is 256 MiB; the API server permits 256 KiB of annotations."""
+    count = 300
+    objects = parse(manifests.render(manifests.template(with_config_maps(1))))
+    create_all(api, objects)
+    annotations = {
+        "postrender/base-name": "x" * 85_000,
+        "postrender/unused-since": "x" * 85_000,
+        "postrender/render-id": "x" * 85_000,
+    }
+    labels = {"postrender/attach-group": GROUP}
+    content: Json = {"ConfigMap": {"data": {"a": "x" * 255_000}}, "Pod": {"spec": WAITING}}[kind]
+
+    def create(number: int) -> None:
+        metadata = {"name": f"tenant-{number}", "labels": labels, "annotations": annotations}
+        api.create({"kind": kind, "metadata": metadata, **content})
+
+    in_parallel(create, range(count))
+    run = Runner(plane, api.namespace, tmp_path / "runs").run(arguments_of(objects))
+    report(f"{count} {kind}s with 255 KB of annotations: {run.seconds:.1f} s, {run.peak_mb:.0f} MB")
+    assert run.code == 0, run.log[-2000:]
+    assert run.peak_mb < TENANT_MB
+    assert {len(owners(revision)) for revision in given(api)} == {2}
+
+
+# The simulated kubelet does not start a Pod with a gate.
+WAITING: Json = {
+    "schedulingGates": [{"name": "example.com/wait"}],
+    "containers": [{"name": "a", "image": "a:1"}],
+}
+
+
+def given(api: Api) -> list[Json]:
+    """Return the revisions of the chart."""
+    return [item for item in revisions(api) if item["metadata"]["name"].startswith("config-")]
+
+
 def fill(api: Api, replica_sets: int, config_maps: int) -> None:
     """Fill a namespace with other workloads' ReplicaSets and with 4 KB revisions of the group."""
-    owner = api.create({"kind": "ConfigMap", "metadata": {"name": "owner"}})["metadata"]
-    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["uid"]}
+    uid = api.get("ServiceAccount", GROUP)["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ServiceAccount", "name": GROUP, "uid": uid}
     container = {
         "name": "app",
         "image": "app:1",
@@ -170,7 +216,7 @@ def fill(api: Api, replica_sets: int, config_maps: int) -> None:
     def config_map(number: int) -> Json:
         meta = {
             "name": f"other-{number}",
-            "labels": {"postrender/attach-group": "app-rollout-attach"},
+            "labels": {"postrender/attach-group": GROUP},
             "annotations": {"postrender/base-name": "other"},
             "ownerReferences": [reference],
         }

@@ -209,10 +209,7 @@ def test_a_foreign_owner_and_its_labels_outlive_every_run(
     assert owners(old) == ["ConfigMap/foreign", "PodTemplate/app"]
     assert [
         reference.get("controller", False) for reference in old["metadata"]["ownerReferences"]
-    ] == [
-        False if obj["kind"] == "PodTemplate" else controller
-        for obj in old["metadata"]["ownerReferences"]
-    ]
+    ] == [controller and obj["kind"] == "ConfigMap" for obj in old["metadata"]["ownerReferences"]]
     assert old["metadata"]["labels"]["foreign"] == "label"
     assert old["metadata"]["annotations"]["foreign"] == "annotation"
 

@@ -28,8 +28,8 @@ def findings(annotation: str) -> list[str]:
 @pytest.mark.parametrize(
     ("annotation", "fix"),
     [
-        ("postrender/stratgy", "Did you mean postrender/strategy?"),
-        ("postrender/mountpath", "Did you mean postrender/mount-path?"),
+        ("postrender/stratgy", "Use the annotation postrender/strategy"),
+        ("postrender/mountpath", "Use the annotation postrender/mount-path"),
         ("postrender/qqq", "Use one of postrender/strategy, postrender/keep-original,"),
     ],
 )

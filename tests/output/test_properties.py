@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
@@ -13,12 +15,19 @@ from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.yaml import parser
 from postrender.yaml.stream import read_stream
-from tests.reference import InputError, comparable, normalise, reference_render
-from tests.streams import streams
+from tests.reference import (
+    InputError,
+    Obj,
+    comparable,
+    dump,
+    go_json,
+    normalise,
+    reference_render,
+)
+from tests.streams import object_lists, streams
 
 EXAMPLES = settings(
     max_examples=100,
-    deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
@@ -54,6 +63,11 @@ def rendered_if_right(text: str, run: Settings) -> str:
         raise
 
 
+def sorted_objects(output: str) -> list[str]:
+    """Return the objects of an output, independently of their order."""
+    return sorted(map(go_json, normalise(output)))
+
+
 @EXAMPLES
 @given(text=streams(layouts=LAYOUTS), run=RUNS)
 def test_rendering_again_changes_nothing(text: str, run: Settings) -> None:
@@ -79,6 +93,16 @@ def test_the_output_equals_the_output_of_the_reference(text: str, run: Settings)
     output = rendered_if_right(text, run)
     actual = comparable(normalise(output), volume_names=False)
     assert actual == comparable(expected, volume_names=False)
+
+
+@EXAMPLES
+@given(objects=object_lists(layouts=LAYOUTS), run=RUNS, order=st.randoms(use_true_random=False))
+def test_the_order_of_the_documents_changes_no_object(
+    objects: list[Obj], run: Settings, order: Random
+) -> None:
+    output = rendered_if_right(dump(objects), run)
+    shuffled = order.sample(objects, len(objects))
+    assert sorted_objects(rendered(dump(shuffled), run)) == sorted_objects(output)
 
 
 @EXAMPLES

@@ -23,10 +23,11 @@ from postrender.inventory.build import take_inventory
 from postrender.output.build import render
 from postrender.plan.build import make_plan
 from postrender.yaml.stream import read_stream
+from tests.e2e.versions import selected
 from tests.reference import Obj, normalise
 
 KUBERNETES = "1.35"
-ARGO_ROLLOUTS = "github.com/argoproj/argo-rollouts@v1.10.1"
+ARGO_ROLLOUTS = f"github.com/argoproj/argo-rollouts@v{selected('argo-rollouts')[0].version}"
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rendered"
 
 ATTACHERS = {

@@ -175,7 +175,8 @@ def test_a_helm_that_cannot_be_run(program: str, helm: Helm, folder: Path) -> No
 
 def test_a_context_with_a_null_byte_is_an_error(helm: Helm, folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {kubeContext: "a\\0b"}\n')
-    assert_refused(helm.render(), "cannot run", "null byte")
+    config = str(folder / "postrender.yaml")
+    assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot run", "null byte")
 
 
 def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm: Helm) -> None:

@@ -95,7 +95,7 @@ def test_a_folder_without_manifests_is_an_error_without_allow_empty(repository: 
 def test_a_missing_path_is_always_an_error() -> None:
     for options in ({}, {"allow_empty": True}):
         assert refusal("rednered", **options).startswith(
-            "rednered: cannot read the file: No such file"
+            "rednered: the file cannot be read: No such file"
         )
 
 
@@ -108,7 +108,7 @@ def test_a_missing_path_is_always_an_error() -> None:
     ],
 )
 def test_the_error_for_a_missing_path_suggests_other_inputs(name: str, fix: str) -> None:
-    assert refusal(name) == f"{name}: cannot read the file: No such file or directory. {fix}."
+    assert refusal(name) == f"{name}: the file cannot be read: No such file or directory. {fix}."
 
 
 def test_links_to_files_are_followed_and_links_to_folders_are_not(repository: Path) -> None:
@@ -191,10 +191,13 @@ def test_a_file_never_continues_in_the_next_file(first: bytes) -> None:
     [
         (
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a",
-            "two.yaml:4 (document 1): not valid YAML",
+            "two.yaml:4 (document 1): the document is not valid YAML",
         ),
         ("---\napiVersion: v1\nkind: Config", "two.yaml:1 (document 1): the stream ends in the"),
-        ('{"apiVersion": "v1", "kind": "ConfigMap",', "two.yaml:2 (document 1): not valid YAML"),
+        (
+            '{"apiVersion": "v1", "kind": "ConfigMap",',
+            "two.yaml:2 (document 1): the document is not valid YAML",
+        ),
     ],
 )
 def test_a_file_that_was_cut_off_is_an_error_in_any_position(
@@ -338,7 +341,7 @@ def test_a_file_name_may_begin_with_the_git_prefix(repository: Path) -> None:
     ("name", "message"),
     [
         ("git:nope:rendered", "git does not know the ref nope. Check the name, or run git fetch."),
-        ("git:main:nope", "the Git ref main has no path nope. Check the path, which begins at the"),
+        ("git:main:nope", "the Git ref main has no path nope. Check the path, which is relative"),
         ("git:main:rendered/prod.yaml/x", "a part of the path is a file, expected a folder"),
         ("git:main", "git:main is not a path in git, expected git:REV:PATH. Write git:REV:PATH"),
         ("git:", "is not a path in git"),
@@ -386,8 +389,8 @@ def test_a_folder_in_git_without_manifests_needs_allow_empty(repository: Path) -
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("/etc/hosts", "the path is a link out of the repository"),
-        ("../../../x.yaml", "the path is a link out of the repository"),
+        ("/etc/hosts", "the path is a link to a file outside the repository"),
+        ("../../../x.yaml", "the path is a link to a file outside the repository"),
         ("nothing.yaml", "the path is a link to a file that is not in the commit"),
         ("loop.yaml", "the path is a link back to itself"),
         ("prod.yaml/x", "a part of the path is a file, expected a folder"),
@@ -443,7 +446,7 @@ def test_the_error_in_a_shallow_clone_suggests_git_fetch(
     git(tmp_path, "clone", "--quiet", "--depth=1", "--branch=main", source, "shallow")
     monkeypatch.chdir(tmp_path / "shallow")
     assert refusal("git:HEAD~1:rendered").endswith(
-        "git does not know the ref HEAD~1. Run git fetch; this clone is shallow "
+        "git does not know the ref HEAD~1. Run git fetch --unshallow "
         "(in actions/checkout, set fetch-depth: 0)."
     )
 
@@ -613,7 +616,7 @@ def test_an_error_of_diff_has_the_file_of_a_folder_and_the_line(repository: Path
         f"{CONFIG}---\nkind: ConfigMap\nmetadata: [\n"
     )
     done = postrender("diff", "--format=json", "git:main:rendered", "rendered")
-    assert_refused(done, "rendered/two.yaml:10 (document 2): not valid YAML")
+    assert_refused(done, "rendered/two.yaml:10 (document 2): the document is not valid YAML")
 
 
 @pytest.mark.parametrize("values", ["image: {tag: v2}\n", "# of a chart\n---\n- a\n- b\n"])

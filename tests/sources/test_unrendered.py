@@ -129,7 +129,7 @@ def test_the_templates_of_another_program_are_not_helm_templates() -> None:
     text = HEAD + "data:\n  alert: '{{ $labels.job }}'\n  a: 1\n  b: [\n"
     with pytest.raises(UserError) as caught:
         take_inventory(read_stream(text.encode(), "config.yaml"), Settings())
-    assert caught.value.problem.startswith("not valid YAML")
+    assert caught.value.problem.startswith("the document is not valid YAML")
     valid = HEAD + "data:\n  alert: '{{ $labels.job }}'\n"
     assert len(take_inventory(read_stream(valid.encode(), "config.yaml"), Settings()).items) == 1
 

@@ -16,7 +16,21 @@ def documents(text: str) -> list[str]:
     return [document.text for document in read_stream(text.encode(), "x").documents]
 
 
-PIECES = ["---", "...", "\n", "\r\n", "\r", " ", "a: b", "# c", "%YAML 1.2", "{", "}", '{"a": 1}']
+PIECES = [
+    "---",
+    "\ufeff",
+    "...",
+    "\n",
+    "\r\n",
+    "\r",
+    " ",
+    "a: b",
+    "# c",
+    "%YAML 1.2",
+    "{",
+    "}",
+    '{"a": 1}',
+]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=40))
@@ -41,6 +55,13 @@ def test_joined_documents_are_the_stream(text: str) -> None:
         ("a: 1\r---\rb: 2\r", ["a: 1\r", "---\rb: 2\r"]),
         ('{"a": 1}{"b": 2}\n', ['{"a": 1}', '{"b": 2}\n']),
         ('{"a": "}{"}\n\n{"b": 2}', ['{"a": "}{"}', '\n\n{"b": 2}']),
+        # A byte order mark after a marker is in the text of the marker, as kubectl reads it.
+        ("---\n\ufeffa: 1\n", ["---\n\ufeff", "a: 1\n"]),
+        ("a: 1\n--- # b\r\n\ufeff---\nb: 2\n", ["a: 1\n", "--- # b\r\n\ufeff", "---\nb: 2\n"]),
+        ('---\n\ufeff{"a": 1}{"b": 2}', ["---\n\ufeff", '{"a": 1}', '{"b": 2}']),
+        ("---\n# b\n\ufeffa: 1\n", ["---\n# b\n\ufeffa: 1\n"]),
+        ("a: 1\n\ufeff---\nb: 2\n", ["a: 1\n\ufeff---\nb: 2\n"]),
+        ("---\n\ufeff", ["---\n\ufeff"]),
         ("", [""]),
     ],
 )
@@ -58,10 +79,22 @@ def test_documents_have_a_number_and_a_line() -> None:
     ]
 
 
+def test_a_byte_order_mark_is_not_a_document() -> None:
+    stream = read_stream("a: 1\n---\n\ufeffb: 2\n---\n\ufeff---\nc: 3\n".encode(), "x")
+    assert [(document.number, document.line) for document in stream.documents] == [
+        (1, 1),
+        (1, 2),
+        (2, 3),
+        (2, 4),
+        (3, 5),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("", False),
+        ("---\n\ufeff", False),
         ("---\n# a\n\n", False),
         ("--- # a\n", False),
         ("%YAML 1.2\n---\n...\n", False),

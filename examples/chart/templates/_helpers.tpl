@@ -1,4 +1,4 @@
-{{/* Labels that never change during a release. Selectors and pods have only these. */}}
+{{/* Labels that never change during a release. Selectors and pods have only these labels. */}}
 {{- define "shop.selectorLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ $root.Chart.Name }}

@@ -1,1 +1,1 @@
-"""The steps of a comparison, in the order of postrender.diff.build."""
+"""The steps of a comparison, which postrender.diff.build calls one after the other."""

@@ -1,69 +1,241 @@
-"""Objects of attachers in the form in which they are compared: without what each render writes."""
+"""The objects of attachers, compared with the objects that a render would append.
+
+An object counts as a part of an attacher by its label, and everybody can write the label. Only
+values that a render of the same manifests would write are therefore left out of a preview.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
-from postrender.diff.compare.model import ComparedObject, Side
-from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.yaml.paths import Json, value_at
+from postrender.config.settings import Settings
+from postrender.diff.compare.model import ComparedObject, ExpectedAttachers, Side
+from postrender.diff.compare.pairs import Pair
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
+from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
+from postrender.kubernetes.kinds import ObjectKey
+from postrender.plan.appended import attacher_key, without_tool_annotations
+from postrender.plan.attach_groups import find_groups
+from postrender.plan.attacher_job import attacher_objects, decide_mode
+from postrender.plan.model import PlanContext
+from postrender.yaml.paths import Json, mapping_at, value_at
 
-# Arguments of the Job that every render writes again, and the namespace of the Job.
-_PER_RENDER = ("--workload", "--emitted", "--namespace")
+# The options of the Job whose values are the current workloads and revisions.
+_WORKLOAD, _EMITTED = "--workload", "--emitted"
+# The labels that contain the hash of the Job.
+_HASHED_LABELS = (("spec", "selector", "matchLabels"), ("spec", "template", "metadata", "labels"))
 _CONTAINERS = ("spec", "template", "spec", "containers")
 
 
-def comparable_attachers(
-    old: Sequence[ComparedObject], new: Sequence[ComparedObject], old_side: Side, new_side: Side
-) -> tuple[list[ComparedObject], list[ComparedObject]]:
-    """Return the objects of both sides, with those of attachers in a comparable form.
+def expected_attachers(
+    context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
+) -> ExpectedAttachers:
+    """Return the attachers that a render of one side would append, none for no context.
 
-    If only one side is rendered, the objects of attachers are left out.
+    render_ids: the render ID of each workload that references revisions;
+    settings: the settings of the render.
     """
-    has_attachers = old_side.is_rendered and new_side.is_rendered
-    before, after = (
-        [
-            _comparable(compared) if is_attacher(compared) else compared
-            for compared in objects
-            if has_attachers or not is_attacher(compared)
-        ]
-        for objects in (old, new)
-    )
-    return before, after
+    objects: dict[ObjectKey, dict[str, Json]] = {}
+    arguments: dict[tuple[str | None, str], frozenset[tuple[str, str]]] = {}
+    if context is not None:
+        mode, _ = decide_mode(context.inventory, settings.attacher)
+        for group in find_groups(context, render_ids).groups:
+            expected = attacher_objects(group, mode, settings.attacher)
+            for data in expected:
+                objects[attacher_key(data, group)] = data
+            arguments[group.namespace, group.name] = frozenset(
+                argument
+                for data in expected
+                for values in _argument_lists(data)
+                for argument in _revision_arguments(values)
+            )
+    return ExpectedAttachers(objects, arguments)
 
 
 def is_attacher(compared: ComparedObject) -> bool:
-    """Return whether an object belongs to an attacher."""
+    """Return whether an object has the kind and the label of a part of an attacher."""
     return compared.item is not None and compared.item.is_attacher
 
 
-def _comparable(compared: ComparedObject) -> ComparedObject:
-    """Return an attacher's object; a Job gets the name of its group, which ends in no hash."""
-    item = compared.item
-    if compared.identity.kind == "RoleBinding":
-        _drop_namespaces(compared.data.get("subjects"))
-    if item is None or compared.identity.kind != "Job":
-        return compared
-    name = item.labels.get(GROUP_LABEL, compared.identity.name)
-    containers = value_at(compared.data, _CONTAINERS)
-    for container in containers if isinstance(containers, list) else ():
-        if isinstance(container, dict) and isinstance(container.get("args"), list):
-            container["args"] = _stable_arguments(container["args"])
-    return compared._replace(identity=compared.identity._replace(name=name))
+def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
+    """Return objects, in which each Job of an attacher has the name of its attach group.
 
-
-def _drop_namespaces(subjects: Json) -> None:
-    """Remove the namespace of each subject: it is the namespace of the RoleBinding."""
-    for subject in subjects if isinstance(subjects, list) else ():
-        if isinstance(subject, dict):
-            subject.pop("namespace", None)
-
-
-def _stable_arguments(arguments: list[Json]) -> list[Json]:
-    """Return arguments without the options that every render writes again, and their values."""
-    pairs = zip([None, *arguments], arguments, strict=False)
+    The name of the Job ends in a hash, so that two Jobs of a group have different names.
+    """
     return [
-        argument
-        for previous, argument in pairs
-        if previous not in _PER_RENDER and argument not in _PER_RENDER
+        _with_group_name(compared) if is_attacher(compared) else compared for compared in objects
     ]
+
+
+def _with_group_name(compared: ComparedObject) -> ComparedObject:
+    group, _ = _group_of(compared.item)
+    name = compared.identity.name
+    is_hashed = name.startswith(f"{group}-") and len(name) == len(group) + 1 + HASH_LENGTH
+    if compared.identity.kind != "Job" or not is_hashed:
+        return compared
+    return compared._replace(identity=compared.identity._replace(name=group))
+
+
+def _group_of(item: Item | None) -> tuple[str, str | None]:
+    """Return the attach group in the label of an object, and the namespace as written."""
+    return (item.labels.get(GROUP_LABEL, ""), item.identity.namespace) if item else ("", None)
+
+
+def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
+    """Return whether a preview leaves out an attacher's object that only one side has.
+
+    A render of the side with the object must append exactly this object. The other side must not
+    have the attach group. An object of the older side is also left out if only the newer side
+    is not rendered. The render of the newer side will append the object again.
+    """
+    item = pair.newest.item
+    if item is None:
+        return False
+    side, other = (new, old) if pair.new else (old, new)
+    group, namespace = _group_of(item)
+    if pair.new is None and not new.is_rendered:
+        return any((namespace, group) in side.attachers.arguments for side in (old, new))
+    if (namespace, group) in other.attachers.arguments and other.is_rendered:
+        return False
+    expected = side.attachers.objects.get(item.identity.key_in(namespace))
+    return expected is not None and without_tool_annotations(item) == expected
+
+
+def comparable_pair(
+    pair: Pair, old: Side, new: Side
+) -> tuple[ComparedObject, ComparedObject] | None:
+    """Return an object of an attacher on both sides, without values that only a render may change.
+
+    None if a side does not have the object.
+    These values are the hash of the Job, the arguments with revisions, and namespaces that equal
+    the namespace of the object. Values that a render would not write are kept.
+    """
+    if pair.both is None:
+        return None
+    both = tuple(_without_own_namespaces(compared) for compared in pair.both)
+    if pair.identity.kind != "Job":
+        return both[0], both[1]
+    if all(_has_own_hash(compared) for compared in pair.both):
+        both = tuple(_without_hash(compared) for compared in both)
+    lists = [list(_argument_lists(compared.data)) for compared in both]
+    for values in zip(*lists, strict=False):
+        arguments = [_revision_arguments(value) for value in values]
+        removed, added = arguments[0] - arguments[1], arguments[1] - arguments[0]
+        expected = [
+            side.attachers.arguments.get((compared.identity.namespace, _group_of(compared.item)[0]))
+            or frozenset()
+            for side, compared in zip((old, new), both, strict=True)
+        ]
+        is_explained = (
+            removed <= expected[0]
+            and added <= expected[1]
+            and removed.isdisjoint(expected[1])
+            and added.isdisjoint(expected[0])
+        )
+        if is_explained:
+            for value in values:
+                value[:] = _without_arguments(value, removed | added)
+    return both[0], both[1]
+
+
+def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
+    """Return a copy without the namespaces that equal the namespace of the object.
+
+    A subject without a namespace gets the namespace "". The subject then differs from a subject
+    in the namespace of the object.
+    """
+    from copy import deepcopy
+
+    data = deepcopy(compared.data)
+    namespace = compared.identity.namespace
+    subjects = data.get("subjects")
+    for subject in subjects if isinstance(subjects, list) else ():
+        if not isinstance(subject, dict):
+            continue
+        if subject.get("namespace") == namespace:
+            subject.pop("namespace", None)
+        else:
+            subject.setdefault("namespace", "")
+    for values in _argument_lists(data):
+        for position, value in enumerate(values[:-1]):
+            if value == "--namespace" and values[position + 1] == namespace:
+                del values[position : position + 2]
+                break
+    return compared._replace(data=data)
+
+
+def _has_own_hash(compared: ComparedObject) -> bool:
+    """Return whether the hash in the name and the labels of a Job is the hash of its content."""
+    if compared.item is None or compared.identity.name == compared.name:
+        return False
+    data = {**compared.data, "metadata": without_tool_annotations(compared.item).get("metadata")}
+    copy = _without_hash(compared._replace(data=data)).data
+    metadata, spec = copy.get("metadata"), copy.get("spec")
+    if not isinstance(metadata, dict) or not isinstance(spec, dict):
+        return False
+    metadata = {key: value for key, value in metadata.items() if key != "name"}
+    spec = {key: spec[key] for key in spec if key not in ("manualSelector", "selector")}
+    digest = encode_hash(canonical_json({**copy, "metadata": metadata, "spec": spec}))
+    return compared.name == f"{compared.identity.name}-{digest}" and all(
+        mapping_at(compared.data, path).get(JOB_LABEL) == digest for path in _HASHED_LABELS
+    )
+
+
+def _without_hash(compared: ComparedObject) -> ComparedObject:
+    """Return a copy of a Job without the hash in its name and labels."""
+    from copy import deepcopy
+
+    data = deepcopy(compared.data)
+    for path in _HASHED_LABELS:
+        mapping_at(data, path).pop(JOB_LABEL, None)
+    return compared._replace(data=data, name=compared.identity.name)
+
+
+def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
+    """Yield the arguments of each container of a Job that runs attach."""
+    containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
+    for container in containers if isinstance(containers, list) else ():
+        arguments = container.get("args") if isinstance(container, dict) else None
+        if isinstance(arguments, list) and arguments[:1] == ["attach"]:
+            yield arguments
+
+
+def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
+    """Return the arguments with revisions, as pairs of an option and a part of its value."""
+    return {
+        (str(option), part)
+        for option, value in pairwise(arguments)
+        for part in _parts(option, value)
+    }
+
+
+def _parts(option: Json, value: Json) -> Sequence[str]:
+    """Return the parts of a value: one workload, or each revision of a list. Others have none."""
+    if option == _WORKLOAD:
+        return (str(value),)
+    return str(value).split(",") if option == _EMITTED else ()
+
+
+def _without_arguments(
+    arguments: Sequence[Json], left_out: AbstractSet[tuple[str, str]]
+) -> list[Json]:
+    """Return arguments without the parts to leave out; an option that loses all parts is left out.
+
+    left_out: pairs of an option and a part of its value.
+    """
+    rest: list[Json] = []
+    position = 0
+    while position < len(arguments):
+        option = arguments[position]
+        if option in (_WORKLOAD, _EMITTED) and position + 1 < len(arguments):
+            parts = _parts(option, arguments[position + 1])
+            kept = [part for part in parts if (str(option), part) not in left_out]
+            rest += [option, ",".join(kept)] if kept else []
+            position += 2
+        else:
+            rest.append(option)
+            position += 1
+    return rest

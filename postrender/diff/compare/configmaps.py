@@ -1,17 +1,35 @@
-"""Changes of ConfigMaps and Secrets: of their data, their names and their metadata."""
+"""The changes in the data, names and metadata of ConfigMaps and Secrets.
+
+The current object of each base name is compared first, then originals and earlier revisions.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Container, Sequence
 
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
 from postrender.diff.compare.fields import differing, find_field_changes
-from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
-from postrender.diff.compare.normalise import BaseNames, comparable_metadata, with_base_names
+from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
+from postrender.diff.compare.normalise import (
+    BaseNames,
+    as_applied,
+    comparable_metadata,
+    with_base_names,
+)
 from postrender.diff.compare.pairs import Pair, find_pairs
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
-from postrender.kubernetes.kinds import SECRET, Identity
+from postrender.kubernetes.annotations import (
+    NUMBER_ANNOTATION,
+    PAIRING_ANNOTATION,
+    RESOURCE_POLICY_ANNOTATION,
+)
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
+
+# The annotations of an earlier revision that a render may change.
+_RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
 class Users(NamedTuple):
@@ -22,23 +40,31 @@ class Users(NamedTuple):
 
 
 class ComparedContent(NamedTuple):
-    """A ConfigMap or Secret that changes; is_rewritten: whether both sides have other data."""
+    """A ConfigMap or Secret that changes.
+
+    is_rewritten: whether both sides have the object, with different data.
+    """
 
     change: ContentChange
     is_rewritten: bool
 
 
 def compare_content(
-    pair: Pair, names: BaseNames, users: Users, context: int
+    pair: Pair,
+    names: BaseNames,
+    users: Users,
+    context: int,
+    left_out: Container[str] | None = None,
 ) -> ComparedContent | None:
     """Return the change of a ConfigMap or Secret, None if nothing changes.
 
     A Secret is compared like a ConfigMap here; postrender.diff.redact removes its keys later.
     context: the number of lines around each change of text.
+    left_out: the annotations to leave out; None for all metadata of revisions.
     """
     old, new = (_content(compared) if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
-    fields = _fields(pair, names)
+    fields = _fields(pair, names, left_out)
     if pair.both and not (is_rewritten or fields or pair.both[0].name != pair.both[1].name):
         return None
     change = ContentChange(
@@ -82,14 +108,30 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
     }
 
 
-def _fields(pair: Pair, names: BaseNames) -> tuple[FieldChange, ...]:
-    """Return the changes outside of the data: of metadata and of `immutable`."""
+def annotations_to_leave_out(pair: Pair) -> Container[str] | None:
+    """Return the annotations of a pair that a comparison leaves out, if both sides are rendered.
+
+    Between two different revisions, a render changes the revision number. None leaves out all
+    metadata of revisions, for a pair with a side that has no revision.
+    """
+    if pair.both is None or not all(compared.is_revised for compared in pair.both):
+        return None
+    return () if pair.both[0].name == pair.both[1].name else (NUMBER_ANNOTATION,)
+
+
+def _fields(
+    pair: Pair, names: BaseNames, left_out: Container[str] | None
+) -> tuple[FieldChange, ...]:
+    """Return the changes outside of the data: of metadata and of `immutable`.
+
+    left_out: the annotations to leave out; None for all metadata of revisions.
+    """
     if pair.both is None:
         return ()
     old, new = pair.both
-    before, after = differing(old.data, new.data)
+    before, after = differing(*as_applied(old.data, new.data))
     fields = find_field_changes(
-        comparable_metadata(before, names), comparable_metadata(after, names)
+        comparable_metadata(before, names, left_out), comparable_metadata(after, names, left_out)
     )
     if old.is_immutable != new.is_immutable and old.is_revised == new.is_revised:
         fields.append(
@@ -101,7 +143,7 @@ def _fields(pair: Pair, names: BaseNames) -> tuple[FieldChange, ...]:
 
 
 def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
-    """Return a remark about a change, without the name of the object."""
+    """Return a remark about a change, without the name of the object; "" if there is none."""
     kind = pair.identity.kind
     if pair.new is None and len(users.all) > len(users.former):
         return (
@@ -113,8 +155,8 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
     old, new = pair.both
     if new.is_revised and new.strategy == RENAME:
         return (
-            "the name has the hash of the old content, and the API server rejects a change of an "
-            f"immutable {kind}: render the chart again instead of editing the output"
+            "the name still has the hash of the old content, and the API server rejects a change "
+            f"of an immutable {kind}; render the chart again instead of editing the output"
         )
     if new.is_immutable and old.is_immutable:
         return f"the {kind} is immutable and keeps its name: the API server rejects the change"
@@ -122,20 +164,43 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
         return ""
     if new.strategy == CHECKSUM:
         return (
-            "the name does not change: workloads that use it roll, and old pods that restart read "
-            "the new content"
+            f"the name does not change: workloads that use the {kind} roll, and old pods that "
+            "restart read the new content"
         )
     return (
-        "the name does not change, so no workload rolls because of it: pods that restart read the "
-        "new content"
+        "the name does not change, so this change does not roll a workload: pods read the new "
+        "content when they restart or earlier"
     )
 
 
 def compare_originals(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes of originals whose data differs from the data of their revision."""
-    pairs = find_pairs(_diverging_originals(old), _diverging_originals(new), resolver)
+    """Return the changes of originals whose data differs from the data of their revision.
+
+    The other originals change with their revision. An original that is added next to a revision, or
+    removed, is also a change.
+    """
+    originals = originals_of(old), originals_of(new)
+    if not any(originals):
+        return []
+    diverging = _diverging_originals(old, originals[0]), _diverging_originals(new, originals[1])
+    identities = {compared.identity for side in diverging for compared in side}
+    names_of_sides = [
+        {resolver.key_of(compared.identity, compared.name) for compared in side.objects}
+        for side in (old, new)
+    ]
+    current = [
+        {resolver.key_of(compared.identity) for compared in side.objects if compared.is_revised}
+        for side in (old, new)
+    ]
+    pairs = []
+    for pair in find_pairs(*originals, resolver):
+        key = resolver.key_of(pair.identity)
+        other = 0 if pair.new else 1
+        is_alone = key in current[other] and key not in names_of_sides[other]
+        if pair.identity in identities or (pair.both is None and is_alone):
+            pairs.append(pair)
     compared = (compare_content(pair, names, Users(), context) for pair in pairs)
     return [
         content.change._replace(
@@ -147,15 +212,73 @@ def compare_originals(
     ]
 
 
-def _diverging_originals(side: Side) -> list[ComparedObject]:
-    """Return the originals of a side whose data differs from the data of their revision."""
-    contents = {
-        compared.identity: _content(compared)
-        for compared in side.by_item.values()
-        if compared.role == CURRENT
-    }
+def originals_of(side: Side) -> list[ComparedObject]:
+    """Return the originals of a side that stay next to their revisions."""
     return [
         compared
         for compared in (*side.by_item.values(), *side.originals.values())
-        if compared.role == ORIGINAL and contents.get(compared.identity) != _content(compared)
+        if compared.role == ORIGINAL
+    ]
+
+
+def compare_earlier(
+    old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
+) -> list[ContentChange]:
+    """Return the changes of revisions that both sides have, and that a render would not make.
+
+    A revision that is current on both sides is left out. If another revision becomes current, a
+    render changes the annotations about retention. In that case, these annotations are left out.
+    """
+    if not (old.is_rendered and new.is_rendered):
+        return []
+    before, after = (_revisions_by_name(side, resolver) for side in (old, new))
+    currents = [
+        {compared.identity: compared.name for compared in side.values() if compared.role == CURRENT}
+        for side in (before, after)
+    ]
+    changes = []
+    for key in before:  # not a set, which has no stable order
+        if key not in after:
+            continue
+        pair = Pair(before[key], after[key])
+        roles = {compared.role for compared in (before[key], after[key])}
+        if roles == {CURRENT}:
+            continue  # compared with the current revision
+        identity = pair.identity
+        is_moved = currents[0].get(identity) != currents[1].get(identity)
+        left_out = _RETENTION_ANNOTATIONS if is_moved else ()
+        change = _earlier_change(pair, names, context, left_out)
+        if change:
+            changes.append(change)
+    return changes
+
+
+def _revisions_by_name(side: Side, resolver: Resolver) -> dict[ObjectKey, ComparedObject]:
+    return {
+        resolver.key_of(compared.identity, compared.name): compared
+        for compared in side.objects
+        if compared.is_content and compared.is_revised and compared.role in (CURRENT, EARLIER)
+    }
+
+
+def _earlier_change(
+    pair: Pair, names: BaseNames, context: int, left_out: Container[str]
+) -> ContentChange | None:
+    content = compare_content(pair, names, Users(), context, left_out)
+    if content is None:
+        return None
+    note = f"this is an earlier revision of the {pair.identity.kind}"
+    return content.change._replace(change=CHANGED, note=note)
+
+
+def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> list[ComparedObject]:
+    """Return the originals of a side whose data differs from the data of their revision."""
+    identities = {original.identity for original in originals}
+    contents = {
+        compared.identity: _content(compared)
+        for compared in side.by_item.values()
+        if compared.role == CURRENT and compared.identity in identities
+    }
+    return [
+        original for original in originals if contents.get(original.identity) != _content(original)
     ]

@@ -1,4 +1,4 @@
-"""The keys of a ConfigMap that change: text as hunks, binary values as size and digest."""
+"""The changed keys of a ConfigMap or Secret: text as hunks, binary values as size and digest."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Content = Mapping[str, str | bytes]
 
 
 def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
-    """Return the keys of a ConfigMap as a volume has them: `data` as text, `binaryData` as bytes.
+    """Return the values of a ConfigMap or Secret by key, as a volume has them.
 
-    The values of a Secret are all bytes; `stringData` overrides `data` (core/v1 Secret).
+    For a ConfigMap, `data` is text and `binaryData` is bytes. The values of a Secret are all bytes;
+    `stringData` overrides `data` (core/v1 Secret).
     """
     if is_secret:
         decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}
@@ -35,7 +36,8 @@ def _decoded(text: str) -> bytes:
     import binascii
 
     try:
-        return base64.b64decode(text, validate=False)
+        # The API server ignores line breaks, and rejects all other characters outside base64.
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
     except (binascii.Error, ValueError):
         return text.encode("utf-8", "surrogatepass")  # the API server rejects the object
 

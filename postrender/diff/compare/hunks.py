@@ -1,8 +1,8 @@
 """The hunks of a unified diff of two texts.
 
-difflib compares the lines. Its time grows with the square of their number. So long texts are first
-split at the lines that both texts have exactly once, as `git diff --patience` does. Parts that are
-still too long count as replaced.
+difflib compares the lines, but its time grows with the square of the number of lines. Long texts
+are first split at the lines that both texts have exactly once, as `git diff --patience` does. Parts
+that are still too long count as replaced.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def _opcodes_between(
         from difflib import SequenceMatcher
 
         matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
-        for tag, a, b, c, d in matcher.get_opcodes():
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
             yield Opcode(
                 is_equal=tag == "equal",
-                start=start + a,
-                end=start + b,
-                new_start=new_start + c,
-                new_end=new_start + d,
+                start=start + i1,
+                end=start + i2,
+                new_start=new_start + j1,
+                new_end=new_start + j2,
             )
     else:
         yield from _opcodes_by_anchors(old, new, start, end, new_start, new_end)
@@ -113,7 +113,7 @@ def _opcodes_by_anchors(
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return the numbers of lines that both sides have once, as many as are in order."""
+    """Return pairs of line numbers: the longest sequence of lines that each side has once."""
     counts = Counter(old[number] for number in inside)
     new_counts = Counter(new[number] for number in new_inside)
     numbers = {new[number]: number for number in new_inside if new_counts[new[number]] == 1}

@@ -1,19 +1,20 @@
-"""What is compared: the objects of one side, as they will be applied."""
+"""The records of a comparison: the objects of each side, as they will be applied."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from postrender.diff.model import Undecided
+from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.kinds import Identity
+from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
-# The roles of an object. An original stays next to its revision.
+# The roles of an object: CURRENT, EARLIER (an earlier revision) or ORIGINAL (next to its revision).
 CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 
 
@@ -25,8 +26,9 @@ class ComparedObject(NamedTuple):
     data: the whole object after the edits;
     item: the object in the inventory, None for a revision of the history;
     role: CURRENT, EARLIER or ORIGINAL;
-    strategy: of a ConfigMap or Secret, else "";
-    is_immutable: after the edits.
+    strategy: the strategy of a ConfigMap or Secret, else "";
+    is_immutable: whether a ConfigMap or Secret is immutable after the edits. False for an original
+    that a render keeps next to its revision, and for a revision of the history.
     """
 
     identity: Identity
@@ -39,7 +41,7 @@ class ComparedObject(NamedTuple):
 
     @property
     def is_content(self) -> bool:
-        """True for a ConfigMap or Secret that can be revised."""
+        """True for a ConfigMap or Secret, except in an attacher."""
         return bool(self.strategy)
 
     @property
@@ -48,17 +50,35 @@ class ComparedObject(NamedTuple):
         return self.name != self.identity.name
 
 
+class ExpectedAttachers(NamedTuple):
+    """The attachers that a render of one side would append.
+
+    objects: the objects, by key with the namespace as written;
+    arguments: the Jobs' arguments that contain workloads or revisions, by namespace and attach
+    group. Each argument is a pair: an option and its value, or an option and one revision.
+    """
+
+    objects: Mapping[ObjectKey, dict[str, Json]]
+    arguments: Mapping[tuple[str | None, str], frozenset[tuple[str, str]]]
+
+
 class Side(NamedTuple):
     """The objects that were read on one side.
 
     objects: all of them, with originals and retained revisions;
-    by_item: the object of each item; the revision if the original stays too;
+    by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay, by item;
-    context: None if the side has no object to revise;
+    context: None if the side has no ConfigMap and no Secret;
     is_rendered: whether postrender rendered the side;
     base_names: the base name of each revision name;
     secret_names: the part of base_names that must not be shown;
-    undecided: the content that is not a Kubernetes object.
+    written: each object of a rendered side as the side writes it, before any edit, by item; empty
+    for a side that is not rendered;
+    attachers: the attachers that a render of a rendered side would append; empty for a side that is
+    not rendered;
+    undecided: a note for each content that is not a Kubernetes object;
+    non_objects: the content that is not a Kubernetes object;
+    findings: the findings of the plan.
     """
 
     inventory: Inventory
@@ -70,4 +90,17 @@ class Side(NamedTuple):
     is_rendered: bool
     base_names: Mapping[str, str]
     secret_names: Mapping[str, str]
+    written: Mapping[ItemKey, dict[str, Json]]
+    attachers: ExpectedAttachers
     undecided: tuple[Undecided, ...]
+    non_objects: tuple[Json, ...]
+    findings: tuple[Finding, ...]
+
+    def written_data(self, compared: ComparedObject) -> dict[str, Json]:
+        """Return an object as it reaches the cluster.
+
+        A side that is not rendered gets its edits. In a rendered side, an edit would hide a
+        difference, and never reaches the cluster.
+        """
+        key = compared.item.key if compared.item else None
+        return self.written.get(key, compared.data) if key else compared.data

@@ -1,8 +1,14 @@
-"""Objects in the form in which they are compared: with base names, without generated fields."""
+"""The forms of an object for comparisons.
+
+`as_applied`: without the values that only a read from a cluster adds;
+`comparable`, `comparable_metadata`: with base names, without the values that a render derives;
+`as_written`: with base names, with the values that a render derives;
+`as_stored`: a pod template as the API server stores it, with revision names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from postrender.diff.redact import Redacted, mark_content, mark_digest
 from postrender.krm.tool_annotations import own_annotations
@@ -10,6 +16,7 @@ from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     CHECKSUM_ANNOTATION,
     GROUP_LABEL,
+    HASH_ANNOTATION,
     LAST_APPLIED_ANNOTATION,
     NUMBER_ANNOTATION,
     PAIRING_ANNOTATION,
@@ -18,34 +25,28 @@ from postrender.kubernetes.annotations import (
     UNUSED_ANNOTATION,
 )
 from postrender.kubernetes.hashing import HASH_LENGTH, HASH_SUFFIX
-from postrender.kubernetes.kinds import strings_at
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, api_group, strings_at
 from postrender.kubernetes.retention import without_keep
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.text.words import replace_words
 from postrender.yaml.paths import Json, mapping_at
 
-# Set by the API server, in manifests that were read from a cluster.
-_SERVER_FIELDS = frozenset(
-    {
-        "creationTimestamp",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-        "ownerReferences",
-    }
-)
-_DERIVED_ANNOTATIONS = frozenset(
-    {RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION, LAST_APPLIED_ANNOTATION}
-)
+# Fields that the API server sets, and ignores in requests.
+_IGNORED_FIELDS = frozenset({"creationTimestamp", "generation", "selfLink"})
+# Other fields that the API server or a controller sets, in manifests that were read from a cluster.
+# In requests, these fields have an effect.
+_READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
+# The fields of _READ_FIELDS whose values a controller or a new object changes.
+_CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
+_DERIVED_ANNOTATIONS = frozenset({RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION})
 _REVISION_ANNOTATIONS = frozenset(
     {
         BASE_NAME_ANNOTATION,
         PAIRING_ANNOTATION,
         NUMBER_ANNOTATION,
         SWEEP_ANNOTATION,
+        HASH_ANNOTATION,
         UNUSED_ANNOTATION,
     }
 )
@@ -64,13 +65,65 @@ class BaseNames(NamedTuple):
     of_secrets: Mapping[str, str]
 
 
+def as_applied(
+    old: dict[str, Json], new: dict[str, Json]
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return two objects without the values that only a read from a cluster adds.
+
+    `status` of a built-in kind is always left out, because the API server ignores it. The other
+    values are left out only if the older side was read from a cluster. In addition, the newer side
+    must lack the value, or come from a cluster too. Any other newer side would write the value.
+    `ownerReferences` are compared whenever the newer side has them.
+    """
+    if _is_built_in(old) and _is_built_in(new):
+        old, new = ({key: side[key] for key in side if key != "status"} for side in (old, new))
+    if not _is_read(old):
+        return old, new
+    before, after = (dict(mapping_at(side, ("metadata",))) for side in (old, new))
+    is_new_read = _is_read(new)
+    for field in _READ_FIELDS:
+        if field not in after or (is_new_read and field in _CHANGING_FIELDS):
+            before.pop(field, None)
+            after.pop(field, None)
+    annotations = mapping_at(before, ("annotations",))
+    if is_new_read or LAST_APPLIED_ANNOTATION not in mapping_at(after, ("annotations",)):
+        before["annotations"] = _without(annotations, LAST_APPLIED_ANNOTATION)
+        after["annotations"] = _without(
+            mapping_at(after, ("annotations",)), LAST_APPLIED_ANNOTATION
+        )
+    old, new = {**old, "metadata": before}, {**new, "metadata": after}
+    if "status" not in new or is_new_read:
+        old, new = _without(old, "status"), _without(new, "status")
+    return old, new
+
+
+def _is_built_in(data: Mapping[str, Json]) -> bool:
+    """Return whether Kubernetes defines the kind of an object, so that `status` is ignored."""
+    group = api_group(str(data.get("apiVersion", "")))
+    return "." not in group or group.endswith(".k8s.io")
+
+
+def _is_read(data: Mapping[str, Json]) -> bool:
+    """Return whether an object was read from a cluster."""
+    metadata = mapping_at(data, ("metadata",))
+    return all(metadata.get(field) for field in ("uid", "resourceVersion", "creationTimestamp"))
+
+
+def _without(data: Mapping[str, Json], left_out: str) -> dict[str, Json]:
+    return {key: value for key, value in data.items() if key != left_out}
+
+
 def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object in the form in which it is compared."""
-    rest = {key: value for key, value in data.items() if key not in ("metadata", "status")}
+    """Return an object with base names, and without fields that do not matter in a preview.
+
+    These are the name, the namespace, fields of the API server and digests that a render derives.
+    Content and digests of Secrets are Redacted.
+    """
+    rest = {key: value for key, value in data.items() if key != "metadata"}
     metadata = {
         key: value
         for key, value in mapping_at(data, ("metadata",)).items()
-        if key not in _SERVER_FIELDS and key not in ("name", "namespace")
+        if key not in _IGNORED_FIELDS and key not in ("name", "namespace")
     }
     compared = _comparable({**rest, "metadata": metadata}, names.of_all)
     if not isinstance(compared, dict):
@@ -79,8 +132,28 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     return _without_repeated_names(compared) if is_role else compared
 
 
+def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
+    """Return an object with base names, and with all fields that a cluster stores except its name.
+
+    Unlike `comparable`, this function keeps the digests that a render derives, but as Redacted.
+    """
+    metadata = _without(mapping_at(data, ("metadata",)), "name")
+    for field in _IGNORED_FIELDS:
+        metadata.pop(field, None)
+    if isinstance(metadata.get("namespace"), str):
+        del metadata["namespace"]  # compared with the identity
+    written = _comparable({**data, "metadata": metadata}, names.of_all, keeps_derived=True)
+    kind = str(data.get("kind", ""))
+    if (api_group(str(data.get("apiVersion", ""))), kind) in WORKLOAD_KINDS:
+        written = _without_empty_lists(written)  # the API server does not store these lists
+    if not isinstance(written, dict):
+        return {}
+    is_role = data.get("kind") in ("Role", "ClusterRole")
+    return _without_repeated_names(written) if is_role else written
+
+
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
-    """Return a Role with each base name once: a render adds revision names next to base names."""
+    """Return a Role with each base name once, because render adds revision names to base names."""
     rules = role.get("rules")
     for rule in rules if isinstance(rules, list) else ():
         names = rule.get("resourceNames") if isinstance(rule, dict) else None
@@ -89,9 +162,21 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
     return role
 
 
-def comparable_metadata(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return a ConfigMap or Secret in the form in which it is compared, without its data."""
+def comparable_metadata(
+    data: Mapping[str, Json], names: BaseNames, left_out: Container[str] | None = None
+) -> dict[str, Json]:
+    """Return a ConfigMap or Secret as `comparable` does, but without the data and `immutable`.
+
+    left_out: the annotations to leave out; None for all metadata of revisions.
+    """
     rest = {key: value for key, value in data.items() if key not in _CONTENT}
+    if left_out is not None:
+        annotations = strings_at(dict(data), "annotations")
+        metadata = {
+            **mapping_at(data, ("metadata",)),
+            "annotations": {key: annotations[key] for key in annotations if key not in left_out},
+        }
+        return comparable({**rest, "metadata": metadata}, names)
     annotations = without_keep(strings_at(dict(data), "annotations"))
     labels = strings_at(dict(data), "labels")
     metadata = {
@@ -119,7 +204,13 @@ def _without_empty_lists(data: Json) -> Json:
     return [_without_empty_lists(value) for value in data] if isinstance(data, list) else data
 
 
-def _comparable(data: Json, base_names: Mapping[str, str], *, redacts: bool = True) -> Json:
+def _comparable(
+    data: Json,
+    base_names: Mapping[str, str],
+    *,
+    redacts: bool = True,
+    keeps_derived: bool = False,
+) -> Json:
     # A hot loop: strings that are too short for a revision name cost no call.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
@@ -129,26 +220,41 @@ def _comparable(data: Json, base_names: Mapping[str, str], *, redacts: bool = Tr
                 compared[key] = value if is_short else with_base_names(value, base_names)
             elif value is not None:
                 inner = (
-                    _annotations(value, base_names, redacts=redacts)
+                    _annotations(value, base_names, redacts=redacts, keeps_derived=keeps_derived)
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
-                    else _comparable(value, base_names, redacts=redacts)
+                    else _comparable(
+                        value, base_names, redacts=redacts, keeps_derived=keeps_derived
+                    )
                 )
                 if inner or key not in _MAY_BE_EMPTY:
                     compared[key] = inner
         return compared
     if isinstance(data, list):
-        return [_comparable(value, base_names, redacts=redacts) for value in data]
+        return [
+            _comparable(value, base_names, redacts=redacts, keeps_derived=keeps_derived)
+            for value in data
+        ]
     if isinstance(data, str):
         return with_base_names(data, base_names)
     return data
 
 
-def _annotations(values: dict[str, Json], base_names: Mapping[str, str], *, redacts: bool) -> Json:
+def _annotations(
+    values: dict[str, Json],
+    base_names: Mapping[str, str],
+    *,
+    redacts: bool,
+    keeps_derived: bool = False,
+) -> Json:
     texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
+    if not redacts:
+        return dict(texts)
     return {
-        key: mark_digest(key, with_base_names(text, base_names)) if redacts else text
+        key: Redacted(text)
+        if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION
+        else mark_digest(key, with_base_names(text, base_names))
         for key, text in texts.items()
-        if not redacts or key not in _DERIVED_ANNOTATIONS
+        if keeps_derived or key not in _DERIVED_ANNOTATIONS
     }
 
 

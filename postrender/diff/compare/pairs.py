@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
     @property
     def both(self) -> tuple[ComparedObject, ComparedObject] | None:
-        """The objects of both sides, None if one side has none."""
+        """The objects of both sides, None if a side does not have the object."""
         return (self.old, self.new) if self.old and self.new else None
 
 
@@ -49,11 +49,12 @@ def find_pairs(
     """Return a pair for every object, sorted by namespace, kind and name.
 
     Objects match in three rounds:
-    1. equal group, kind, namespace and name;
-    2. another API group (`extensions`, `networking.k8s.io`), if there is one candidate a side;
-    3. a namespace that only one side writes, if there is one candidate a side.
+    1. equal group, kind, namespace and name, and both or neither are hooks;
+    2. equal kind, namespace and name, if each side has one candidate. The API group may differ
+    (`extensions`, `networking.k8s.io`);
+    3. equal group, kind and name, if each side has one candidate, and only one has a namespace.
 
-    resolver: of the release namespace.
+    resolver: the resolver with the release namespace.
     """
 
     def exact(compared: ComparedObject) -> Hashable:
@@ -106,7 +107,7 @@ def _match(
 ) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
     """Return the pairs with equal keys, and the rest of each side.
 
-    is_match: whether the objects with one key match; None: they match in order.
+    is_match: returns whether the objects with one key match; None: objects match in order.
     """
     groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
         lambda: ([], [])
@@ -137,7 +138,7 @@ def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[Compa
 
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
-    """Return the key of an object. A hook may have the name of an ordinary object."""
+    """Return the key of an object. A hook has another key than an ordinary object with its name."""
     is_hook = compared.item is not None and compared.item.is_hook
     return resolver.key_of(compared.identity), is_hook
 

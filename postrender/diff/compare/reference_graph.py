@@ -32,7 +32,7 @@ def find_graph(
 ) -> tuple[Graph, frozenset[int]]:
     """Return the graph, and the numbers of its pairs.
 
-    changes: of every pair that is reported; effects: of workloads.
+    changes: the change of every pair that is reported; effects: the effect on each workload.
     """
     before = set(_links(pairs, old, is_new=False))
     after = set(_links(pairs, new, is_new=True))

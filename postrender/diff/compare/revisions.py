@@ -1,4 +1,4 @@
-"""The fate of each revision: new, reused, superseded, retained or dropped."""
+"""The status of each revision: new, reused, superseded, retained or dropped."""
 
 from __future__ import annotations
 
@@ -30,11 +30,15 @@ def find_revisions(
     pairs: Sequence[Pair],
     secret_names: Mapping[str, str],
     connected: AbstractSet[int],
+    lost: Mapping[tuple[str, str], tuple[str, ...]],
 ) -> tuple[RevisionChange, ...]:
-    """Return the fate of the revisions of both sides, by base name, the current revision first.
+    """Return the status of the revisions of both sides, sorted by object and then by status.
 
-    resolver: of the release namespace;
-    connected: the pairs whose revisions are reported even if they do not change.
+    An unchanged revision is left out, unless its pair is connected or its owners are deleted.
+
+    resolver: the resolver with the release namespace;
+    connected: the numbers of the pairs in the graph;
+    lost: the deleted owners of each revision that is still used, by kind and name.
     """
     identities = {
         compared.identity: pair.identity
@@ -49,11 +53,17 @@ def find_revisions(
     for key in dict.fromkeys([*new_states, *old_states]):
         before, after = old_states.get(key), new_states.get(key)
         identity, change = _change(before, after)
-        if _is_same(before, after) and identity not in connected_identities:
+        owners = lost.get((identity.kind, key.name), ()) if change == REUSED else ()
+        if _is_same(before, after) and identity not in connected_identities and not owners:
             continue
-        is_retained = after is not None and after.role == EARLIER
         changes.append(
-            RevisionChange(identity=identity, name=key.name, change=change, is_retained=is_retained)
+            RevisionChange(
+                identity=identity,
+                name=key.name,
+                change=change,
+                is_retained=after is not None and after.role == EARLIER,
+                lost_owners=owners,
+            )
         )
     # Redacted before the sort: the order would show which of two hashes is the smaller one.
     shown = redact(changes, secret_names, has_base_names=True)
@@ -63,7 +73,10 @@ def find_revisions(
 def _states(
     objects: Iterable[ComparedObject], identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, _State]:
-    """Return the state of each revision; identities: of the objects of a side in the preview."""
+    """Return the state of each revision.
+
+    identities: the identities in the preview, by the identities on a side.
+    """
     states = {}
     for compared in objects:
         if compared.is_content and compared.is_revised and compared.role in (CURRENT, EARLIER):
@@ -73,7 +86,7 @@ def _states(
 
 
 def _is_same(before: _State | None, after: _State | None) -> bool:
-    """Return whether a state stays the same. Only one side may write the namespace."""
+    """Return whether a state stays the same; the namespace may be absent on one side."""
     if before is None or after is None:
         return before is after
     return (before.role, before.identity.name) == (after.role, after.identity.name)
@@ -88,6 +101,8 @@ def _change(before: _State | None, after: _State | None) -> tuple[Identity, str]
         return identity, SUPERSEDED if was_current else DROPPED
     if after.role == CURRENT:
         return after.identity, NEW if before is None else REUSED
+    if before is None:
+        return after.identity, NEW  # also an earlier revision that the older side does not have
     return after.identity, SUPERSEDED if was_current else RETAINED
 
 

@@ -1,9 +1,9 @@
 """The documents that a comparison must read, selected by their text.
 
 A document with the same bytes on both sides has no change of its own, but a change may affect it.
-A Rollout rolls if it references a ConfigMap that changes. Other references to the ConfigMap decide
-its strategy. So all documents that are connected by the name of a ConfigMap or Secret are
-read together. If the text leaves a doubt, all documents are read.
+For example, a Rollout rolls if it references a ConfigMap that changes. The references to a
+ConfigMap also decide the strategy of the ConfigMap. All documents that are connected by the name of
+a ConfigMap or Secret are therefore read together. If a text is ambiguous, all documents are read.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
 
 
 def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
-    """Return the possible names of each ConfigMap and Secret, None if a text leaves a doubt.
+    """Return the possible names of each ConfigMap and Secret, None if a text is ambiguous.
 
-    A List may hold any object. An object with a mount annotation goes into a workload that depends
-    on the other workloads.
+    A List is ambiguous, because it may hold any object. A mount annotation is ambiguous, because
+    all workloads together decide which of them mounts the object.
     """
     names = {}
     for text in texts:
@@ -80,9 +80,10 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 def _connected(
     texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return the texts that change, and the texts connected with them by names.
+    """Return the texts that change, those that are always read, and all texts connected by names.
 
-    names: of ConfigMaps and Secrets, by text.
+    equal: the texts that do not change;
+    names: the names of ConfigMaps and Secrets, by text.
     """
     selected = {text for text in texts if text not in equal}
     selected |= _always_read(texts, equal)
@@ -109,10 +110,10 @@ def _possible_duplicates(
     equal: AbstractSet[str],
     names: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
-    """Return the equal texts that may define an object again that one side adds or removes.
+    """Return the equal texts that may define an object that one side also adds or removes.
 
-    changed: by side, the texts that the other side does not have;
-    names: of ConfigMaps and Secrets, by text.
+    changed: the texts that the other side does not have, by side;
+    names: the names of ConfigMaps and Secrets, by text.
     """
     old_counts, new_counts = (
         Counter((root_kind(text), frozenset(names.get(text) or _names_of(text))) for text in texts)
@@ -135,7 +136,11 @@ def _may_have_name(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> 
 
 
 def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
-    """Return the texts that may escape a name, or that share a pod template with a Rollout."""
+    """Return the equal texts in which a search may miss a name, or with a shared pod template.
+
+    A search misses a name that is written with escapes. A Rollout may share the pod template of
+    another workload (workloadRef).
+    """
     selected = {text for text in equal if may_escape_names(text)}
     if any(_WORKLOAD_REF in text for text in texts):
         selected |= {
@@ -145,7 +150,7 @@ def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
 
 
 def _names_of(text: str) -> set[str]:
-    """Return the possible names of a ConfigMap or Secret, nothing if they are not certain."""
+    """Return the possible names of an object, an empty set if the text is ambiguous."""
     metadata = _METADATA.search(text)
     first = _FIRST_LINE.search(metadata[1]) if metadata else None
     if metadata is None or first is None:
@@ -155,7 +160,7 @@ def _names_of(text: str) -> set[str]:
     if not all(names) or not any(indent == first[1] for indent, _ in lines):
         return set()
     written = {name[2] for name in names if name}
-    # Names with a hash count without it too, because another tool may have added the hash.
+    # A name with a hash also counts without the hash, which another tool may have added.
     return written | {without_hash(name) for name in written} - {""}
 
 
@@ -165,7 +170,7 @@ def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
     Then the meaning of an absent namespace may be certain on one side only.
     """
     old_namespaces, new_namespaces = (
-        {namespace for text in texts for namespace in _NAMESPACE.findall(text)} for texts in sides
+        {namespace for text in texts for namespace in _namespaces_in(text)} for texts in sides
     )
     return old_namespaces != new_namespaces
 
@@ -176,8 +181,12 @@ def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) ->
     An absent namespace is read as the only namespace that the manifests write. That matters if some
     of the selected texts write a namespace and others do not.
     """
-    written = [set(_NAMESPACE.findall(text)) for text in selected]
+    written = [set(_namespaces_in(text)) for text in selected]
     if all(written) or not any(written):
         return False
-    namespaces = set[str]().union(*written, *(_NAMESPACE.findall(text) for text in left_out))
+    namespaces = set[str]().union(*written, *map(_namespaces_in, left_out))
     return len(namespaces) > 1
+
+
+def _namespaces_in(text: str) -> list[str]:
+    return _NAMESPACE.findall(text) if "namespace" in text else []

@@ -1,7 +1,8 @@
 """One side of a comparison: its objects as they will be applied, known by their base names.
 
-A side that is not rendered yet is planned, and the plan's edits are applied to its data. So both
-sides are compared as they reach the cluster. For a rendered side the plan has no edits.
+A side that is not rendered yet is planned, and the plan's edits are applied to its data. Both sides
+are therefore compared as they reach the cluster. A rendered side usually needs no edits. Its
+objects are also kept as written, so that no edit hides a difference (Side.written).
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.diff.base_names import base_name_of
+from postrender.diff.compare.attachers import expected_attachers
 from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
 from postrender.diff.model import Undecided
 from postrender.diff.redact import secret_names_of_side
-from postrender.inventory.build import Inventory, take_whole
+from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
@@ -41,14 +43,20 @@ def read_side(
     Raises UserError for input that render rejects.
     """
     side_settings = preview_settings(settings)
-    inventory, data = take_whole(stream, indexes, side_settings)
+    inventory, data = take_full_inventory(stream, indexes, side_settings)
     inventory = inventory if settings.with_secrets else _without_secret_requests(inventory)
     basis = build_basis(inventory, side_settings, history)
     context = basis.context
     inventory = context.inventory if context else inventory
-    by_item, originals = _objects_by_item(inventory, data, context)
+    edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
+    was_rendered = is_rendered(stream)
+    # A side that is not rendered reaches the cluster with its edits.
+    written = _written(inventory, data, edits) if was_rendered else {}
+    by_item, originals = _objects_by_item(inventory, data, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
     secret_names = secret_names_of_side(objects, inventory, data)
+    rendered_context = context if was_rendered else None
+    non_objects = list(_non_objects(stream, data, basis, inventory))
     return Side(
         inventory=inventory,
         objects=objects,
@@ -56,15 +64,22 @@ def read_side(
         originals=originals,
         context=context,
         resolver=context.resolver if context else new_resolver(inventory, side_settings),
-        is_rendered=is_rendered(stream),
+        is_rendered=was_rendered,
         base_names={**secret_names, **_base_names(objects)},
         secret_names=secret_names,
-        undecided=tuple(_non_objects(stream, data, basis, inventory)),
+        written=written,
+        attachers=expected_attachers(rendered_context, render_ids, settings),
+        undecided=tuple(note for _, note in non_objects),
+        non_objects=tuple(value for value, _ in non_objects),
+        findings=basis.findings,
     )
 
 
 def preview_settings(settings: Settings) -> Settings:
-    """Return the settings for reading a side: with Secrets, and without an attacher."""
+    """Return the settings for reading a side: with Secrets, and without an attacher.
+
+    Secrets have the strategy ignore unless the user's settings include Secrets.
+    """
     rules = settings.rules
     if not settings.with_secrets:
         rules = (StrategyRule(IGNORE, kind="Secret"), *rules)
@@ -73,12 +88,12 @@ def preview_settings(settings: Settings) -> Settings:
 
 
 def is_rendered(stream: Stream) -> bool:
-    """Return whether postrender rendered a stream."""
+    """Return whether postrender rendered a stream: a document has the label of an attach group."""
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
 def _without_secret_requests(inventory: Inventory) -> Inventory:
-    """Return an inventory whose Secrets request nothing, because they are not revised."""
+    """Return an inventory without the user's annotations on Secrets, which are not revised."""
     items = (
         item._replace(
             annotations={
@@ -94,11 +109,27 @@ def _without_secret_requests(inventory: Inventory) -> Inventory:
     return inventory._replace(items=tuple(items))
 
 
+def _written(
+    inventory: Inventory, data: Mapping[int, Json], edits: Mapping[ItemKey, Sequence[Edit]]
+) -> dict[ItemKey, dict[str, Json]]:
+    """Return the objects without edits, by item. Objects with edits are copied before the edits."""
+    from copy import deepcopy
+
+    written = {}
+    for item in inventory.items:
+        root = value_at(data[item.document], item.path)
+        if isinstance(root, dict):
+            written[item.key] = deepcopy(root) if edits.get(item.key) else root
+    return written
+
+
 def _objects_by_item(
-    inventory: Inventory, data: Mapping[int, Json], context: PlanContext | None
+    inventory: Inventory,
+    data: Mapping[int, Json],
+    context: PlanContext | None,
+    edits: Mapping[ItemKey, Sequence[Edit]],
 ) -> tuple[dict[ItemKey, ComparedObject], dict[ItemKey, ComparedObject]]:
     """Return the objects and the originals that stay, by item."""
-    edits = source_edits(context)[0] if context else NOTHING
     objects, originals = {}, {}
     for item in inventory.items:
         root = value_at(data[item.document], item.path)
@@ -171,7 +202,10 @@ def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[st
 
 
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
-    """Return objects of which one for each base name is CURRENT: the newest revision, if any."""
+    """Return the objects with one CURRENT object for each base name: the newest object.
+
+    Hooks and objects with generated names are left unchanged.
+    """
     groups: dict[ObjectKey, list[ItemKey]] = {}
     for key, compared in objects.items():
         if compared.is_content and compared.role == CURRENT and not _is_standalone(compared.item):
@@ -179,7 +213,7 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
             groups.setdefault(identity.key_in(identity.namespace), []).append(key)
     result = dict(objects)
     for keys in groups.values():
-        newest = max(keys, key=lambda key: _age(objects[key]))
+        newest = max(keys, key=lambda key: _recency(objects[key]))
         for key in keys:
             if key != newest:
                 role = EARLIER if objects[key].is_revised else ORIGINAL
@@ -192,8 +226,11 @@ def _is_standalone(item: Item | None) -> bool:
     return item is None or item.is_hook or item.has_generated_name
 
 
-def _age(compared: ComparedObject) -> tuple[bool, int]:
-    """Return the rank of an object by age: a revision is newer than an original."""
+def _recency(compared: ComparedObject) -> tuple[bool, int]:
+    """Return a key that is greater for a newer object: any revision is newer than an original.
+
+    Revisions are ordered by revision number.
+    """
     return compared.is_revised, compared.item.order if compared.item else 0
 
 
@@ -223,15 +260,19 @@ def _base_names(objects: Sequence[ComparedObject]) -> dict[str, str]:
 
 def _non_objects(
     stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
-) -> Iterator[Undecided]:
-    """Yield the content of documents that is not a Kubernetes object."""
+) -> Iterator[tuple[Json, Undecided]]:
+    """Yield the content of documents that is not a Kubernetes object, and a note for each."""
     known = {item.key for item in inventory.items} | basis.repeated
     for index, root in data.items():
         for path, value in roots_of(root):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:
                 location = stream.location_of(stream.documents[index])
-                yield Undecided(
-                    location=str(location),
-                    problem="the content is not a Kubernetes object and is not compared",
-                    fix="Remove the content if it does not belong there",
+                yield (
+                    value,
+                    Undecided(
+                        location=str(location),
+                        problem="the content is not a Kubernetes object and is not compared",
+                        fix="Remove the content from the manifests, or compare the content "
+                        "yourself",
+                    ),
                 )

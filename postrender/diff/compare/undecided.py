@@ -1,4 +1,4 @@
-"""The parts of a comparison that stay open, each with a fix."""
+"""The parts of a comparison that cannot be decided, each with a fix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from postrender.diff.compare.model import ComparedObject, Side
 from postrender.diff.compare.pairs import Duplicates, Pair
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
-from postrender.errors import Location
+from postrender.errors import HOOK_ON_HELM_3, Location
 from postrender.kubernetes.kinds import Identity
+from postrender.plan.namespaces import Resolver
 
 
 def find_undecided(
@@ -21,28 +22,30 @@ def find_undecided(
     usages: tuple[UsageIndex, UsageIndex],
     connected: AbstractSet[int],
     duplicates: tuple[Duplicates, Duplicates],
+    resolver: Resolver,
 ) -> tuple[Undecided, ...]:
-    """Return the parts of a comparison that stay open.
+    """Return the parts of a comparison that cannot be decided, and that may be a change.
 
-    usages and duplicates: of each side;
-    connected: the pairs that the change affects.
+    usages, duplicates: the usages and the duplicates of each side;
+    connected: the pairs that the change affects; resolver: with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
     undecided = [
-        *old.undecided,
-        *new.undecided,
+        *_non_objects(old, new),
         *_unrendered(old, new),
         *(item for pair in pairs for item in _without_name(old, new, pair)),
+        *_namespaces(old, new, pairs, resolver),
         *_duplicates(old, new, *duplicates),
         *_ambiguous_references(old, identities),
         *_ambiguous_references(new, identities),
         *_missing_templates(old, new, pairs, usages),
+        *_hooks_on_helm_3(old, new, has_changes=bool(connected)),
     ]
     return tuple(dict.fromkeys(undecided))
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield a note if only the older side is unrendered: it may have been applied like that.
+    """Yield a note if only the older side is unrendered, and may have been applied unrendered.
 
     A newer side that is unrendered is expected, because it has not been applied yet.
     """
@@ -50,10 +53,11 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
     if not old.is_rendered and has_revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
-            problem="the older side is not rendered and is compared as postrender would render it; "
-            "if it was applied without postrender, every workload that uses a revised object rolls "
-            "once more",
-            fix="Compare the manifests that were applied",
+            problem="the older side is not an output of postrender, so postrender renders the "
+            "older side for the comparison. If the older side was applied without postrender, "
+            "every workload that uses a revised object rolls once more",
+            fix="If you applied an output of postrender, pass that output as the older side. "
+            "Otherwise, expect these restarts",
         )
 
 
@@ -67,25 +71,58 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
     kind = pair.identity.kind
     yield Undecided(
         location=str(_location(side, pair.newest)),
-        problem=f"the {kind} has a generateName instead of a name, so it cannot be matched with "
-        "the other side and is not compared",
-        fix=f"Give the {kind} a name, or compare it yourself",
+        problem=f"the {kind} has a generateName instead of a name, so the {kind} is not "
+        "compared with the other side",
+        fix=f"Give the {kind} a name, or compare the {kind} yourself",
     )
 
 
+def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
+    """Yield a note for content that is not an object, if the content differs."""
+    if not is_same(list(old.non_objects), list(new.non_objects)):
+        yield from (*old.undecided, *new.undecided)
+
+
+def _namespaces(
+    old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
+) -> Iterator[Undecided]:
+    """Yield a note for each namespace that only one side writes, about one of the objects in it."""
+    seen = set()
+    for pair in pairs:
+        if pair.both is None:
+            continue
+        before, after = (compared.identity for compared in pair.both)
+        side = new if after.namespace else old
+        namespace = after.namespace or before.namespace
+        is_equal = resolver.key_of(before).namespace == resolver.key_of(after).namespace
+        if is_equal or (namespace, id(side)) in seen:
+            continue
+        seen.add((namespace, id(side)))
+        yield Undecided(
+            location=str(_location(side, pair.both[1 if side is new else 0])),
+            problem=f"only this side writes the namespace {namespace} of {pair.identity.kind}/"
+            f"{pair.identity.name}, so the object may move to another namespace",
+            fix="Set the release namespace with --namespace",
+        )
+
+
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Yield a note for each object that a side defines several times with other content."""
-    for side, duplicates, other_side in ((old, before, after), (new, after, before)):
+    """Yield a note for each object that a side defines several times with different content."""
+    sides = (old, before), (new, after)
+    for (side, duplicates), others in (sides, sides[::-1]):
         for key, objects in duplicates.items():
-            data = [compared.data for compared in objects]
+            data = [side.written_data(compared) for compared in objects]
             if all(is_same(data[0], copy) for copy in data):
                 continue
-            if is_same(data, [compared.data for compared in other_side.get(key, ())]):
+            other, other_duplicates = others
+            other_objects = other_duplicates.get(key, ())
+            if is_same(data, [other.written_data(compared) for compared in other_objects]):
                 continue
             yield Undecided(
                 location=str(_location(side, objects[-1])),
                 problem=f"{objects[-1].identity} is defined {len(objects)} times, and the last "
-                "definition is compared; the tool that applies the manifests may use another one",
+                "definition is compared; the tool that applies the manifests may use another "
+                "definition",
                 fix="Remove or rename the other definitions",
             )
 
@@ -112,7 +149,8 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
                 yield Undecided(
                     location=str(location),
                     problem=f"the reference to {reference.rule.target[1]}/{reference.name} is "
-                    "ambiguous, because only one of the two objects has a namespace",
+                    f"ambiguous, because only one of {item.identity} and the "
+                    f"{reference.rule.target[1]} has a namespace",
                     fix="Set the release namespace with --namespace",
                 )
 
@@ -127,7 +165,7 @@ def _missing_templates(
         for side, compared, index in ((new, pair.new, usages[1]), (old, pair.old, usages[0])):
             if compared is None or compared.item is None or compared.item.workload_ref is None:
                 continue
-            if index.is_source_missing(compared):
+            if index.is_source_missing(compared) and not _was_missing_before(pair, usages):
                 kind, name = compared.item.workload_ref
                 yield Undecided(
                     location=str(_location(side, compared)),
@@ -136,6 +174,28 @@ def _missing_templates(
                     fix="Compare manifests that have both objects",
                 )
                 break
+
+
+def _was_missing_before(pair: Pair, usages: tuple[UsageIndex, UsageIndex]) -> bool:
+    """Return whether an object does not change, and neither side has its pod template."""
+    return (
+        pair.both is not None
+        and is_same(pair.both[0].data, pair.both[1].data)
+        and all(
+            index.is_source_missing(compared)
+            for index, compared in zip(usages, pair.both, strict=True)
+        )
+    )
+
+
+def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
+    """Yield a note for each original that Helm 4 keeps and Helm 3 would not keep."""
+    known = {finding.problem for finding in old.findings}
+    for finding in new.findings:
+        if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):
+            yield Undecided(
+                location=str(finding.location), problem=finding.problem, fix=finding.fix
+            )
 
 
 def _location(side: Side, compared: ComparedObject) -> Location:

@@ -1,4 +1,4 @@
-"""The references of each object on one side, resolved to what they mean on both sides."""
+"""The references of each object on one side, resolved to targets that both sides share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from postrender.config.settings import CHECKSUM
 from postrender.diff.compare.model import ORIGINAL, ComparedObject, Side
 from postrender.diff.compare.pairs import Pair
+from postrender.diff.compare.rolling_kinds import is_in_custom_template
 from postrender.diff.labels import label_of
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
@@ -16,16 +17,16 @@ from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-# The target of a reference, equal on both sides: the number of its pair, or its key without a pair.
+# The target of a reference, equal on both sides: the number of its pair, else its key.
 Target = int | ObjectKey
 
 
 class Usage(NamedTuple):
     """The use of a ConfigMap or Secret by one object.
 
-    identity: of the ConfigMap or Secret, with the base name;
+    identity: the identity of the ConfigMap or Secret, with the base name;
     name: the name in the reference after the render;
-    version: if it differs, the pod template differs, and new pods are created;
+    version: a text that differs between the sides if the use makes the pod templates differ;
     label: the label of the reference in a graph;
     is_in_template: whether the reference is in a pod template or in a Pod.
     """
@@ -41,9 +42,9 @@ class Usage(NamedTuple):
 class UsageIndex(NamedTuple):
     """The usages on one side.
 
-    by_item: the usages of each object;
+    by_item: the ConfigMaps and Secrets that each object uses;
     sources: by Rollout with a workloadRef, the workload that has the pod template;
-    rollouts: by such a workload, its Rollouts.
+    rollouts: the Rollouts that use a pod template, by the workload that has the template.
     """
 
     by_item: Mapping[ItemKey, Sequence[Usage]]
@@ -57,7 +58,11 @@ class UsageIndex(NamedTuple):
 
 
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
-    """Return the usages on a side; is_new: which side of the pairs it is."""
+    """Return the usages on a side.
+
+    other: the other side;
+    is_new: whether `side` is the newer side.
+    """
     targets = _targets(pairs, other.resolver, is_new=is_new)
     by_item = {}
     for compared in side.objects:
@@ -81,9 +86,9 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 class _Targets(NamedTuple):
     """The numbers of the pairs of ConfigMaps and Secrets.
 
-    here: of the objects on this side, by key as written;
-    elsewhere: of the objects on the other side only, by key in their effective namespace;
-    resolver: of the other side.
+    here: the objects on this side, by key as written;
+    elsewhere: the objects on the other side only, by key in their effective namespace;
+    resolver: the resolver of the other side.
     """
 
     here: Mapping[ObjectKey, int]
@@ -124,7 +129,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         is_in_template = _is_in_template(item, reference)
         yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        # With the labels of the fields that a render adds, so that both sides are equal.
+        # The labels are those of the fields that render adds, so that both sides are equal.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             used = side.by_item[mount.item.key]
             yield _usage(used, targets, label, is_in_template=True)
@@ -135,7 +140,11 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
 
 def _is_in_template(item: Item, reference: Reference) -> bool:
     """Return whether a reference is in a pod template; a Pod is a template itself."""
-    return reference.template is not None or item.identity.group_kind == POD
+    return (
+        reference.template is not None
+        or item.identity.group_kind == POD
+        or is_in_custom_template(item, reference.path)
+    )
 
 
 def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_template: bool) -> Usage:

@@ -1,7 +1,7 @@
 """The changes of workloads: which of them roll, and why.
 
-A workload rolls if its pod template differs after the rename. To find the causes, the template is
-compared again with base names, and so are the ConfigMaps and Secrets that it references.
+A workload rolls if its pod template differs after the rename. To find the causes, the templates are
+compared again with base names. Changes of referenced ConfigMaps and Secrets are causes too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from functools import cache
 
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import ComparedObject
-from postrender.diff.compare.normalise import BaseNames, as_stored, comparable
+from postrender.diff.compare.normalise import BaseNames, as_applied, as_stored, comparable
 from postrender.diff.compare.pairs import Pair
+from postrender.diff.compare.rolling_kinds import custom_effect, template_pattern, workload_kind
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
 from postrender.diff.model import (
     ADDED,
@@ -39,21 +40,23 @@ from postrender.diff.model import (
     WorkloadChange,
 )
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
-from postrender.kubernetes.templates import template_tree
+from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
 
-_CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)\[name=([^\]]+)\]"
+# Names are longer only in hostile manifests, for which an unbounded search takes quadratic time.
+_NAME = r"\[name=([^\]]{1,253})\]"
+_CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)" + _NAME
+_ENV = ".env"
 _IMAGE = pattern(_CONTAINER + r"\.image\Z")
 _ENV_LIST = pattern(_CONTAINER + r"\.env\Z")
-_ENV_VARIABLE = pattern(_CONTAINER + r"\.env\[name=([^\]]+)\](?:\.value|\.valueFrom)?\Z")
+_ENV_VARIABLE = pattern(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom)?\Z")
 # A Pod is its own template.
 _IN_POD = pattern(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
 _INDEX = pattern(r"^\[\d+\]")
 
-# The effect of a change of the pod template, by kind. Other kinds create new pods.
+# The effect of a change of the pod template, by kind. For other kinds, see `_effect`.
 _EFFECTS = {
     ("batch", "Job"): REFUSED,
     ("", "Pod"): REFUSED,
@@ -91,15 +94,15 @@ class Comparison(NamedTuple):
     base_names: BaseNames
 
     def content_change(self, target: Target) -> ContentChange | None:
-        """Return the change of a ConfigMap or Secret, None if it does not change."""
+        """Return the change of a target, None for a target that does not change or has no pair."""
         return self.contents.get(target) if isinstance(target, int) else None
 
 
 class _Difference(NamedTuple):
     """The difference between two workloads.
 
-    fields: outside of pod templates;
-    causes: of the difference between the pod templates;
+    fields: the changes outside of pod templates;
+    causes: the causes of the difference between the pod templates;
     is_in_template: whether the pod templates also differ with base names.
     """
 
@@ -110,11 +113,11 @@ class _Difference(NamedTuple):
 
 def is_workload(compared: ComparedObject) -> bool:
     """Return whether an object has pod templates, or takes one from another object."""
-    return compared.identity.group_kind in WORKLOAD_KINDS
+    return workload_kind(compared.identity.group_kind) is not None
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
-    """Return the change of a workload, None if nothing happens to it."""
+    """Return the change of a workload, None if the change does not affect the workload."""
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
@@ -123,7 +126,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
     fields, causes, is_in_template = _difference(old, new, comparison)
     if comparison.old.is_source_missing(old) or comparison.new.is_source_missing(new):
-        causes = ()  # the pod template is unknown, and so is the effect
+        causes = ()  # the pod template is unknown; find_undecided reports the workload
     elif new_source is not new or old_source is not old:
         causes = _difference(old_source, new_source, comparison).causes
     in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, comparison))
@@ -142,7 +145,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
 
 
 def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
-    """Return the object that has the workload's pod template: itself, or its workloadRef."""
+    """Return the object that has the pod template: the workload, or the target of workloadRef."""
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
@@ -159,6 +162,9 @@ def _effect(workload: ComparedObject, comparison: Comparison) -> str:
         return effect
     if value_at(workload.data, ("spec", "updateStrategy", "type")) == "OnDelete":
         return NEXT_PODS
+    effect = custom_effect(workload.identity.group_kind, workload.data)
+    if effect:
+        return effect
     return NO_PODS if _is_scaled_down(workload, comparison) else ROLLS
 
 
@@ -174,7 +180,7 @@ def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
 
 def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
     names = comparison.base_names
-    before, after = differing(old.data, new.data)
+    before, after = differing(*as_applied(old.data, new.data))
     changes = find_field_changes(comparable(before, names), comparable(after, names))
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
@@ -201,7 +207,7 @@ def _causes_of_last_resort(
     The templates may differ in a revision name in free text. They may also differ in a part that
     only the render ID covers, such as `env: null`.
     """
-    parts = WORKLOAD_KINDS[workload.identity.group_kind].template
+    parts = _template_path(workload.identity.group_kind)
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
     paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
     for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
@@ -209,10 +215,15 @@ def _causes_of_last_resort(
         yield Cause(TEMPLATE, field=change)
 
 
+def _template_path(group_kind: GroupKind) -> tuple[str, ...]:
+    workload = workload_kind(group_kind)
+    return workload.template if workload else ()
+
+
 @cache
 def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
     """Return a pattern for the paths of fields in a pod template."""
-    parts = WORKLOAD_KINDS[group_kind].template
+    parts = _template_path(group_kind)
     if not parts:
         return _IN_POD
     texts = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"(?:\A|\.){part}" for part in parts)
@@ -222,7 +233,7 @@ def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
 @cache
 def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
     """Return a pattern for the paths of fields in a pod template, and of its parents."""
-    parts = WORKLOAD_KINDS[group_kind].template
+    parts = _template_path(group_kind)
     if not parts:
         return _IN_POD
     text = r"(?:[.\[]|\Z)"
@@ -236,7 +247,7 @@ def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
     """Return the pod templates of a workload as the API server stores them."""
-    tree = template_tree(group_kind)
+    tree = template_pattern(group_kind)
     if tree is None:
         metadata = mapping_at(data, ("metadata",))
         strings = {key: metadata.get(key) for key in ("labels", "annotations")}
@@ -323,7 +334,8 @@ def _is_reference(change: FieldChange) -> bool:
 def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
     variables: dict[tuple[str, str], list[FieldChange]] = {}
     for change in _by_variable(changes):
-        image, variable = _IMAGE.search(change.path), _ENV_VARIABLE.search(change.path)
+        image = _IMAGE.search(change.path) if change.path.endswith(".image") else None
+        variable = _ENV_VARIABLE.search(change.path) if _ENV in change.path else None
         if image and change.change == CHANGED:
             yield Cause(kind=IMAGE, container=image[1], old=change.old, new=change.new)
         elif variable:
@@ -340,7 +352,8 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
     """Yield the changes; a whole `env` that is added or removed becomes one change per variable."""
     for change in changes:
         items = change.old if change.new is None else change.new
-        is_whole = _ENV_LIST.search(change.path) and change.change != CHANGED
+        is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)
+        is_whole = is_list and change.change != CHANGED
         if not is_whole or not isinstance(items, list):
             yield change
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from postrender.diff.model import UNCHANGED
-from postrender.diff.wording.drawing import COLOURS, INK, NOTHING, Arrow, Box, draw, wrapped
+from postrender.diff.wording.drawing import COLOURS, INK, NOTHING_TO_DRAW, Arrow, Box, draw, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def render(source: HasGraph, terminal: Terminal) -> str:
             lines += boxes
     lines += [f"  {_arrow(arrow)}" for arrow in drawing.arrows]
     if not source.graph.nodes:
-        lines.append(f'  nothing [shape=plaintext, style="", label="{NOTHING}"];')
+        lines.append(f'  nothing [shape=plaintext, style="", label="{NOTHING_TO_DRAW}"];')
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -59,7 +59,7 @@ def _arrow(arrow: Arrow) -> str:
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Return lines as a quoted string; Graphviz reads escapes and HTML entities in one."""
+    """Return lines for a quoted string, in which Graphviz reads escapes and HTML entities."""
     return "\\n".join(
         line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines
     )

@@ -135,6 +135,7 @@ def _revision(revision: RevisionChange) -> Json:
         "name": revision.name,
         "change": revision.change,
         "isRetained": revision.is_retained,
+        "lostOwners": list(revision.lost_owners),
     }
 
 

@@ -1,7 +1,7 @@
 """A preview as a comment on a pull request, for GitHub and GitLab.
 
 Text from manifests is in code spans or fenced blocks, where Markdown, HTML, mentions and issue
-numbers have no effect. In the summaries of folded sections, which are HTML, it is escaped. A long
+numbers have no effect. Text in the summaries of folded sections, which are HTML, is escaped. A long
 preview is truncated: see `render`.
 """
 
@@ -20,7 +20,7 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.wording.grouping import group_alike, group_by_effect
+from postrender.diff.wording.grouping import group_by_effect, group_equal
 from postrender.diff.wording.phrases import (
     EFFECTS,
     TITLES,
@@ -64,10 +64,10 @@ _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
-# Truncation drops a group of objects that change alike as a whole, so groups are split.
-_MOST_ALIKE = 50
+# Truncation drops a group of objects with equal changes as a whole, so large groups are split.
+_LARGEST_GROUP = 50
 
-# The most requested field outside the pod template is in the table.
+# The only field outside the pod template that the table of workloads shows.
 _REPLICAS = "spec.replicas"
 
 _WORKLOADS = Forms("workload", "workloads")
@@ -121,7 +121,7 @@ def _prose_in_table(text: str) -> str:
 
 
 def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as Markdown of at most 65,536 characters.
+    """Return a preview as Markdown of at most LIMIT characters, as GitHub counts them.
 
     A longer preview is truncated in this order: fields of other objects; long diffs, the longest
     first; from the end of each section: other objects, other fields of workloads, revisions,
@@ -131,7 +131,7 @@ def render(preview: Preview, terminal: Terminal) -> str:
     table_style = style._replace(code=_code_in_table, prose=_prose_in_table)
     sides = f"{code(preview.old[:_LONGEST_NAME])} to {code(preview.new[:_LONGEST_NAME])}"
     title = f"{MARKER}\n### Changes from {sides}\n\n**{prose(summary_line(preview))}**\n"
-    contents = [_contents(group, style) for group in _split(group_alike(preview.contents))]
+    contents = [_contents(group, style) for group in _split(group_equal(preview.contents))]
     sections = [
         _workloads(preview.workloads, table_style),
         *contents,
@@ -163,14 +163,14 @@ def _notice(omissions: Sequence[str]) -> str:
 def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
     """Yield groups, large ones in several parts."""
     for group in groups:
-        for start in range(0, len(group), _MOST_ALIKE):
-            yield group[start : start + _MOST_ALIKE]
+        for start in range(0, len(group), _LARGEST_GROUP):
+            yield group[start : start + _LARGEST_GROUP]
 
 
 def _workloads(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     parts = tuple(_row(group, style) for group in _split(group_by_effect(workloads)))
     head = "\n| workload | effect | cause |\n| --- | --- | --- |\n" if parts else ""
-    return Section(head=head, parts=parts, foot="", noun=_WORKLOADS, brief="the causes of ")
+    return Section(head=head, parts=parts, foot="", noun=_WORKLOADS, brief_prefix="the causes of ")
 
 
 def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
@@ -194,7 +194,7 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
 
 
 def _contents(group: Sequence[ContentChange], style: Style) -> Section:
-    """Return the section of one ConfigMap, or of a group that changes alike (never in its data)."""
+    """Return the section of one ConfigMap, or of a group with equal changes outside of the data."""
     content, *rest = group
     if not rest:
         return _content(content, style)
@@ -209,7 +209,7 @@ def _contents(group: Sequence[ContentChange], style: Style) -> Section:
         parts=(_item([_individual(item, style) for item in group], details),),
         foot=_END,
         noun=Forms(kind, f"{kind}s"),
-        brief="the fields of ",
+        brief_prefix="the fields of ",
     )
 
 
@@ -232,7 +232,7 @@ def _content(content: ContentChange, style: Style) -> Section:
         parts=tuple(parts),
         foot=_END,
         noun=_KEYS,
-        brief="the diffs of ",
+        brief_prefix="the diffs of ",
         section_noun=Forms(kind, f"{kind}s"),
     )
 
@@ -262,7 +262,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
     # The groups differ from those of the table, which depend on the causes.
     parts = [
         _object_item(group, style)
-        for group in _split(group_alike(change for change in outside if change.fields))
+        for group in _split(group_equal(change for change in outside if change.fields))
     ]
     return _list(f"{TITLES['workloads']}, outside their pod templates", parts, _FIELDS)
 
@@ -270,7 +270,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
 def _objects(objects: Iterable[ObjectChange], style: Style) -> Section:
     parts = [
         _object_item(group, style, describe_change(group[0].change))
-        for group in _split(group_alike(objects))
+        for group in _split(group_equal(objects))
     ]
     return _list(TITLES["objects"], parts, _OBJECTS)
 
@@ -281,7 +281,7 @@ def _object_item(group: Sequence[ObjectChange], style: Style, verb: str = "") ->
 
 
 def _item(names: Sequence[str], details: Sequence[str], verb: str = "") -> Part:
-    """Return a list item: an object, the details of its change, and objects that change alike."""
+    """Return a list item: an object, the details of its change, and objects with equal changes."""
     verb = f" {verb}" if verb else ""
     first, *rest = names
     lines = [f"- {first}{verb}", *(f"  - {detail}" for detail in details)]
@@ -302,17 +302,17 @@ def _list(title: str, parts: Sequence[Part], noun: Forms) -> Section:
         parts=tuple(parts),
         foot=_END if parts else "",
         noun=noun,
-        brief="the fields of ",
+        brief_prefix="the fields of ",
     )
 
 
 def _revisions(preview: Preview, style: Style) -> Section:
     shown, others = shown_revisions(preview)
-    if not shown or not preview.has_changes:
+    if not shown or not preview.has_certain_changes:
         return Section(head="", parts=(), foot="", noun=_REVISIONS)
     title = f"{TITLES['revisions']} ({len(shown):,})"
     rows = [
-        f"| {revision_name(revision, style)} | {describe_revision(revision)} |\n"
+        f"| {revision_name(revision, style)} | {describe_revision(revision, style)} |\n"
         for revision in shown
     ]
     return Section(

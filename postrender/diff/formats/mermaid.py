@@ -9,7 +9,7 @@ from postrender.diff.model import ADDED, REMOVED, UNCHANGED
 from postrender.diff.wording.drawing import (
     COLOURS,
     INK,
-    NOTHING,
+    NOTHING_TO_DRAW,
     Arrow,
     Box,
     Drawing,
@@ -46,7 +46,7 @@ def render(source: HasGraph, terminal: Terminal) -> str:
     neighbours are retained first.
     """
     graph = source.graph
-    chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING,))
+    chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))
     if _fits(chart):
         return chart
     order = nodes_by_relevance(graph)
@@ -55,7 +55,7 @@ def render(source: HasGraph, terminal: Terminal) -> str:
     def truncated(size: int) -> str:
         notice = (
             f"{total - size} of {total} objects are not drawn:",
-            f"Mermaid draws {MAX_EDGES} arrows",
+            f"Mermaid draws at most {MAX_EDGES} arrows",
             f"and {MAX_CHARACTERS:,} characters.",
             "Use --format dot for all.",
         )

@@ -26,7 +26,7 @@ from postrender.diff.model import (
     Undecided,
     WorkloadChange,
 )
-from postrender.diff.wording.grouping import group_alike, group_by_effect
+from postrender.diff.wording.grouping import group_by_effect, group_equal
 from postrender.diff.wording.phrases import (
     MARKS,
     TITLES,
@@ -115,8 +115,8 @@ def render(preview: Preview, terminal: Terminal) -> str:
 
 def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     yield _section("workloads", group_by_effect(preview.workloads), _workloads, page)
-    yield _section("contents", group_alike(preview.contents), _contents, page)
-    if preview.has_changes:
+    yield _section("contents", group_equal(preview.contents), _contents, page)
+    if preview.has_certain_changes:
         yield _revisions(preview, page)
     yield _section("objects", _blocks(preview.objects), _objects, page)
     yield _list("undecided", preview.undecided, _undecided, page)
@@ -185,7 +185,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield a ConfigMap that changes like the one before it, with its own names and users."""
+    """Yield a ConfigMap of a group after the first, with its own names and users."""
     yield from _head(content, describe_change(content.change), "", page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -218,13 +218,14 @@ def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
 
 
 def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
-    line = f"{revision_name(revision, page.style)}: {describe_revision(revision)}"
-    yield from page.lines(line, _HANG, _GREEN if revision.change == NEW else "")
+    line = f"{revision_name(revision, page.style)}: {describe_revision(revision, page.style)}"
+    colour = _BOLD + _RED if revision.lost_owners else _GREEN if revision.change == NEW else ""
+    yield from page.lines(line, _HANG, colour)
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
     """Return blocks of groups: one block for all groups of one, then one for each larger group."""
-    groups = group_alike(objects)
+    groups = group_equal(objects)
     single = [group for group in groups if len(group) == 1]
     return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
 
@@ -282,7 +283,8 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
     """Yield pieces of at most `room` columns, each with the space before it or "".
 
-    A word that is too long is broken after the punctuation of a path or name.
+    A word that is too long is broken after the punctuation of a path or name. A part that is still
+    too long is broken anywhere.
     """
     gap = ""
     for word in text.split(" "):

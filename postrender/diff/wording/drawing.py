@@ -72,12 +72,12 @@ COLOURS = {
 }
 INK = "#1f2328"
 
-# Mermaid itself breaks lines that are much longer.
+# The most characters in a line of a box. Mermaid itself breaks lines that are much longer.
 _WIDTH = 24
 _PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
 _NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
 _LONGEST_ID = 40
-NOTHING = "There is nothing to draw."
+NOTHING_TO_DRAW = "There is nothing to draw."
 
 
 class Box(NamedTuple):
@@ -135,7 +135,7 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return slugs; repeated ones end in a number after `__`, which no slug contains."""
+    """Return slugs; repeated slugs end in a number after `__`, which no slug contains."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:

@@ -1,6 +1,6 @@
-"""Groups of objects that change alike, such as a chart version in the labels of every object.
+"""Groups of objects with equal changes, such as a chart version in the labels of every object.
 
-A format describes such a change once, so that it does not bury the changes of single objects.
+A format describes the change of a group once, so that readers find the changes of single objects.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
 
-def group_alike(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes, each in order; groups of one come first."""
+def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
+    """Return groups of equal changes, each in order; first the groups with one change."""
     groups: dict[Hashable, list[Change]] = defaultdict(list)
     for number, change in enumerate(changes):
         groups[_key(change) or number].append(change)
@@ -29,8 +29,8 @@ def group_alike(changes: Iterable[Change]) -> list[list[Change]]:
 
 
 def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadChange]]:
-    """Return groups of workloads that change alike, the most important effect first."""
-    return sorted(group_alike(workloads), key=lambda group: _RANKS[group[0].effect])
+    """Return groups of workloads with equal changes, the most important effect first."""
+    return sorted(group_equal(workloads), key=lambda group: _RANKS[group[0].effect])
 
 
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:

@@ -37,7 +37,7 @@ from postrender.diff.model import (
     WorkloadChange,
     change_of,
 )
-from postrender.diff.wording.plurals import Forms, counted, listed
+from postrender.diff.wording.plurals import Forms, conjoined, counted, listed
 from postrender.diff.wording.style import Style, name_of
 from postrender.diff.wording.value_text import describe_field, describe_values
 from postrender.startup.records import NamedTuple
@@ -90,6 +90,9 @@ _REVISIONS = {
     DROPPED: "earlier revision, no longer in the manifests",
 }
 
+# A revision that is still used, but has no owner after the change.
+LOST = Forms("is deleted although it is used", "are deleted although they are used")
+
 _UNCHANGED = Forms("is unchanged", "are unchanged")
 
 
@@ -97,7 +100,7 @@ class ContentFacts(NamedTuple):
     """Facts about a ConfigMap or Secret other than its keys and fields, as phrases.
 
     names: the names that workloads use for the object;
-    shared: facts that are equal for all objects of a group that changes alike;
+    shared: facts that are equal for all objects of a group with equal changes;
     users: the workloads that reference the object.
     """
 
@@ -117,7 +120,7 @@ class ContentFacts(NamedTuple):
 
 
 def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
-    """Return the mark of a change; a workload that rolls has the mark of a changed object."""
+    """Return the mark of a change; an unchanged workload with an effect counts as changed."""
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
         return MARKS[CHANGED]
     return MARKS[change.change]
@@ -132,9 +135,11 @@ def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, with a reason if the effect is unusual: `rolls`."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
-        return f"{phrase}: a running Pod is immutable; delete the Pod first or rename it"
+        return f"{phrase}: a running Pod is immutable; delete the Pod first, or rename the Pod"
     if workload.effect == REFUSED:
-        return f"{phrase}: a Job's pod template is immutable; delete the Job first or rename it"
+        return (
+            f"{phrase}: a Job's pod template is immutable; delete the Job first, or rename the Job"
+        )
     return _LONG_EFFECTS.get(workload.effect, phrase)
 
 
@@ -177,7 +182,7 @@ def describe_content(content: ContentChange, style: Style) -> ContentFacts:
 
 
 def _content_names(content: ContentChange, style: Style) -> list[str]:
-    """Return the names that workloads use; an object under its base name needs none."""
+    """Return the names that workloads use; the list is empty for an object under its base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
         return []
@@ -230,7 +235,7 @@ def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisi
     changed |= {
         revision.identity
         for revision in preview.revisions
-        if revision.change not in (REUSED, RETAINED)
+        if revision.change not in (REUSED, RETAINED) or revision.lost_owners
     }
     shown: list[RevisionChange] = []
     others: list[RevisionChange] = []
@@ -244,8 +249,16 @@ def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
     return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
 
 
-def describe_revision(revision: RevisionChange) -> str:
+def describe_revision(revision: RevisionChange, style: Style) -> str:
     """Return the status of a revision in the new manifests."""
+    status = _describe_status(revision)
+    if not revision.lost_owners:
+        return status
+    owners = conjoined([style.code(owner) for owner in revision.lost_owners])
+    return f"{status}; deleted although it is used, because the change deletes {owners}"
+
+
+def _describe_status(revision: RevisionChange) -> str:
     if revision.change == SUPERSEDED:
         return (
             "superseded, retained in the manifests"

@@ -1,4 +1,4 @@
-"""How a format writes names, values and sentences that come from manifests."""
+"""The style in which a format writes names, values and sentences from manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def name_of(identity: Identity) -> str:
 
 
 class Style(NamedTuple):
-    """How a format writes text from manifests; the phrases themselves have no markup.
+    """The form of text from manifests in one format; the phrases themselves have no markup.
 
     code: formats a name, a path or a value;
     prose: formats a sentence that may contain names and values;

@@ -16,7 +16,7 @@ from postrender.diff.model import (
     UNCHANGED,
     Preview,
 )
-from postrender.diff.wording.phrases import CHANGES, EFFECTS, is_metadata_only
+from postrender.diff.wording.phrases import CHANGES, EFFECTS, LOST, is_metadata_only
 from postrender.diff.wording.plurals import Forms, conjoined, counted
 
 _METADATA_ONLY = Forms("changes outside its data", "change outside their data")
@@ -31,10 +31,12 @@ def summary_line(preview: Preview) -> str:
     """
     main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     rest = _other_objects(preview)
-    if not main and not rest and preview.has_changes:
+    if not main and not rest and preview.has_certain_changes:
         main = ["only pod templates or revisions change"]
     none = f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"
-    clauses = [", ".join(group) for group in (main, rest) if group] or [none]
+    clauses = [", ".join(group) for group in (main, rest) if group]
+    if not clauses and not preview.undecided:
+        clauses = [none]
     if preview.undecided:
         clauses.append(f"{len(preview.undecided):,} undecided")
     return "; ".join(clauses)
@@ -47,7 +49,9 @@ def _workloads(preview: Preview) -> list[str]:
     for workload in preview.workloads:
         if workload.effect == NO_PODS and workload.identity in templates:
             continue  # counted with the workload that has the pods
-        is_changed = workload.effect != STAYS or workload.change != UNCHANGED
+        is_changed = (
+            workload.effect != STAYS or workload.change != UNCHANGED or not workload.in_place
+        )
         (counts[workload.effect] if is_changed else in_place)[workload.identity.kind] += 1
     verbs = {**EFFECTS, STAYS: _NO_RESTART}
     clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
@@ -66,8 +70,14 @@ def _contents(preview: Preview) -> list[str]:
 
 def _revisions(preview: Preview) -> list[str]:
     counts = Counter(revision.change for revision in preview.revisions)
+    lost = sum(1 for revision in preview.revisions if revision.lost_owners)
     return [
-        counted(counts[change], f"{change} revision") for change in (NEW, DROPPED) if counts[change]
+        *([f"{counted(lost, 'revision')} {LOST.of(lost)}"] if lost else []),
+        *(
+            counted(counts[change], f"{change} revision")
+            for change in (NEW, DROPPED)
+            if counts[change]
+        ),
     ]
 
 

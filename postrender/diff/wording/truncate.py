@@ -1,4 +1,4 @@
-"""Truncation of a text made of sections, until it has at most a given number of characters."""
+"""Truncation of a text made of sections, to a number of characters as `size_of` counts them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Section(NamedTuple):
 
     head, foot: the text before and after the parts;
     noun: the noun for the items of the parts, for the notice;
-    brief: a phrase before the noun, for items that are abbreviated;
+    brief_prefix: a phrase before the noun, for items that are abbreviated;
     section_noun: the noun for the section itself, None if only its items are counted.
     """
 
@@ -35,7 +35,7 @@ class Section(NamedTuple):
     parts: tuple[Part, ...]
     foot: str
     noun: Forms
-    brief: str = ""
+    brief_prefix: str = ""
     section_noun: Forms | None = None
 
 
@@ -45,7 +45,7 @@ class Truncation:
     __slots__ = ("_dropped", "_excess", "_kept", "_sections")
 
     def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
-        """Take the sections, their maximum size, and the size of a notice on what is left out."""
+        """Take the sections, their maximum size, and the size of the notice about omissions."""
         self._sections = sections
         self._kept = [[part.full for part in section.parts] for section in sections]
         self._dropped: set[int] = set()
@@ -54,7 +54,7 @@ class Truncation:
             self._excess += notice_size
 
     def abbreviate(self, numbers: Iterable[int]) -> None:
-        """Abbreviate parts of these sections: the longest first, of equal ones the last."""
+        """Abbreviate parts of these sections, first the parts that save the most characters."""
         gains = [
             (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
@@ -79,14 +79,14 @@ class Truncation:
             self._dropped.add(number)
 
     def omissions(self) -> list[str]:
-        """Return the number of items that are left out, as phrases."""
+        """Return the number of items that are abbreviated or left out, as phrases."""
         counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number in self._dropped and section.section_noun:
                 counts["", section.section_noun] += 1
                 continue
             pairs = zip(section.parts, kept)  # noqa: B905 (`kept` may be shorter)
-            counts[section.brief, section.noun] += sum(
+            counts[section.brief_prefix, section.noun] += sum(
                 part.items for part, text in pairs if text != part.full
             )
             counts["", section.noun] += sum(part.items for part in section.parts[len(kept) :])

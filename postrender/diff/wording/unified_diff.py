@@ -65,6 +65,7 @@ def _has_changed_end(key: KeyChange) -> bool:
     """Return whether a missing final newline is worth a notice.
 
     The notice is left out if both sides have no final newline, or if there is only one side.
+    The notice is shown anyway if two changed lines differ only in their ends.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from postrender.diff.model import ADDED, CHANGED, FieldChange
 from postrender.diff.redact import NOT_SHOWN
 from postrender.diff.wording.plurals import counted
 from postrender.diff.wording.style import Style
+from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# For fields that differ only in notation: their base names and parsed values are equal.
+# For fields that differ only in notation: with base names for revision names, they are equal.
 WRITTEN_DIFFERENTLY = "is written differently"
 
 # The number of equal characters that a truncated value shows before the first difference.
@@ -21,10 +21,14 @@ _CONTEXT = 20
 
 # Strings that need quotes, because they look like a value of another type.
 _OTHER_TYPE = pattern(
-    r"(?:null|~|true|false|yes|no|on|off|[-+]?[0-9_]*\.?[0-9]+(?:e[-+]?[0-9]+)?|0x[0-9a-f]+"
-    r"|0o[0-7]+|[\[{\"'].*)?\Z",
+    r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
+    r"|0x[0-9a-f]+|0o[0-7]+|[\[{\"'].*)?\Z",
     re.IGNORECASE,
 )
+
+_OTHER_TYPE_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
+
+_encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False, default=str)
 
 
 def describe_field(field: FieldChange, style: Style) -> str:
@@ -70,6 +74,12 @@ def _text_of(value: Json) -> str:
     """Return a value as JSON on one line; strings have no quotes unless they are ambiguous."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
-        if is_plain and not _OTHER_TYPE.match(value):
+        if is_plain and not _looks_like_another_type(value):
             return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return _encode(value)
+
+
+def _looks_like_another_type(text: str) -> bool:
+    if text.isascii() and text[:1].isalpha():
+        return text.lower() in _OTHER_TYPE_WORDS  # the pattern is compiled only for other texts
+    return _OTHER_TYPE.match(text) is not None

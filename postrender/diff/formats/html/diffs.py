@@ -22,7 +22,7 @@ _WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff. Each line is a `del`, `ins` or `span` with its numbers in data-l."""
+    """Return a unified diff; each line is an element with its old and new line number in data-l."""
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
 

@@ -1,4 +1,4 @@
-"""The entries of the HTML page: an element that can be folded for each change."""
+"""The entries of the HTML page: a foldable element for each change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# A longer list of objects that change alike is folded when the page opens.
+# A longer list of objects with equal changes is folded when the page opens.
 _OPEN_MEMBERS = 12
 _NO_FACTS = Html("")
 
@@ -93,7 +93,7 @@ class ObjectNames:
 
 
 class _Member(NamedTuple):
-    """An object of an entry; most entries have one, others a group that changes alike.
+    """An object of an entry; most entries have one object, others a group with equal changes.
 
     attributes: the attributes of the object's element, an anchor and the effects for the filter;
     facts: facts about this object only.
@@ -160,7 +160,7 @@ def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -
 
 
 def _member_list(members: Sequence[_Member]) -> Html:
-    """Return the list of objects that change alike; a long list is folded."""
+    """Return the list of objects with equal changes; a long list is folded."""
     subject = "both" if len(members) == 2 else f"all {len(members):,}"
     title = tag("summary", f"The same change in {subject} ", tag("small", class_="count"))
     is_open = len(members) <= _OPEN_MEMBERS
@@ -229,9 +229,9 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
 
 
 def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of a ConfigMap, key by key, or of a group that changes alike.
+    """Return the entry of a ConfigMap, key by key, or of a group with equal changes.
 
-    Facts that are true of one member of a group only are next to the name of that member.
+    Facts about only one member of a group are next to the name of the member.
     """
     content = group[0]
     is_group = len(group) > 1
@@ -279,11 +279,11 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
 
 def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
     """Return the entry of a revision: its status and its base name."""
-    status = describe_revision(revision)
+    status = describe_revision(revision, names.style)
     parts = [
         _badge(revision.change),
         tag("span", Html(revision_name(revision, names.style)), class_="revision"),
-        tag("span", status if status != revision.change else "", class_="status"),
+        tag("span", Html(status if status != revision.change else ""), class_="status"),
     ]
     if revision.name:
         parts.append(tag("span", names.link(revision.identity), class_="base"))
@@ -291,7 +291,7 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
 
 
 def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """Return one entry for all unchanged revisions of a group."""
+    """Return the entries of unchanged revisions: a single entry for several revisions."""
     if len(group) < 2:
         return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)
@@ -305,7 +305,7 @@ def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> li
 
 
 def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of another object, or of a group that changes alike."""
+    """Return the entry of another object, or of a group with equal changes."""
     change = group[0]
     brief = escaped(counted(len(change.fields), "field")) if change.fields else Html("")
     members = [_member(item.identity, names) for item in group]

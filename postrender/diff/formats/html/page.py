@@ -26,7 +26,7 @@ from postrender.diff.model import (
     UNCHANGED,
     Preview,
 )
-from postrender.diff.wording.grouping import group_alike, group_by_effect
+from postrender.diff.wording.grouping import group_by_effect, group_equal
 from postrender.diff.wording.phrases import EFFECTS, TITLES, shown_revisions
 from postrender.diff.wording.plurals import Forms
 from postrender.diff.wording.summary import summary_line
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# The entries of a larger page are folded when it opens.
+# ConfigMaps open folded if the page has more diff lines. Workloads and other objects open folded if
+# the page has more groups of workloads.
 _OPEN_LINES = 400
-_OPEN_WORKLOADS = 40
+_OPEN_GROUPS = 40
 
 # The order of the filters; those of effects are in the order of EFFECTS.
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
@@ -225,7 +226,7 @@ def _shortcuts() -> Html:
 
 
 def _section_links(preview: Preview) -> Html:
-    """Return links to all sections of the page."""
+    """Return links to the sections of the page that have entries."""
     sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
@@ -255,15 +256,15 @@ def _main(preview: Preview) -> Html:
         for hunk in key.hunks
     )
     groups = group_by_effect(preview.workloads)
-    is_short = len(groups) <= _OPEN_WORKLOADS
+    is_short = len(groups) <= _OPEN_GROUPS
     undecided = map(entries.undecided_entry, preview.undecided)
     workloads = (entries.workload_entry(group, names, is_short) for group in groups)
     contents = (
         entries.content_entry(group, names, lines <= _OPEN_LINES)
-        for group in group_alike(preview.contents)
+        for group in group_equal(preview.contents)
     )
     objects = (
-        entries.object_entry(group, names, is_short) for group in group_alike(preview.objects)
+        entries.object_entry(group, names, is_short) for group in group_equal(preview.objects)
     )
     sections = [
         _section("undecided", preview.undecided, undecided),

@@ -13,6 +13,7 @@ import (
 	controller "github.com/argoproj/argo-cd/v3/cmd/argocd-application-controller/commands"
 	applicationset "github.com/argoproj/argo-cd/v3/cmd/argocd-applicationset-controller/commands"
 	cmpserver "github.com/argoproj/argo-cd/v3/cmd/argocd-cmp-server/commands"
+	commitserver "github.com/argoproj/argo-cd/v3/cmd/argocd-commit-server/commands"
 	reposerver "github.com/argoproj/argo-cd/v3/cmd/argocd-repo-server/commands"
 	plugin "github.com/argoproj/argo-cd/v3/cmpserver/apiclient"
 	"github.com/argoproj/argo-cd/v3/util/cmp"
@@ -22,7 +23,7 @@ import (
 func main() {
 	if len(os.Args) < 2 {
 		fail("say which part to start: application-controller, applicationset-controller, " +
-			"cmp-server, repo-server, redis or announcements")
+			"cmp-server, commit-server, repo-server, redis or announcements")
 	}
 	part := os.Args[1]
 	os.Args = append(os.Args[:1], os.Args[2:]...)
@@ -33,6 +34,8 @@ func main() {
 		run(applicationset.NewCommand())
 	case "cmp-server":
 		run(cmpserver.NewCommand())
+	case "commit-server":
+		run(commitserver.NewCommand())
 	case "repo-server":
 		run(reposerver.NewCommand())
 	case "announcements":

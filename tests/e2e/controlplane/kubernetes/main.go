@@ -1,8 +1,10 @@
-// Command kubernetes is etcd, the API server, the controller manager and kubectl in one binary,
-// as their own main packages start them. The first argument says which.
+// Command kubernetes is etcd, the API server, the controller manager, the scheduler, the kubelet,
+// kube-proxy and kubectl in one binary. Each part starts as in its own main package. The first
+// argument selects the part.
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -14,11 +16,14 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 func main() {
 	if len(os.Args) < 2 {
-		fail("say which part to start: etcd, apiserver, controller-manager or kubectl")
+		fail("select a part: etcd, apiserver, controller-manager, scheduler, kubelet, proxy or kubectl")
 	}
 	part := os.Args[1]
 	os.Args = append(os.Args[:1], os.Args[2:]...)
@@ -29,6 +34,12 @@ func main() {
 		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "controller-manager":
 		os.Exit(cli.Run(controllermanager.NewControllerManagerCommand()))
+	case "scheduler":
+		os.Exit(cli.Run(scheduler.NewSchedulerCommand()))
+	case "kubelet":
+		os.Exit(cli.Run(kubelet.NewKubeletCommand(context.Background())))
+	case "proxy":
+		os.Exit(cli.Run(proxy.NewProxyCommand()))
 	case "kubectl":
 		os.Exit(cli.Run(kubectl.NewDefaultKubectlCommand()))
 	default:

@@ -1,0 +1,92 @@
+"""The check that the content of a given ConfigMap fits its name, before attach adds owners.
+
+The name of a revision ends in a hash of its content. Somebody may have created a ConfigMap with
+this name and another content. Such a ConfigMap gets no owners, because its creator manages it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from postrender.attach.client import Client
+from postrender.attach.live import Object, Revision
+from postrender.attach.request import AttachRequest
+from postrender.attach.resources import CONFIG_MAPS
+from postrender.errors import UserError
+from postrender.kubernetes.hashing import fits_content, without_hash
+
+_log = logging.getLogger(__name__)
+
+_FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
+
+
+class ContentCheck:
+    """The verdicts of one run.
+
+    A ConfigMap is read once, unless the ConfigMap changes during the run. If an earlier run added
+    owners to a ConfigMap, the earlier run made the check. A Secret is never read.
+    """
+
+    __slots__ = ("_client", "_differing", "_given", "_verdicts")
+
+    def __init__(self, client: Client, request: AttachRequest) -> None:
+        self._client = client
+        # Without a group, the ConfigMaps may have names of another tool.
+        self._given = frozenset(request.given if request.group_name else ())
+        self._verdicts: dict[tuple[str, str], str] = {}
+        self._differing: tuple[Revision, ...] = ()
+
+    def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
+        """Return the revisions, without each ConfigMap that somebody else created under the name.
+
+        A revision of postrender that somebody edited is accepted, with a warning. Raises ApiError.
+        """
+        revisions = tuple(revisions)
+        self._differing = tuple(item for item in revisions if self._differs(item))
+        return tuple(item for item in revisions if item not in self._differing)
+
+    def problems(self) -> Iterator[UserError]:
+        """Yield an error for each revision that the last call did not accept."""
+        for revision in self._differing:
+            yield UserError(
+                f"the content of {revision} does not match the hash in its name, so the object is "
+                "not attached",
+                "Copy the content to another name if a program needs the content. Delete "
+                f"{revision}, then apply the manifests again",
+            )
+
+    def _differs(self, revision: Revision) -> bool:
+        needs_no_check = bool(revision.our_owners) or revision.is_deleting
+        if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
+            return False
+        key = revision.uid, revision.resource_version
+        if key not in self._verdicts:
+            data = self._client.read(revision.resource, revision.name)
+            self._verdicts[key] = _FITS if data is None else _verdict(revision, data)
+            if self._verdicts[key] == _EDITED:
+                _log.warning(
+                    f"somebody edited {revision}: the content does not match the hash in its name"
+                )
+        return self._verdicts[key] == _DIFFERS
+
+
+def _verdict(revision: Revision, data: Object) -> str:
+    base_name = revision.base_name or without_hash(revision.name)
+    if not base_name or has_expected_content(revision, base_name, data):
+        return _FITS
+    # A program or a person can edit a revision of postrender that is not immutable.
+    is_ours = bool(revision.group_name and revision.base_name)
+    return _EDITED if is_ours and data.get("immutable") is not True else _DIFFERS
+
+
+def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
+    """Return whether the content of a ConfigMap fits its name.
+
+    The result is also True for an immutable ConfigMap with binaryData, which cannot be checked.
+    """
+    if fits_content(revision.name, base_name, revision.resource.group_kind, data):
+        return True
+    # The API server stores base64 without the line breaks that the hash includes. Nobody can edit
+    # an immutable object, so a mismatch does not show an edit.
+    return data.get("immutable") is True and bool(data.get("binaryData"))

@@ -1,0 +1,97 @@
+"""The release owner: an object that exists exactly as long as the release.
+
+render creates a ServiceAccount, or at least a Role, for each attach group. The tool that applies
+the manifests deletes this object with the release. As an additional owner of every revision, the
+object keeps a revision whose workload gets another name or kind.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+
+from postrender.attach.client import ApiError, Client
+from postrender.attach.live import Owner
+from postrender.attach.request import NamedObject
+from postrender.attach.resources import SERVICE_ACCOUNTS
+from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import mapping_at, value_at
+
+# The claim of a projected token (Kubernetes, pkg/serviceaccount/claims.go).
+_CLAIM = "kubernetes.io"
+
+_log = logging.getLogger(__name__)
+
+
+class Account(NamedTuple):
+    """The ServiceAccount that a token belongs to."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def account_of(token: str) -> Account | None:
+    """Return the ServiceAccount in the payload of a token, or None for another token.
+
+    The signature is not checked: the API server checks the token with every request.
+    """
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    claim = mapping_at(payload, (_CLAIM,)) if isinstance(payload, dict) else {}
+    values = (
+        claim.get("namespace"),
+        *(value_at(claim, ("serviceaccount", key)) for key in ("name", "uid")),
+    )
+    namespace, name, uid = (value if isinstance(value, str) else "" for value in values)
+    return Account(namespace, name, uid) if namespace and name and uid else None
+
+
+def find_release_owner(
+    client: Client, wanted: NamedObject | None, account: Account | None
+) -> Owner | None:
+    """Return the release owner of a run, or None if the run has none.
+
+    wanted: the object that the request sets as the release owner;
+    account: the ServiceAccount of the run, None if unknown. If the account is the wanted object, no
+        request is needed.
+    Without a release owner, the run continues with the consumers and workloads as the only owners.
+    Raises ApiError if the API server does not answer.
+    """
+    if wanted is None:
+        return None
+    uid = ""
+    if (
+        account
+        and wanted.resource == SERVICE_ACCOUNTS
+        and (account.namespace, account.name) == (client.namespace, wanted.name)
+    ):
+        uid = account.uid
+    reason = "the object does not exist"
+    if not uid:
+        try:
+            data = client.read(wanted.resource, wanted.name)
+        except ApiError as error:
+            if not error.is_answer:
+                raise
+            data, reason = None, error.problem
+        value = value_at(data or {}, ("metadata", "uid"))
+        uid = value if isinstance(value, str) else ""
+    if not uid:
+        _log.warning(
+            f"{wanted} does not become an owner of the revisions: {reason}. A revision is deleted "
+            "if its workload gets another name or kind."
+        )
+        return None
+    return Owner(
+        api_version=wanted.resource.api_version,
+        kind=wanted.resource.kind,
+        name=wanted.name,
+        uid=uid,
+    )

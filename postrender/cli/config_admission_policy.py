@@ -1,0 +1,32 @@
+"""`postrender config admission-policy`: a policy that limits the accounts of attachers."""
+
+from __future__ import annotations
+
+from postrender.cli.options import Command, settings_options
+from postrender.cli.pipes import write
+from postrender.cli.registry import DONE
+from postrender.cli.values import report_ignored, settings_of
+from postrender.yaml.emit import block_text
+
+COMMAND = Command(
+    "config admission-policy",
+    "Print a policy for the attachers' writes.",
+    details=(
+        "The ValidatingAdmissionPolicy needs Kubernetes 1.30. The policy applies to accounts whose "
+        "name ends in -attach, and to attacher.serviceAccount.name if a release creates the "
+        "account. Without --namespace, the policy applies to all namespaces."
+    ),
+    example="postrender config admission-policy --namespace=prod | kubectl apply -f -",
+    options=settings_options("config", "untrusted", "namespace"),
+)
+
+
+def run(config: str | None, **given: object) -> int:
+    """Run the command and return its exit code."""
+    from postrender.plan.attacher_policy import policy_objects
+
+    settings = settings_of(config, given)
+    report_ignored(settings.findings, settings.log_file)
+    objects = policy_objects(settings.attacher, settings.namespace)
+    write([f"---\n{block_text(data)}\n" for data in objects])
+    return DONE

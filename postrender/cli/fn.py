@@ -1,0 +1,22 @@
+"""`postrender fn`: the KRM function for kustomize and kpt."""
+
+from __future__ import annotations
+
+from postrender.cli.options import SETTINGS, Command
+from postrender.cli.render import run_render
+
+COMMAND = Command(
+    "fn",
+    "Run as a function of kustomize or kpt.",
+    details=(
+        "The input is a ResourceList on stdin, and the output is a ResourceList with results. Only "
+        "this command reads the functionConfig. A functionConfig may change only the output."
+    ),
+    example='kpt fn eval app --exec "postrender fn" -o unwrap -- namespace=prod',
+    options=SETTINGS,
+)
+
+
+def run(config: str | None, **given: object) -> int:
+    """Run the command and return its exit code."""
+    return run_render("-", config, given, is_function=True)

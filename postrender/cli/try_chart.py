@@ -1,0 +1,287 @@
+"""`postrender try`: what postrender would do with a chart, for a new user."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
+from postrender.cli.pipes import write_for_reader
+from postrender.cli.plans import plan_of
+from postrender.cli.registry import DONE
+from postrender.cli.reporting import is_coloured, report_finding, report_warning
+from postrender.cli.values import report_configuration, settings_of, with_hash_key
+from postrender.errors import UNPROTECTED, Location, UserError
+from postrender.startup.records import NamedTuple
+from postrender.yaml.stream import Source, has_content, read_streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.config.settings import Settings
+    from postrender.diff.model import Preview
+    from postrender.plan.build import Plan
+    from postrender.sources.charts import ChartOptions
+    from postrender.yaml.stream import Stream
+
+COMMAND = Command(
+    "try",
+    "Show what postrender does to a chart.",
+    details=(
+        "try renders the chart with helm template and shows the new names of its ConfigMaps. Then "
+        "try previews a change: from CHART to NEW_CHART, or else the effect of --set. try writes "
+        "the preview as a page; without a change, the page shows a first install. try does not "
+        "apply anything. Variable HELM_BIN: the path of helm."
+    ),
+    example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
+    arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),
+    options=(
+        Option(
+            "values",
+            "Pass this values file to helm. Repeatable.",
+            REPEATED,
+            metavar="FILE",
+            short="f",
+        ),
+        Option(
+            "set",
+            "Pass this value to helm. Repeatable.",
+            REPEATED,
+            metavar="KEY=VALUE",
+            own_parameter="sets",
+        ),
+        Option(
+            "set-string",
+            "Pass this value to helm as a string. Repeatable.",
+            REPEATED,
+            metavar="KEY=VALUE",
+            own_parameter="set_strings",
+        ),
+        Option(
+            "release",
+            "Set the name of the release.",
+            metavar="NAME",
+            default_text="the name in Chart.yaml",
+        ),
+        Option(
+            "page",
+            "Write the page to this file.",
+            metavar="FILE",
+            default_text="a new file in the folder for temporary files",
+        ),
+        Option(
+            "open",
+            "Open the page in the browser.",
+            SWITCH,
+            default=False,
+            own_parameter="opens_page",
+        ),
+        *settings_options(
+            "config",
+            "untrusted",
+            "namespace",
+            "secrets",
+            "secrets-hash-key-file",
+            "keep-original",
+        ),
+    ),
+)
+
+# try does not apply the manifests, so findings about the delivery come too early.
+_ABOUT_DELIVERY = frozenset({UNPROTECTED})
+_MOST_FINDINGS = 5
+
+
+class _Sides(NamedTuple):
+    """The manifests to explain and to compare.
+
+    new: the manifests to explain;
+    old: the manifests before the change, None if try does not preview a change;
+    note: the reason why the change cannot be previewed, "" if no change was requested.
+    """
+
+    new: Stream
+    old: Stream | None = None
+    note: str = ""
+
+
+def run(
+    chart: str,
+    new_chart: str,
+    values: tuple[str, ...],
+    sets: tuple[str, ...],
+    set_strings: tuple[str, ...],
+    release: str | None,
+    page: str | None,
+    opens_page: bool,
+    config: str | None,
+    **given: object,
+) -> int:
+    """Run the command and return its exit code."""
+    from postrender.sources.charts import ChartOptions, check_chart, check_values, release_name
+
+    settings = _settings(config, given)
+    for path in filter(None, (chart, new_chart)):
+        check_chart(path)
+    check_values(values)
+    current = new_chart or chart
+    options = ChartOptions(
+        release=release or release_name(current),
+        namespace=settings.namespace,
+        values=values,
+        sets=sets,
+        set_strings=set_strings,
+    )
+    sides = _sides(chart, new_chart, options)
+    plan = _plan(sides.new, settings)
+    preview = _preview(sides, settings)
+    file = _write_page(preview, page)
+    lines = _report(sides, plan, preview, options, current, with_secrets=settings.with_secrets)
+    write_for_reader("\n".join([*lines, "", f"Page: {file}", ""]), "text")
+    if settings.file:
+        report_configuration(settings)
+    _report_findings(plan)
+    if opens_page:
+        _open_page(file)
+    return DONE
+
+
+def _settings(config: str | None, given: dict[str, object]) -> Settings:
+    """Return the settings for a preview: not strict, without an attacher and without a history.
+
+    try does not read earlier manifests, so the names have a hash and not a number.
+    """
+    from postrender.config.settings import HASH, HistorySettings
+
+    settings = with_hash_key(settings_of(config, given), given)
+    attacher = settings.attacher._replace(is_enabled=False)
+    return settings._replace(
+        is_strict=False, attacher=attacher, history=HistorySettings(), naming=HASH
+    )
+
+
+def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
+    """Render the sides with helm.
+
+    Raises UserError if helm fails, except for the chart without --set: then `note` has the reason.
+    """
+    if new_chart:
+        old = _stream(chart, chart, options)
+        return _Sides(new=_stream(new_chart, new_chart, options), old=old)
+    if not (options.sets or options.set_strings):
+        return _Sides(new=_stream(chart, chart, options))
+    new = _stream(chart, f"{chart} with --set", options)
+    try:
+        old = _stream(chart, f"{chart} without --set", options.without_sets)
+    except UserError:
+        return _Sides(new=new, note="The chart cannot be rendered without --set.")
+    return _Sides(new=new, old=old)
+
+
+def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
+    from postrender.sources.charts import render_chart
+
+    stream = read_streams([Source(title, render_chart(chart, options))], title)
+    if not any(has_content(document.text) for document in stream.documents):
+        raise UserError(
+            "helm template prints no manifests",
+            "Pass the values that enable a part of the chart, with -f or --set",
+            Location(title),
+        )
+    return stream
+
+
+def _plan(stream: Stream, settings: Settings) -> Plan:
+    plan = plan_of(stream, settings)
+    findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
+    return plan._replace(findings=findings)
+
+
+def _preview(sides: _Sides, settings: Settings) -> Preview:
+    """Return the preview of the change, or of a first install if no change is requested."""
+    from postrender.diff.build import compare
+
+    old = sides.old or read_streams([Source("nothing installed", b"")], "nothing installed")
+    return compare(old, sides.new, settings)
+
+
+def _report(
+    sides: _Sides,
+    plan: Plan,
+    preview: Preview,
+    options: ChartOptions,
+    chart: str,
+    *,
+    with_secrets: bool,
+) -> list[str]:
+    """Return the lines on stdout."""
+    import shlex
+
+    from postrender.diff.formats.text import render
+    from postrender.diff.sections import only_sections
+    from postrender.diff.wording.terminal import terminal_of
+    from postrender.explain.build import explain
+    from postrender.explain.first_look import explanation_lines, next_steps, preview_lines
+
+    has_preview = sides.old is not None
+    explanation = explain(plan)
+    lines = explanation_lines(explanation, chart, is_short=has_preview, with_secrets=with_secrets)
+    if sides.old:
+        terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
+        shown = only_sections(preview, ("workloads", "configmaps"))
+        lines += ["", *preview_lines(render(shown, terminal))]
+    elif sides.note:
+        lines += ["", f"{sides.note} So there is no change to preview."]
+    command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
+    return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=has_preview)]
+
+
+def _write_page(preview: Preview, file: str | None) -> str:
+    """Write the preview as a page, and return the path."""
+    from postrender.diff.formats.html import FILE_SUFFIX, render
+    from postrender.diff.wording.terminal import Terminal
+
+    text = render(preview, Terminal())
+    try:
+        if file:
+            with open(file, "w", encoding="utf-8") as output:
+                output.write(text)
+            return os.path.abspath(file)
+        from tempfile import NamedTemporaryFile
+
+        with NamedTemporaryFile(
+            "w", prefix="postrender-", suffix=f".{FILE_SUFFIX}", delete=False, encoding="utf-8"
+        ) as output:
+            output.write(text)
+            return output.name
+    except OSError as error:
+        raise UserError(
+            f"the page cannot be written: {error.strerror}",
+            "Choose another file with --page",
+            Location(file or "the folder for temporary files"),
+        ) from None
+
+
+def _report_findings(plan: Plan) -> None:
+    """Print the first findings, and the number of the others."""
+    for finding in plan.findings[:_MOST_FINDINGS]:
+        report_finding(finding, "", is_failure=False)
+    rest = len(plan.findings) - _MOST_FINDINGS
+    if rest > 0:
+        report_warning(
+            f"try leaves out {rest} more {'finding' if rest == 1 else 'findings'}",
+            "Run helm template NAME CHART | postrender explain",
+        )
+
+
+def _open_page(file: str) -> None:
+    """Open the page in a browser, if a person sees the output."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        report_warning(
+            "the page is not opened, because stdout is not a terminal", f"Open {file} yourself"
+        )
+        return
+    import webbrowser
+    from pathlib import Path
+
+    if not webbrowser.open(Path(file).as_uri()):
+        report_warning("no browser opens the page", f"Open {file} yourself")

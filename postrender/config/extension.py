@@ -1,0 +1,110 @@
+"""The extension of a configuration file: the file in `extends`, and the merge of both files.
+
+A discovered file may extend only a YAML file in its own repository, by the rules of `find` and
+`trust`. The extended file has the same rights as the file that extends it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from postrender.config.find import is_inside, is_owner_trusted
+from postrender.config.trust import FULL
+from postrender.errors import UserError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from postrender.config.trust import Source
+    from postrender.errors import Location
+    from postrender.yaml.paths import Json, Path
+
+    Values = dict[str, Any]
+
+_ENDINGS = (".yaml", ".yml")
+# A patch, in which lists of named items are merged by name.
+_PATCH = ("attacher", "podTemplate")
+
+
+def extended_file(
+    value: str, file: str, earlier: Sequence[str], source: Source, location: Location
+) -> str:
+    """Return the path of the file that a file extends.
+
+    value: the value of `extends`; earlier: the files that were read, the last of which is `file`;
+    location: of the value. Raises UserError for a path that the source may not read, and for a
+    missing file. Also raises UserError for a file of another user or one that extends itself.
+    """
+    path = os.path.normpath(os.path.join(os.path.dirname(file), value))
+    if source.trust < FULL and not _is_permitted(path, source):
+        raise UserError(
+            f"{source.name} may extend only a YAML file in its repository",
+            f"Correct the path. If you trust the whole file, pass --config {source.file}",
+            location,
+        )
+    if not os.path.isfile(path):
+        problem = "is a folder" if os.path.isdir(path) else "does not exist"
+        fix = "Correct the path, which is relative to the folder of this file"
+        raise UserError(f"the extended file {path} {problem}", fix, location)
+    if source.trust < FULL and not all(map(is_owner_trusted, (os.lstat(path), os.stat(path)))):
+        raise UserError(
+            f"the extended file {path} belongs to another user",
+            f"If you trust both files, pass --config {source.file}",
+            location,
+        )
+    if any(os.path.samefile(path, other) for other in earlier):
+        chain = " -> ".join([*earlier, path])
+        raise UserError(
+            f"the file extends itself ({chain})",
+            "Delete the key `extends` from one of these files",
+            location,
+        )
+    return path
+
+
+def _is_permitted(path: str, source: Source) -> bool:
+    """Return whether a discovered file may extend a path, which need not exist.
+
+    The path and the file behind its links must be YAML files in the repository, outside `.git`.
+    """
+    real = os.path.realpath(path)
+    return (
+        bool(source.repository)
+        and path.endswith(_ENDINGS)
+        and real.endswith(_ENDINGS)
+        and is_inside(path, source.repository)
+        and ".git" not in os.path.relpath(real, os.path.realpath(source.repository)).split(os.sep)
+    )
+
+
+def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
+    """Return the values of a file (own), merged with the values of the file that it extends (base).
+
+    Mappings are merged by key. Lists are joined without duplicates, first the items of `own`,
+    because the first matching rule applies. Lists in the pod template are merged by name if every
+    item has a name, and are replaced otherwise. Other values of `own` override those of `base`.
+    path: the path of both values in the configuration.
+    """
+    if isinstance(base, dict) and isinstance(own, dict):
+        merged = dict(base)
+        for key, value in own.items():
+            merged[key] = merge_extended(base[key], value, (*path, key)) if key in base else value
+        return merged
+    if not (isinstance(base, list) and isinstance(own, list)):
+        return own
+    if path[: len(_PATCH)] != _PATCH:
+        return [*own, *(item for item in base if item not in own)]
+    if not _are_named(base) or not _are_named(own):
+        return own
+    items = {item["name"]: item for item in own}
+    merged_items = [
+        merge_extended(item, items.pop(item["name"], {}), (*path, number))
+        for number, item in enumerate(base)
+    ]
+    return [*merged_items, *items.values()]
+
+
+def _are_named(items: list[Json]) -> bool:
+    return all(isinstance(item, dict) and "name" in item for item in items)

@@ -1,0 +1,55 @@
+"""The key of the hash in the names of Secrets, from a file or from the environment.
+
+The key is never part of an output, a message or a log.
+"""
+
+from __future__ import annotations
+
+import os
+
+from postrender.errors import Location, UserError
+from postrender.kubernetes.hashing import HashKey
+
+VARIABLE = "POSTRENDER_SECRETS_HASH_KEY"
+
+_MIN_BYTES, _MAX_BYTES = 16, 4096
+_CREATE = "Create a key with `openssl rand -hex 32`"
+
+
+def read_hash_key(option: str, configured: str) -> HashKey | None:
+    """Return the key, or None if no key is set.
+
+    option: the file in --secrets-hash-key-file, which overrides VARIABLE;
+    configured: the file in effect, which VARIABLE overrides.
+    Raises UserError for a file that cannot be read, and for a key that is too short or too long.
+    """
+    variable = os.environ.get(VARIABLE, "")
+    if variable and not option:
+        return _key(os.fsencode(variable), Location(VARIABLE))
+    return _key(_content(configured), Location(configured)) if configured else None
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as key_file:
+            return key_file.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise UserError(
+            f"the key cannot be read: {reason}",
+            f"Check --secrets-hash-key-file, or set {VARIABLE}",
+            Location(file),
+        ) from None
+
+
+def _key(content: bytes, location: Location) -> HashKey:
+    key = content.rstrip(b"\r\n")
+    if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
+        raise UserError(
+            f"the key has {len(key)} bytes, expected {_MIN_BYTES} to {_MAX_BYTES}"
+            if len(key) <= _MAX_BYTES
+            else f"the key has more than {_MAX_BYTES} bytes",
+            _CREATE,
+            location,
+        )
+    return HashKey(key)

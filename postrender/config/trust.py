@@ -1,0 +1,176 @@
+"""The trust in each source of settings, and the settings that need more trust than others.
+
+A chart, a repository or a stream may come from somebody else. Such a source may change the output.
+The source must not choose a cluster, write files, read files of others, or start programs, except a
+restricted git. SETTINGS lists every setting with such an effect. A test checks that the list is
+complete.
+"""
+
+from __future__ import annotations
+
+import os
+
+from postrender.config.find import is_inside
+from postrender.errors import UserError
+from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Path, value_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from postrender.errors import Location
+
+# The levels of trust. A higher level includes the lower levels.
+OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
+
+
+class Source(NamedTuple):
+    """A source of settings.
+
+    name: the subject of a message;
+    trust: what the source may do;
+    label: the trust in words, for `config show`;
+    repository: the folder that a source with the trust REPOSITORY may read. With OUTPUT_ONLY, only
+        `extends` may read a file in the folder;
+    file: the file of the source, "" if there is none.
+    """
+
+    name: str
+    trust: int
+    label: str
+    repository: str = ""
+    file: str = ""
+
+
+def explicit_file(file: str) -> Source:
+    """Return the source for a file in --config or POSTRENDER_CONFIG."""
+    label = "given explicitly, may set everything"
+    return Source(name="the file", trust=FULL, label=label, file=file)
+
+
+def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source:
+    """Return the source for a file that postrender found.
+
+    is_untrusted: whether --untrusted is set.
+    """
+    if is_untrusted:
+        return Source(
+            name="with --untrusted, a discovered configuration",
+            trust=OUTPUT_ONLY,
+            label="discovered, may change only the output",
+            repository=repository,
+            file=file,
+        )
+    return Source(
+        name="a discovered configuration",
+        trust=REPOSITORY,
+        label="discovered, may change the output and read its repository",
+        repository=repository,
+        file=file,
+    )
+
+
+FUNCTION_CONFIG = Source(
+    name="a functionConfig", trust=OUTPUT_ONLY, label="functionConfig, may change only the output"
+)
+
+
+class _Need(NamedTuple):
+    """The trust that a value needs, and the effect of the value as a verb phrase."""
+
+    trust: int
+    effect: str
+
+
+def _any_value(effect: str) -> Callable[[str, str], _Need]:
+    return lambda _value, _repository: _Need(FULL, effect)
+
+
+def _path(value: str, repository: str) -> _Need:
+    if (
+        repository
+        and is_inside(value, repository)
+        and all(is_inside(link, repository) for link in _links_below(value))
+    ):
+        return _Need(REPOSITORY, "read files")
+    return _Need(FULL, "read files outside its repository" if repository else "read files")
+
+
+def _extension(_value: str, repository: str) -> _Need:
+    # `extension` checks the path, which is relative to the folder of the file.
+    return _Need(OUTPUT_ONLY if repository else FULL, "extend a file")
+
+
+def _links_below(folder: str) -> Iterator[str]:
+    """Yield the links to files in a folder; readers of a folder do not follow other links."""
+    for location, _, files in os.walk(folder):
+        paths = (os.path.join(location, file) for file in files)
+        yield from (path for path in paths if os.path.islink(path))
+
+
+def _manifests(value: str, repository: str) -> _Need:
+    if value.startswith("helm:"):
+        return _Need(FULL, "run helm")
+    if value.startswith("git:"):
+        return _Need(REPOSITORY, "run git")
+    return _path(value, repository)
+
+
+class RestrictedSetting(NamedTuple):
+    """A setting with an effect outside the output.
+
+    path: the path of the key; option: the option that sets the same value;
+    need: returns the need for a value and a repository.
+    """
+
+    path: Path
+    option: str
+    need: Callable[[str, str], _Need]
+
+
+SETTINGS = (
+    RestrictedSetting(("extends",), "config", _extension),
+    RestrictedSetting(("logFile",), "log-file", _any_value("write files")),
+    RestrictedSetting(("history", "previous"), "previous", _manifests),
+    RestrictedSetting(("history", "kubeContext"), "kube-context", _any_value("choose a cluster")),
+    RestrictedSetting(
+        ("history", "kubeconfig"),
+        "kubeconfig",
+        _any_value("choose a kubeconfig, because a kubeconfig can start programs"),
+    ),
+    RestrictedSetting(("secretsHashKeyFile",), "secrets-hash-key-file", _path),
+)
+
+
+def check_trust(
+    values: Mapping[str, Any], source: Source, locate: Callable[[Path], Location]
+) -> None:
+    """Raise UserError for the first value that needs more trust than its source has.
+
+    locate: returns the location of a key by its path.
+    """
+    if source.trust == FULL:
+        return
+    for setting in SETTINGS:
+        value = value_at(values, setting.path)
+        if not value:
+            continue
+        need = setting.need(str(value), source.repository)
+        if source.trust < need.trust:
+            raise UserError(
+                f"{source.name} may not {need.effect}",
+                _fix(setting, source),
+                locate(setting.path),
+            )
+
+
+def _fix(setting: RestrictedSetting, source: Source) -> str:
+    variable = "POSTRENDER_" + setting.option.replace("-", "_").upper()
+    if not source.file:
+        return f"Delete the key, and pass --{setting.option} as an argument or set {variable}"
+    return (
+        f"Delete the key, and pass --{setting.option} or set {variable}. "
+        f"If you trust the whole file, pass --config {source.file}"
+    )

@@ -1,0 +1,178 @@
+"""The changes of all pairs: ConfigMaps and Secrets, workloads, and other objects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from postrender.diff.compare.attachers import comparable_pair, is_attacher, is_left_out
+from postrender.diff.compare.configmaps import (
+    ComparedContent,
+    Users,
+    annotations_to_leave_out,
+    compare_content,
+)
+from postrender.diff.compare.fields import differing, find_field_changes, is_same
+from postrender.diff.compare.model import Side
+from postrender.diff.compare.normalise import BaseNames, as_applied, as_written, comparable
+from postrender.diff.compare.pairs import Pair, sort_key
+from postrender.diff.compare.unreported import find_unreported
+from postrender.diff.compare.usages import Target, UsageIndex, users_by_target
+from postrender.diff.compare.workloads import Comparison, find_workload_change, is_workload
+from postrender.diff.model import (
+    ADDED,
+    CHANGED,
+    REMOVED,
+    ContentChange,
+    FieldChange,
+    ObjectChange,
+    WorkloadChange,
+)
+from postrender.kubernetes.kinds import Identity
+from postrender.startup.records import NamedTuple
+
+
+class Changes(NamedTuple):
+    """The changes of the pairs, each by the number of its pair."""
+
+    contents: Mapping[int, ContentChange]
+    workloads: Mapping[int, WorkloadChange]
+    objects: Mapping[int, ObjectChange]
+
+    @property
+    def change_by_pair(self) -> dict[int, str]:
+        """ADDED, REMOVED, CHANGED or UNCHANGED, by the number of each reported pair."""
+        reported: dict[int, ContentChange | WorkloadChange | ObjectChange]
+        reported = {**self.contents, **self.workloads, **self.objects}
+        return {number: change.change for number, change in reported.items()}
+
+    @property
+    def removes_workload(self) -> bool:
+        """Return whether a workload is removed."""
+        return any(change.change == REMOVED for change in self.workloads.values())
+
+
+def find_changes(
+    pairs: Sequence[Pair],
+    old: Side,
+    new: Side,
+    usages: tuple[UsageIndex, UsageIndex],
+    names: BaseNames,
+    context: int,
+) -> Changes:
+    """Return the changes of all pairs.
+
+    usages: the usages of the old and of the new side.
+    context: the number of lines around each change of text.
+    """
+    is_exact = old.is_rendered and new.is_rendered
+    users = _users(pairs, *usages)
+    compared = _compared_contents(pairs, names, users, context, is_exact=is_exact)
+    contents = {number: content.change for number, content in compared.items()}
+    comparison = Comparison(
+        old=usages[0],
+        new=usages[1],
+        contents=contents,
+        rewritten=frozenset(number for number, content in compared.items() if content.is_rewritten),
+        base_names=names,
+    )
+    workloads, objects = _other_changes(pairs, comparison, old, new)
+    objects |= find_unreported(pairs, {**contents, **workloads, **objects}, old, new)
+    return Changes(contents, workloads, objects)
+
+
+def _compared_contents(
+    pairs: Sequence[Pair],
+    names: BaseNames,
+    users: Mapping[Target, Users],
+    context: int,
+    *,
+    is_exact: bool,
+) -> dict[int, ComparedContent]:
+    """Return the ConfigMaps and Secrets that change, by the number of the pair.
+
+    is_exact: whether both sides are rendered. Then the metadata of revisions is compared too.
+    """
+    return {
+        number: content
+        for number, pair in enumerate(pairs)
+        if pair.newest.is_content and pair.identity.name
+        if (
+            content := compare_content(
+                pair,
+                names,
+                users.get(number, Users()),
+                context,
+                left_out=annotations_to_leave_out(pair) if is_exact else None,
+            )
+        )
+    }
+
+
+def _other_changes(
+    pairs: Sequence[Pair], comparison: Comparison, old: Side, new: Side
+) -> tuple[dict[int, WorkloadChange], dict[int, ObjectChange]]:
+    """Return the changes of workloads and of other objects, by the number of the pair."""
+    workloads, objects = {}, {}
+    for number, pair in enumerate(pairs):
+        if pair.newest.is_content or not pair.identity.name:
+            continue
+        if is_workload(pair.newest) and not is_attacher(pair.newest):
+            workload = find_workload_change(pair, comparison)
+            if workload:
+                workloads[number] = workload
+        else:
+            change = _object_change(pair, comparison.base_names, old, new)
+            if change:
+                objects[number] = change
+    return workloads, objects
+
+
+def _object_change(
+    pair: Pair, names: BaseNames, old_side: Side, new_side: Side
+) -> ObjectChange | None:
+    if pair.both is None:
+        if is_attacher(pair.newest) and is_left_out(pair, old_side, new_side):
+            return None
+        return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
+    both = comparable_pair(pair, old_side, new_side) if is_attacher(pair.newest) else None
+    old, new = both or pair.both
+    fields = []
+    if not is_same(old.data, new.data):
+        before, after = differing(*as_applied(old.data, new.data))
+        form = as_written if both else comparable
+        fields = find_field_changes(form(before, names), form(after, names))
+    if old.name != new.name:
+        path = "metadata.name"
+        fields.append(FieldChange(path=path, change=CHANGED, old=old.name, new=new.name))
+    return ObjectChange(pair.identity, CHANGED, tuple(fields)) if fields else None
+
+
+def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Target, Users]:
+    """Return the workloads that reference each target, in order."""
+    before, after = (
+        _identities_by_target(pairs, index, is_new=is_new)
+        for index, is_new in ((old, False), (new, True))
+    )
+    return {
+        target: Users(
+            all=tuple(sorted(before[target] | after[target], key=sort_key)),
+            former=tuple(sorted(before[target] - after[target], key=sort_key)),
+        )
+        for target in {**before, **after}
+    }
+
+
+def _identities_by_target(
+    pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
+) -> defaultdict[Target, set[Identity]]:
+    """Return the workloads of one side that reference each target."""
+    identities = {
+        compared.item.key: pair.identity
+        for pair in pairs
+        if (compared := pair.new if is_new else pair.old) and compared.item
+    }
+    by_target: defaultdict[Target, set[Identity]] = defaultdict(set)
+    for target, keys in users_by_target(index).items():
+        by_target[target] |= {identities[key] for key in keys if key in identities}
+    return by_target

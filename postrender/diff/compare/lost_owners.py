@@ -1,0 +1,64 @@
+"""Revisions that are still used, but would be deleted because the change deletes their owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from postrender.config.settings import Settings
+from postrender.diff.compare.side import is_rendered
+from postrender.inventory.build import take_inventory
+from postrender.plan.build import Plan, make_plan
+from postrender.plan.history import NO_HISTORY, History, PreviousOwners
+from postrender.plan.last_owner import (
+    find_lost_owners,
+    lasting_titles,
+    planned_owners,
+    read_owners,
+)
+from postrender.yaml.stream import Stream
+
+# The kind and name of a revision, as in `ConfigMap`, `web-config-4h2mbtbbt6`.
+RevisionTitle = tuple[str, str]
+
+
+def lost_owners(
+    old: Stream, new: Stream, settings: Settings, history: History
+) -> Mapping[RevisionTitle, tuple[str, ...]]:
+    """Return the deleted owners of each revision that is still used and has no other owner.
+
+    A rendered side has the owners in the arguments of its attachers. For a side that is not
+    rendered, the owners are planned.
+    history: the earlier outputs, for the newer side.
+    """
+    owners = _owners(old, settings)
+    if not owners.workloads:
+        return {}
+    plan = _plan(new, settings, history)
+    if plan.context is None:
+        return {}
+    if is_rendered(new):
+        lasting = read_owners(_texts(new)).release_owners
+        if not lasting and not is_rendered(old):
+            # A new side that was rendered without an attacher suggests that there never was one.
+            return {}
+    else:
+        lasting = lasting_titles(plan.context, plan.groups)
+    return {
+        (lost.kind, lost.name): lost.owners
+        for lost in find_lost_owners(plan.context, lasting, owners)
+    }
+
+
+def _owners(stream: Stream, settings: Settings) -> PreviousOwners:
+    if is_rendered(stream):
+        return read_owners(_texts(stream))
+    plan = _plan(stream, settings)
+    return planned_owners(plan.context, plan.groups) if plan.context else PreviousOwners()
+
+
+def _plan(stream: Stream, settings: Settings, history: History = NO_HISTORY) -> Plan:
+    return make_plan(take_inventory(stream, settings), settings, history)
+
+
+def _texts(stream: Stream) -> Iterator[str]:
+    return (document.text for document in stream.documents)

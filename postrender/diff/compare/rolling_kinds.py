@@ -1,0 +1,72 @@
+"""The kinds of workloads in a comparison: those that render knows, and custom kinds.
+
+A custom kind counts if the catalogue has the location of its pod template. The catalogue also
+decides the effect of a new pod template: the workload rolls, changes on its next run, or stays.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from postrender.diff.model import NEXT_RUN, ROLLS, STAYS
+from postrender.inventory.model import Item
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, WorkloadKind, is_built_in
+from postrender.yaml.paths import Json, Path, PatternTree, matches_start
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.references.catalogue.model import Template
+
+
+@cache
+def workload_kind(group_kind: GroupKind) -> WorkloadKind | None:
+    """Return the location of the pod templates of a kind, None if the kind is not a workload."""
+    known = WORKLOAD_KINDS.get(group_kind)
+    template = None if known else _custom_template(group_kind)
+    return WorkloadKind(template.path) if template else known
+
+
+@cache
+def template_pattern(group_kind: GroupKind) -> PatternTree | None:
+    """Return the pattern of a kind's pod templates, None for a Pod or a kind without templates."""
+    workload = workload_kind(group_kind)
+    if workload is None or not workload.template:
+        return None
+    tree = PatternTree()
+    tree.add(workload.template, None)
+    return tree
+
+
+def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
+    """Return the effect of a new pod template on an object of a custom kind.
+
+    "" for a kind that render knows, and for a kind without a pod template in the catalogue.
+    """
+    template = None if group_kind in WORKLOAD_KINDS else _custom_template(group_kind)
+    if template is None:
+        return ""
+    if template.is_scheduled:
+        return NEXT_RUN
+    return ROLLS if template.rolls_if is None or template.rolls_if(data) else STAYS
+
+
+def is_in_custom_template(item: Item, path: Path) -> bool:
+    """Return whether a path of the document is in the pod template of a custom kind."""
+    if item.identity.group_kind in WORKLOAD_KINDS:
+        return False
+    template = _custom_template(item.identity.group_kind)
+    if template is None:
+        return False
+    inner = path[len(item.path) :]
+    return len(inner) > len(template.path) and matches_start(inner, template.path)
+
+
+@cache
+def _custom_template(group_kind: GroupKind) -> Template | None:
+    if is_built_in(group_kind[0]):
+        return None
+    # Imported late: most manifests have no custom kinds.
+    from postrender.references.catalogue import entry_of
+
+    entry = entry_of(group_kind)
+    return entry.template if entry else None

@@ -1,0 +1,106 @@
+"""Differences that no other rule of a comparison reports.
+
+Other modules leave out values that a render writes again. This module compares the written form of
+every object without a reported change. Nobody can therefore hide a difference in such a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from postrender.diff.compare.attachers import is_attacher
+from postrender.diff.compare.configmaps import originals_of
+from postrender.diff.compare.fields import find_field_changes, is_same
+from postrender.diff.compare.model import CURRENT, Side
+from postrender.diff.compare.normalise import BaseNames, as_applied, as_written
+from postrender.diff.compare.pairs import Pair, find_pairs
+from postrender.diff.model import CHANGED, ContentChange, ObjectChange
+from postrender.kubernetes.kinds import SECRET
+from postrender.plan.namespaces import Resolver
+
+_DATA = ("data", "binaryData")
+
+
+def find_unreported(
+    pairs: Sequence[Pair], reported: Container[int], old: Side, new: Side
+) -> dict[int, ObjectChange]:
+    """Return the changes of objects that are not reported, by the number of the pair.
+
+    If only one side is rendered, the render itself is a difference, and nothing is compared.
+    """
+    if old.is_rendered != new.is_rendered:
+        return {}
+    changes = {}
+    for number, pair in enumerate(pairs):
+        if number in reported or not pair.identity.name or is_attacher(pair.newest):
+            continue
+        change = _change(pair, old, new)
+        if change:
+            changes[number] = change
+    return changes
+
+
+def find_unreported_originals(
+    contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
+) -> list[ObjectChange]:
+    """Return the changes of originals that are not reported, if both sides are rendered.
+
+    contents: the reported changes of ConfigMaps and Secrets, including the revisions next to the
+    originals.
+    """
+    if not (old.is_rendered and new.is_rendered):
+        return []
+    changes = []
+    for pair in find_pairs(originals_of(old), originals_of(new), resolver):
+        change = _change(pair, old, new)
+        reported = [content for content in contents if content.identity == pair.identity]
+        known_fields = [field for content in reported for field in content.fields]
+        left_out = _DATA if any(content.keys for content in reported) else ()
+        fields = [
+            field
+            for field in (change.fields if change else ())
+            if field not in known_fields and not field.path.startswith(left_out)
+        ]
+        if change and (fields or not (change.fields or reported)):
+            changes.append(change._replace(fields=tuple(fields)))
+    return changes
+
+
+def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
+    if pair.both is None:
+        return None
+    before, after = old.written_data(pair.both[0]), new.written_data(pair.both[1])
+    if is_same(before, after):
+        return None
+    kind = pair.identity.kind
+    before, after = as_applied(before, after)
+    fields = find_field_changes(
+        as_written(before, _names(kind, old, new)), as_written(after, _names(kind, new, old))
+    )
+    if not fields:
+        return None
+    is_secret = pair.identity.group_kind == SECRET
+    return ObjectChange(pair.identity, CHANGED, () if is_secret else tuple(fields))
+
+
+def _names(kind: str, side: Side, other: Side) -> BaseNames:
+    """Return the base names of the revisions that an object of a side may reference.
+
+    A render adds the names of current and earlier revisions to a Role. In a Role, the name of the
+    current revision becomes `<base name> (revision)`, so that a missing name is a difference.
+    """
+    current = _current_names(side)
+    if kind not in ("Role", "ClusterRole"):
+        return BaseNames(of_all=current, of_secrets={})
+    both = set(_current_names(other).values())
+    marked = {name: f"{base} (revision)" for name, base in current.items() if base in both}
+    return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
+
+
+def _current_names(side: Side) -> dict[str, str]:
+    """Return the base name of each current revision of a side."""
+    return {
+        compared.name: compared.identity.name
+        for compared in side.by_item.values()
+        if compared.role == CURRENT and compared.is_revised
+    }

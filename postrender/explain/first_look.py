@@ -1,0 +1,117 @@
+"""The report of `postrender try`, for a user who has not used postrender before.
+
+The report fits a screen, so long lists end in a count. The HTML page that `try` writes has the
+whole preview, and `postrender explain` lists all objects.
+"""
+
+from __future__ import annotations
+
+from postrender.config.settings import IGNORE, RENAME
+from postrender.diff.wording.plurals import counted
+from postrender.diff.wording.style import name_of
+from postrender.explain.model import Explanation, ObjectEntry
+from postrender.text.escapes import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from postrender.kubernetes.kinds import Identity
+
+_MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
+_MOST_PREVIEW_LINES = 20
+_MOST_NAMES = 4
+# The kinds whose controllers restart pods when the pod template changes.
+_RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
+
+
+def explanation_lines(
+    explanation: Explanation, chart: str, *, is_short: bool, with_secrets: bool
+) -> list[str]:
+    """Return the objects and their new names, and the effect of the first release.
+
+    is_short: whether to list fewer objects, because a preview follows;
+    with_secrets: whether the explanation also covers Secrets.
+    """
+    entries = sorted(explanation.objects, key=lambda entry: entry.strategy != RENAME)
+    kinds = "ConfigMap or Secret" if with_secrets else "ConfigMap"
+    if not entries:
+        return [
+            f"{visible(chart)} has no {kinds}, so postrender would not change anything.",
+            *([] if with_secrets else ["Pass --secrets to include Secrets."]),
+        ]
+    most = _MOST_OBJECTS_WITH_PREVIEW if is_short else _MOST_OBJECTS
+    shown = entries if len(entries) <= most + 1 else entries[:most]
+    width = max(len(_title(entry.identity)) for entry in shown)
+    lines = [f"{visible(chart)}: the name of each {kinds} with postrender", ""]
+    lines += [f"  {_title(entry.identity):{width}}  {_decision(entry)}" for entry in shown]
+    if entries[len(shown) :]:
+        rest = len(entries) - len(shown)
+        lines.append(f"  and {rest:,} more, which postrender explain lists")
+    return [*lines, "", *_effect(entries)]
+
+
+def _effect(entries: Sequence[ObjectEntry]) -> list[str]:
+    renamed = [entry for entry in entries if entry.strategy == RENAME]
+    if not renamed:
+        return ["postrender would not rename anything in this chart."]
+    workloads = dict.fromkeys(
+        str(reference.identity)
+        for entry in renamed
+        for reference in entry.references
+        if reference.is_rewritten and reference.identity.kind in _RESTARTED
+    )
+    lines = [
+        f"postrender adds a hash of the content to {len(renamed)} of {len(entries)} names. After a "
+        "change,",
+        "new pods read a new object. An old pod that restarts still finds the old object.",
+    ]
+    if workloads:
+        names = visible(", ".join([*workloads][:_MOST_NAMES]))
+        more = f" and {len(workloads) - _MOST_NAMES} more" if len(workloads) > _MOST_NAMES else ""
+        lines += [
+            "The first release with postrender restarts the pods once, because the names",
+            f"change in {names}{more}.",
+        ]
+    return lines
+
+
+def _title(identity: Identity) -> str:
+    return visible(name_of(identity).removeprefix("ConfigMap/"))
+
+
+def _decision(entry: ObjectEntry) -> str:
+    if entry.strategy == RENAME:
+        kept = ", and the original is kept" if entry.keep_reason else ""
+        return f"-> {visible(entry.revision or 'a revision')}{kept}"
+    strategy = "keeps its name" if entry.strategy == IGNORE else entry.strategy
+    return f"{strategy}: {visible(entry.reason)}"
+
+
+def preview_lines(text: str) -> list[str]:
+    """Return the first lines of a preview, indented; text: the whole preview."""
+    lines = text.rstrip().splitlines()
+    rest = len(lines) - _MOST_PREVIEW_LINES
+    shown = lines if rest <= 1 else lines[:_MOST_PREVIEW_LINES]
+    while shown and not shown[-1].strip():
+        shown = shown[:-1]
+    more = [f"… {counted(rest, 'more line')} on the page"] if rest > 1 else []
+    return [f"  {line}".rstrip() for line in (*shown, *more)]
+
+
+def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
+    """Return the next steps: a change to preview, and the first release with each tool.
+
+    upgrade: the helm upgrade command of the chart;
+    has_preview: whether the report already has the preview of a change.
+    """
+    change = f"postrender try {visible(chart)} --set KEY=VALUE, or try OLD_CHART NEW_CHART"
+    return [
+        "postrender has not applied anything. Next:",
+        *([] if has_preview else [f"  preview    {change}"]),
+        f"  Helm 3     {visible(upgrade)} --post-renderer postrender",
+        "  Helm 4     helm plugin install FOLDER_OF_POSTRENDER, then the same command",
+        "  Argo CD    docs/how-to/argocd.md",
+        "  kustomize  kustomize build | postrender    (docs/how-to/kustomize.md)",
+        "Before the first release, set the attacher's image: docs/how-to/install.md.",
+    ]

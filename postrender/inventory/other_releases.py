@@ -1,0 +1,71 @@
+"""Notes about objects that another release or another cluster owns, for `explain`.
+
+No attacher can protect these objects. A reference to a revision of another release fails when that
+release stops using the revision. A copied object is deleted if its owners are not in the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.config.settings import Settings
+from postrender.errors import Finding, UserError
+from postrender.inventory.build import Inventory, take_full_inventory
+from postrender.kubernetes.hashing import HASH_SUFFIX, without_hash
+from postrender.kubernetes.kinds import CONFIG_MAP, CRD
+from postrender.startup.patterns import pattern
+from postrender.yaml.paths import mapping_at
+
+_REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
+
+
+def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
+    """Yield the notes about a stream; inventory: that of the stream."""
+    yield from _copied_owners(inventory)
+    indexes = [
+        index
+        for index, document in enumerate(inventory.stream.documents)
+        if f"kind: {CRD}" not in document.text and _REVISION.search(document.text)
+    ]
+    names = {item.identity.name for item in inventory.items if item.content is not None}
+    try:
+        # An ordinary inventory has only the references to objects of the stream.
+        full_inventory, _ = take_full_inventory(inventory.stream, indexes, settings)
+    except UserError:
+        return  # explain must not fail because of an object that render ignores
+    yield from _foreign_references(full_inventory, names)
+
+
+def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
+    """Yield a note for each reference to a revision that the input does not have.
+
+    names: the names of the ConfigMaps and Secrets in the input.
+    """
+    seen = set()
+    for item in inventory.items:
+        for reference in item.references:
+            name, base_name = reference.name, without_hash(reference.name)
+            is_foreign = base_name and not {name, base_name} & names
+            if is_foreign and reference.rule.target == CONFIG_MAP and (item.key, name) not in seen:
+                seen.add((item.key, name))
+                yield Finding(
+                    code="other-release",
+                    problem=f"{item.identity} references ConfigMap/{name}, which is not in the "
+                    "input; if it is a revision of another release, that release deletes it",
+                    fix="Render both releases together, or give this release its own ConfigMap",
+                    location=inventory.location_of(item, reference.path, reference.line),
+                )
+
+
+def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
+    """Yield a note for each ConfigMap or Secret with owners, as in a copy of a live object."""
+    for item in inventory.items:
+        metadata = mapping_at(dict(item.content or {}), ("metadata",))
+        if metadata.get("ownerReferences"):
+            yield Finding(
+                code="copied-owners",
+                problem=f"{item.identity} has metadata.ownerReferences; where these owners do not "
+                f"exist, Kubernetes deletes {item.identity} at once",
+                fix="Remove metadata.ownerReferences",
+                location=inventory.location_of(item, (*item.path, "metadata", "ownerReferences")),
+            )

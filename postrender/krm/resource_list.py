@@ -1,0 +1,28 @@
+"""The ResourceList: the one document of the stdin of a KRM function, with all objects as items."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from postrender.errors import Location, UserError
+from postrender.yaml.document import parse_document
+from postrender.yaml.paths import value_at
+from postrender.yaml.stream import Document, Stream, has_content
+
+
+def is_resource_list(stream: Stream) -> bool:
+    """Return whether the only document of a stream is a ResourceList."""
+    with_content = (document for document in stream.documents if has_content(document.text))
+    documents = list(islice(with_content, 2))
+    if len(documents) != 1:
+        return False
+    try:
+        data = parse_document(documents[0].text, Location("")).data
+    except UserError:
+        return False
+    return value_at(data, ("kind",)) == "ResourceList"
+
+
+def sole_document(stream: Stream) -> Document:
+    """Return the one document with content, the ResourceList."""
+    return next(document for document in stream.documents if has_content(document.text))

@@ -1,0 +1,140 @@
+"""The admission policy that limits what the account of an attacher may write.
+
+A Role applies to every ConfigMap of a namespace. The policy permits only the writes that attach
+needs. attach creates Events, and updates or deletes only objects with the label of an attach
+group. An update may change only the owner references and one annotation. The policy needs
+Kubernetes 1.30.
+"""
+
+from __future__ import annotations
+
+import json
+
+from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
+from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION, UNUSED_ANNOTATION
+from postrender.plan.attacher_job import attacher_object
+from postrender.plan.group_names import SUFFIX
+from postrender.yaml.paths import Json
+
+VERSION = "admissionregistration.k8s.io/v1"
+POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
+
+# dyn() turns off the type check, because the kinds of the policy have different fields. Variables
+# that no expression uses are not evaluated. CEL has limits for the cost of an expression, so each
+# expression passes over a list or a map only once.
+_VARIABLES = {
+    "old": "dyn(oldObject)",
+    "new": "dyn(object)",
+    "isRevision": "request.resource.resource in ['configmaps', 'secrets']",
+    "isUpdate": "variables.isRevision && request.operation == 'UPDATE'",
+    "isDelete": "request.operation == 'DELETE'",
+    "oldLabels": "variables.old.metadata.?labels.orValue({})",
+    "oldAnnotations": "variables.old.metadata.?annotations.orValue({})",
+    "newAnnotations": "variables.new.metadata.?annotations.orValue({})",
+    "oldOwners": "variables.old.metadata.?ownerReferences.orValue([])",
+    "newOwners": "variables.new.metadata.?ownerReferences.orValue([])",
+}
+_FIELDS = ("data", "binaryData", "stringData", "immutable", "type")
+_METADATA = ("labels", "finalizers")
+_SAME_FIELDS = "\n  && ".join(
+    [
+        *(f"variables.new.?{name} == variables.old.?{name}" for name in _FIELDS),
+        *(
+            f"variables.new.metadata.?{name} == variables.old.metadata.?{name}"
+            for name in _METADATA
+        ),
+    ]
+)
+_ENDS = "['Complete', 'Failed']"
+# The message and the condition of each validation.
+_VALIDATIONS = {
+    f"an attacher changes and deletes only objects with the label {GROUP_LABEL}": (
+        f"request.operation == 'CREATE' || '{GROUP_LABEL}' in variables.oldLabels"
+    ),
+    "an attacher changes only owner references and its own annotation": (
+        f"!variables.isUpdate || ({_SAME_FIELDS})"
+    ),
+    f"an attacher changes no annotation except {UNUSED_ANNOTATION}": (
+        "!variables.isUpdate || (variables.newAnnotations.all(key,\n"
+        f"    key == '{UNUSED_ANNOTATION}'\n"
+        "    || variables.oldAnnotations[?key] == optional.of(variables.newAnnotations[key]))\n"
+        "  && variables.oldAnnotations.all(key,\n"
+        f"    key == '{UNUSED_ANNOTATION}' || key in variables.newAnnotations))"
+    ),
+    "an attacher adds no owner that is a controller or blocks deletions": (
+        "!variables.isUpdate || ["
+        "'controller', 'blockOwnerDeletion'].all(field,\n"
+        "    variables.newOwners.filter(owner, owner[?field] == optional.of(true)).size()\n"
+        "    <= variables.oldOwners.filter(owner, owner[?field] == optional.of(true)).size())"
+    ),
+    "an attacher deletes only revisions that a run has marked as unused": (
+        "!(variables.isRevision && variables.isDelete)\n"
+        f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
+        f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"
+    ),
+    "an attacher deletes only finished Jobs": (
+        "!(request.resource.resource == 'jobs' && variables.isDelete)\n"
+        "  || variables.old.?status.?conditions.orValue([]).exists(item,\n"
+        f"    item.type in {_ENDS} && item.status == 'True')"
+    ),
+    "an attacher creates Events only as the component postrender": (
+        "request.operation != 'CREATE'\n"
+        "  || variables.new.?source.?component == optional.of('postrender')"
+    ),
+}
+_RULES: list[Json] = [
+    {"apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": resources}
+    for group, operations, resources in (
+        ("", ["UPDATE", "DELETE"], ["configmaps", "secrets"]),
+        ("", ["CREATE"], ["events"]),
+        ("batch", ["DELETE"], ["jobs"]),
+    )
+]
+
+
+def policy_objects(settings: AttacherSettings, namespace: str) -> list[dict[str, Json]]:
+    """Return the policy and its binding; namespace: "" for all namespaces."""
+    binding: dict[str, Json] = {"policyName": SHARED_ACCOUNT, "validationActions": ["Deny"]}
+    name = SHARED_ACCOUNT
+    if namespace:
+        name = f"{name}-{namespace}"
+        labels: Json = {"kubernetes.io/metadata.name": namespace}
+        binding["matchResources"] = {"namespaceSelector": {"matchLabels": labels}}
+    return [
+        {**_cluster_object(POLICY, SHARED_ACCOUNT), "spec": _spec(settings)},
+        {**_cluster_object(BINDING, name), "spec": binding},
+    ]
+
+
+def _cluster_object(kind: str, name: str) -> dict[str, Json]:
+    return attacher_object(VERSION, kind, name=name, namespace=None)
+
+
+def _spec(settings: AttacherSettings) -> dict[str, Json]:
+    return {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": _RULES},
+        "matchConditions": [{"name": "attacher", "expression": _condition(settings)}],
+        "variables": [
+            {"name": name, "expression": expression} for name, expression in _VARIABLES.items()
+        ],
+        "validations": [
+            {"expression": expression, "message": message, "reason": "Forbidden"}
+            for message, expression in _VALIDATIONS.items()
+        ],
+    }
+
+
+def _condition(settings: AttacherSettings) -> str:
+    """Return the condition that selects requests of attachers, by the name of the ServiceAccount.
+
+    These are the names that postrender gives to accounts. A configured account that somebody else
+    creates may have other tasks, so the condition does not select this account.
+    """
+    user = "request.userInfo.username"
+    suffixes = [SUFFIX]
+    if settings.service_account and settings.creates_service_account:
+        suffixes.append(f":{settings.service_account}")
+    # Each JSON string is also a CEL string, so a name cannot add to the expression.
+    ends = " || ".join(f"{user}.endsWith({json.dumps(suffix)})" for suffix in suffixes)
+    return f"{user}.startsWith('system:serviceaccount:') && ({ends})"

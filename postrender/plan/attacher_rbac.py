@@ -1,0 +1,52 @@
+"""The objects that give attachers their permissions, if the output has no Role.
+
+A user who may create Roles applies these objects once to a namespace. The objects have no attach
+group, so postrender never treats the objects as a part of an earlier output.
+"""
+
+from __future__ import annotations
+
+from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
+from postrender.kubernetes.kinds import RBAC_GROUP
+from postrender.plan.attacher_job import (
+    HOOK,
+    JOB,
+    RBAC_VERSION,
+    attacher_object,
+    role_rules,
+    without_token,
+)
+from postrender.yaml.paths import Json
+
+
+def rbac_objects(
+    settings: AttacherSettings, namespace: str, *, with_secrets: bool
+) -> list[dict[str, Json]]:
+    """Return the Role and the RoleBinding of attachers.
+
+    If the attachers share a ServiceAccount that postrender creates, it is the first object.
+    namespace: "" for objects without a namespace.
+    """
+    account = settings.service_account or SHARED_ACCOUNT
+    # The name must not replace an existing Role of an account that has other tasks.
+    name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
+    # With the mode auto, the manifests of each release set the form of its Job.
+    mode = HOOK if settings.mode == HOOK else JOB
+    subject = {"kind": "ServiceAccount", "name": account}
+    if namespace:
+        subject["namespace"] = namespace
+    role: dict[str, Json] = {
+        **attacher_object(RBAC_VERSION, "Role", name=name, namespace=namespace),
+        "rules": role_rules(mode, with_secrets),
+    }
+    binding: dict[str, Json] = {
+        **attacher_object(RBAC_VERSION, "RoleBinding", name=name, namespace=namespace),
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name},
+        "subjects": [subject],
+    }
+    is_shared = settings.creates_service_account and not settings.service_account
+    objects = [role, binding]
+    if is_shared:
+        shared = attacher_object("v1", "ServiceAccount", name=account, namespace=namespace)
+        objects.insert(0, without_token(shared))
+    return objects

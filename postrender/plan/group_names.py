@@ -1,0 +1,75 @@
+"""The name of an attach group, and of the objects of its attacher.
+
+The name comes from the release, because the attacher's ServiceAccount owns the revisions. If the
+name changes, the tool that applies the manifests replaces the ServiceAccount. If the release is
+unknown, the name comes from a workload, and a finding reports the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from postrender.config.settings import AttacherSettings
+from postrender.errors import Finding, Location
+from postrender.inventory.model import Item
+from postrender.kubernetes.hashing import HASH_LENGTH
+from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, Identity
+from postrender.startup.digest import sha256
+from postrender.startup.patterns import pattern
+
+_INSTANCE_LABEL = "app.kubernetes.io/instance"
+# The suffix separates the attacher's objects from objects of the chart with the release's name.
+SUFFIX = "-attach"
+# The name of the Job adds a hyphen and a hash, and is also the value of a label.
+_MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
+_INVALID = pattern(r"[^a-z0-9-]+")
+
+
+def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
+    """Return the name of the release from the settings, or else from a label; "" if unknown.
+
+    workloads: the objects of one namespace that reference revisions. Their label
+        `app.kubernetes.io/instance` is used only if all of them have the same value.
+    """
+    if settings.group or settings.release:
+        return settings.group or settings.release
+    instances = {item.labels.get(_INSTANCE_LABEL, "") for item in workloads}
+    return instances.pop() if len(instances) == 1 else ""
+
+
+def group_name_for_release(release: str) -> str:
+    """Return a group name of at most 52 characters from the name of a release."""
+    return _shortened(release.removesuffix(SUFFIX), release)
+
+
+def group_name_for_workload(identity: Identity) -> str:
+    """Return a group name of at most 52 characters from the first workload of the group."""
+    kind = identity.kind.lower()
+    return _shortened(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
+
+
+def _shortened(name: str, hashed: str) -> str:
+    """Return a name with the suffix; a name that is too long or invalid gets a hash."""
+    full = f"{name}{SUFFIX}"
+    is_valid = bool(name) and name == name.strip("-") and not _INVALID.search(name)
+    if len(full) <= _MAX_LENGTH and is_valid:
+        return full
+    digest = sha256(hashed.encode()).hexdigest()[:8]
+    tail = f"-{digest}{SUFFIX}"
+    valid = _INVALID.sub("-", full.lower()).lstrip("-")
+    return (valid[: _MAX_LENGTH - len(tail)].rstrip("-") + tail).lstrip("-")
+
+
+def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) -> list[Finding]:
+    """Return a finding for each group that is named after its first workload."""
+    return [
+        Finding(
+            code="group-name",
+            problem=f"the attach group {name} is named after {item.identity}; a release that "
+            f"renames {item.identity} deletes revisions that are still used",
+            fix="Set the name of the release: pass --group NAME, or set attacher.group in "
+            "postrender.yaml",
+            location=Location(source),
+        )
+        for name, item in named_after
+    ]

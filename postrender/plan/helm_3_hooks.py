@@ -1,0 +1,91 @@
+"""Findings about hooks that Helm 3 does not pass to a post-renderer.
+
+A hook keeps the base name, so the original of a renamed object stays in the output next to its
+revision. The decision needs the hook in the stream. Helm 4, `helm template` and Argo CD pass hooks.
+When Helm 3 runs postrender, the stream has no hooks. The output then lacks the original, and the
+hook waits for an object that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from postrender.config.settings import RENAME
+from postrender.errors import HOOK_ON_HELM_3, Finding
+from postrender.inventory.build import Inventory
+from postrender.inventory.model import Item, ItemKey
+from postrender.kubernetes.annotations import (
+    HELM_HOOK_ANNOTATION,
+    KEEP_ORIGINAL_ANNOTATION,
+)
+from postrender.plan.links import Link
+from postrender.plan.strategy import StrategyDecision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Returns the decisions for an inventory with these references, by target.
+    Decide = Callable[
+        [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
+    ]
+
+
+def find_helm_3_hooks(
+    inventory: Inventory,
+    links: Mapping[ItemKey, Sequence[Link]],
+    decisions: Sequence[StrategyDecision],
+    decide: Decide,
+) -> list[Finding]:
+    """Return a finding for each original that stays only because of hooks that Helm 3 hides.
+
+    links: by target; decide: repeats the decisions for the objects of another inventory. The
+        decision for an object does not depend on other decisions.
+    """
+    hooks = {
+        decision.item.key: hook
+        for decision in decisions
+        if decision.strategy == RENAME and decision.keep_reason
+        for hook in _hooks(links.get(decision.item.key, ()))[:1]
+    }
+    if not hooks or _is_from_another_tool(inventory):
+        return []
+    visible = inventory._replace(
+        items=tuple(
+            item for item in inventory.items if item.key in hooks and not _is_helm_hook(item)
+        )
+    )
+    visible_links = {
+        key: [link for link in links.get(key, ()) if not _is_helm_hook(link.source)]
+        for key in hooks
+    }
+    return [
+        _finding(inventory, decision.item, hooks[decision.item.key])
+        for decision in decide(visible, visible_links)[0]
+        if decision.strategy == RENAME and not decision.keep_reason
+    ]
+
+
+def _is_from_another_tool(inventory: Inventory) -> bool:
+    """Return whether Helm 4 has written the stream, or kustomize or kpt as a function call."""
+    from postrender.krm.resource_list import is_resource_list
+
+    return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
+
+
+def _hooks(links: Sequence[Link]) -> list[Item]:
+    """Return the hooks that read an object."""
+    return [link.source for link in links if link.keeps_base_name and _is_helm_hook(link.source)]
+
+
+def _is_helm_hook(item: Item) -> bool:
+    return HELM_HOOK_ANNOTATION in item.annotations
+
+
+def _finding(inventory: Inventory, item: Item, hook: Item) -> Finding:
+    return Finding(
+        code=HOOK_ON_HELM_3,
+        problem=f"the hook {hook.identity} reads {item.identity}, but Helm 3 does not pass hooks "
+        "to a post-renderer, so the original would not be kept",
+        fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
+        f"{item.identity}",
+        location=inventory.location_of(item),
+    )

@@ -1,0 +1,148 @@
+"""Revisions that would lose their last owner with the next apply.
+
+A revision is deleted if its workloads and its release owner are deleted together. The arguments of
+the previous attacher show the owners of each revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from postrender.errors import Finding, Location
+from postrender.inventory.prefilter import root_kind
+from postrender.kubernetes.annotations import GROUP_LABEL
+from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
+from postrender.plan.history import Manifest, Previous, PreviousOwners
+from postrender.plan.model import PlanContext
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+from postrender.yaml.stream import Source, read_streams
+
+_WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
+_RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
+_SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
+
+
+class LostOwners(NamedTuple):
+    """A revision of the new output that loses all of its owners.
+
+    kind, name: of the revision; owners: the deleted objects, as `Kind/name`.
+    """
+
+    kind: str
+    name: str
+    owners: tuple[str, ...]
+
+
+def read_previous_owners(previous: Previous) -> PreviousOwners:
+    """Return the owners that the attachers of the last manifest and of its hooks set.
+
+    The names of Secrets come from all manifests and hooks.
+    """
+    manifests: tuple[Manifest, ...] = (*previous.manifests[-1:], *previous.hooks)
+    owners = read_owners(
+        source.data.decode(errors="replace")
+        for manifest in manifests
+        for source in manifest.sources
+    )
+    secrets = [
+        name
+        for manifest in (*previous.manifests, *previous.hooks)
+        for source in manifest.sources
+        if b"secret/" in source.data
+        for name in _secrets_in(source)
+    ]
+    return owners._replace(secrets=frozenset(secrets))
+
+
+def _secrets_in(source: Source) -> Iterator[str]:
+    """Yield the revisions of Secrets in the arguments of attachers."""
+    for document in read_streams([source], source.name).documents:
+        if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
+            yield from _SECRET.findall(document.text)
+
+
+def read_owners(texts: Iterable[str]) -> PreviousOwners:
+    """Return the owners that the attachers in rendered manifests set, without names of Secrets."""
+    workloads: dict[str, list[str]] = {}
+    release_owners: set[str] = set()
+    for text in texts:
+        release_owners.update(_RELEASE_OWNER.findall(text))
+        for kind, name, refs in _WORKLOAD.findall(text):
+            for ref in refs.split(","):
+                workloads.setdefault(ref, []).append(f"{kind}/{name}")
+    return PreviousOwners(workloads, frozenset(release_owners))
+
+
+def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
+    """Return the owners that the attachers of a plan will set."""
+    settings = context.settings.attacher
+    workloads: dict[str, list[str]] = {}
+    if not settings.is_enabled:
+        return PreviousOwners()
+    for group in groups:
+        for workload in group.workloads:
+            for kind, name in workload.names:
+                workloads.setdefault(f"{kind}/{name}", []).append(str(workload.identity))
+    release_owners = {release_owner_of(settings, group) for group in groups} - {""}
+    return PreviousOwners(workloads, frozenset(release_owners))
+
+
+def find_last_owners(
+    context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
+) -> Iterator[Finding]:
+    """Yield a finding for each revision that is used, but would lose all of its owners."""
+    for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
+        yield Finding(
+            code="last-owner",
+            problem=f"{lost.kind}/{lost.name} is still used, but the apply deletes all of its "
+            f"owners: {', '.join(lost.owners)}",
+            fix="Keep the attacher switched on and --group unchanged, or keep the "
+            "workload for one more release, scaled to 0",
+            location=Location(context.inventory.stream.source),
+        )
+
+
+def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:
+    """Return the objects of new attachers that can be a release owner, as `Kind/name`."""
+    settings = context.settings.attacher
+    if not settings.is_enabled:
+        return frozenset()
+    return frozenset(title for group in groups for title in lasting_objects(settings, group))
+
+
+def find_lost_owners(
+    context: PlanContext, lasting: Iterable[str], owners: PreviousOwners
+) -> Iterator[LostOwners]:
+    """Yield each revision of the new output if none of its owners is in the new output.
+
+    lasting: the objects of the new attachers, as `Kind/name`; owners: those of the last output.
+    """
+    if not owners.release_owners.isdisjoint(lasting):
+        return
+    for ref, workloads in owners.workloads.items():
+        kind, _, name = ref.partition("/")
+        items = [
+            decision.item
+            for decision in context.decisions.values()
+            if decision.item.identity.kind.lower() == kind
+            and context.revision_of(decision.item) == name
+        ]
+        if items and not any(_is_in_stream(context, workload) for workload in workloads):
+            deleted = dict.fromkeys((*workloads, *sorted(owners.release_owners)))
+            yield LostOwners(kind=items[0].identity.kind, name=name, owners=tuple(deleted))
+
+
+def _is_in_stream(context: PlanContext, workload: str) -> bool:
+    """Return whether the stream has a workload, or may have it in an unexamined document."""
+    kind, _, name = workload.partition("/")
+    if any(
+        (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items
+    ):
+        return True
+    examined = {item.document for item in context.inventory.items}
+    return any(
+        f"kind: {kind}" in document.text and name in document.text
+        for index, document in enumerate(context.inventory.stream.documents)
+        if index not in examined
+    )

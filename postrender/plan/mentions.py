@@ -1,0 +1,305 @@
+"""Mentions: strings that contain the base name of an object and that no rule rewrites.
+
+The search is for the base names of objects to rename, and of revisions. All references in
+Kubernetes' own kinds are known, so the search covers only their free text. Free text is arguments,
+env values, annotations, and the data of ConfigMaps and Secrets. In other kinds any string may be a
+reference, except for metadata, labels and selectors.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from postrender.config.settings import IgnoredLeftover
+from postrender.inventory.build import Inventory
+from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.prefilter import is_encoded_in, may_escape_names
+from postrender.krm.tool_annotations import is_tool_annotation
+from postrender.kubernetes.annotations import HELM_POSTRENDERER_PREFIX, PAIRING_ANNOTATION, PREFIX
+from postrender.kubernetes.kinds import CRD, SECRET, WORKLOAD_KINDS, GroupKind, is_built_in
+from postrender.plan.links import Link
+from postrender.plan.namespaces import Resolver
+from postrender.references.rule import RBAC
+from postrender.startup.records import NamedTuple
+from postrender.text.words import WordSet, words_of
+from postrender.yaml.document import ParsedDocument, parse_document
+from postrender.yaml.edits import AddAfter, SetScalar
+from postrender.yaml.paths import Json, Path, matches_start, value_at
+
+# The prefixes of annotations that never reference a ConfigMap: our own, and those of other tools.
+_UNSEARCHED_ANNOTATIONS = (
+    PREFIX,
+    PAIRING_ANNOTATION,
+    HELM_POSTRENDERER_PREFIX,
+    "kubectl.kubernetes.io/",
+    "kapp.k14s.io/",
+)
+_RELOADER = "reloader.stakater.com"
+_TEXT_LISTS = frozenset({"args", "command"})
+_TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
+_DATA = frozenset({"data", "stringData"})
+# The resources of kubectl: `[kubectl, get, cm, web]` references a ConfigMap.
+_RESOURCES = {
+    "cm": "configmap",
+    "configmap": "configmap",
+    "configmaps": "configmap",
+    "secret": "secret",
+    "secrets": "secret",
+}
+_LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
+
+
+class Mention(NamedTuple):
+    """A string with the base name of one or more objects that may be renamed.
+
+    path: the path of the string in the object;
+    line: in the document, from 0;
+    text: the string, decoded if it is base64 in a Secret. Nothing may print a decoded string;
+    name: the base name;
+    fields: the names of the field. For a string in a list, a flag, a resource of kubectl, or the
+        key of the list. Elsewhere, an environment variable, or the last two keys of the path;
+    targets: the objects that the name may mean.
+    """
+
+    item: Item
+    path: Path
+    line: int
+    text: str
+    name: str
+    fields: tuple[str, ...]
+    targets: tuple[Item, ...]
+
+    @property
+    def is_program(self) -> bool:
+        """Return whether the string is the program or the subcommand of a container."""
+        return self.path[-2:] in (("command", 0), ("args", 0)) and not self.text.startswith("-")
+
+    @property
+    def is_watched(self) -> bool:
+        """Return whether an annotation of Reloader has the mention. Reloader only watches."""
+        return any(_RELOADER in field for field in self.fields)
+
+
+def find_mentions(
+    inventory: Inventory,
+    resolver: Resolver,
+    links: Sequence[Link],
+    targets: Iterable[Item],
+    ignored: Sequence[IgnoredLeftover] = (),
+) -> list[Mention]:
+    """Return the mentions in a stream.
+
+    links: the references that resolve to an object of the stream, which are not mentions;
+    targets: the objects whose base names are searched;
+    ignored: the mentions to leave out.
+    """
+    by_name: dict[str, list[Item]] = defaultdict(list)
+    for target in targets:
+        by_name[target.base_name].append(target)
+    if not by_name:
+        return []
+    names = WordSet(by_name)
+    accounted = _accounted_counts(inventory, links, by_name)
+    items_by_document: dict[int, list[Item]] = defaultdict(list)
+    for item in inventory.items:
+        items_by_document[item.document].append(item)
+    search = _Search(resolver, {(link.source.key, link.reference.path) for link in links}, by_name)
+    mentions: list[Mention] = []
+    for index, items in items_by_document.items():
+        text = inventory.stream.documents[index].text
+        # Most documents need no second parse, because all their base names are references. A text
+        # search does not find escaped base names.
+        is_named = names.has_more_than(accounted[index], text) or may_escape_names(text)
+        if is_named or is_encoded_in(text, names):
+            document = parse_document(text, inventory.location_of(items[0], line=0))
+            for item in items:
+                mentions += [
+                    mention
+                    for mention in search.run(item, document)
+                    if not any(_is_ignored(rule, mention) for rule in ignored)
+                ]
+    return mentions
+
+
+def _accounted_counts(
+    inventory: Inventory, links: Sequence[Link], by_name: Mapping[str, Sequence[Item]]
+) -> defaultdict[int, int]:
+    """Return, by document, the number of base names in references and in metadata.name.
+
+    A scalar with aliases is one text with several paths, and counts once.
+    """
+    texts: dict[int, set[int | Path]] = defaultdict(set)
+    for link in links:
+        if link.name in by_name:
+            document, path = link.source.document, link.reference.path
+            sites = inventory.sites.get(document, {})
+            form = AddAfter if link.reference.rule.family == RBAC else SetScalar
+            site = sites.get((form, path))
+            texts[document].add(site.start if site and form is SetScalar else path)
+    counts = defaultdict(int, {document: len(found) for document, found in texts.items()})
+    for targets in by_name.values():
+        for target in targets:
+            if target.identity.name == target.base_name:
+                counts[target.document] += 1
+    return counts
+
+
+class _Search:
+    """The search for mentions in the objects of a stream.
+
+    linked: the object and path of each reference that resolves;
+    by_name: the searched objects by base name.
+    """
+
+    __slots__ = ("by_name", "linked", "resolver")
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        linked: AbstractSet[tuple[ItemKey, Path]],
+        by_name: Mapping[str, Sequence[Item]],
+    ) -> None:
+        self.resolver = resolver
+        self.linked = linked
+        self.by_name = by_name
+
+    def run(self, item: Item, document: ParsedDocument) -> Iterator[Mention]:
+        """Yield the mentions in one object."""
+        if item.is_attacher or item.identity.kind == CRD:
+            return
+        length = len(item.path)
+        target_kinds = {
+            reference.path[length:]: reference.rule.target
+            for reference in item.references
+            if reference.rule.family != RBAC
+        }
+        data = value_at(document.data, item.path)
+        for path, written in _strings(data, ()):
+            if (item.key, (*item.path, *path)) in self.linked:
+                continue
+            if not (path in target_kinds or _may_reference(item, path)):
+                continue
+            text = _decoded(written) if _is_encoded(item, path) else written
+            for name in dict.fromkeys(words_of(text)):
+                targets = self.targets_of(item, name, path, target_kinds.get(path))
+                if targets:
+                    yield Mention(
+                        item=item,
+                        path=path,
+                        line=_line_of(document, (*item.path, *path), written, name),
+                        text=text,
+                        name=name,
+                        fields=_field_names(data, path, text),
+                        targets=targets,
+                    )
+
+    def targets_of(
+        self, item: Item, name: str, path: Path, kind: GroupKind | None
+    ) -> tuple[Item, ...]:
+        """Return the objects that a word may mean.
+
+        kind: the target kind of a reference at the path, None if the path has no reference.
+        """
+        namespace = item.identity.namespace
+        return tuple(
+            target
+            for target in self.by_name.get(name, ())
+            if self.resolver.may_be_same(namespace, target.identity.namespace)
+            and kind in (None, target.identity.group_kind)
+            and not (target.key == item.key and path[0] == "metadata")
+        )
+
+
+def _decoded(value: str) -> str:
+    # Imported late: most streams have no Secret with data.
+    from postrender.text.encoded import decoded
+
+    return decoded(value)
+
+
+def _is_encoded(item: Item, path: Path) -> bool:
+    return item.identity.group_kind == SECRET and path[0] == "data"
+
+
+def _may_reference(item: Item, path: Path) -> bool:
+    """Return whether a string at this path of an object may reference another object."""
+    if path[-2:-1] == ("annotations",):
+        name = str(path[-1])
+        return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
+    if path[0] in ("metadata", "apiVersion", "kind"):
+        return False
+    identity = item.identity
+    if item.content is not None or identity.kind in ("ConfigMap", "Secret"):
+        return path[0] in _DATA
+    if is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS:
+        return _is_free_text(path)
+    return not (_LABELS & set(path))
+
+
+def _is_free_text(path: Path) -> bool:
+    keys = [part for part in path if isinstance(part, str)]
+    if _TEXT_LISTS & set(keys[-1:]) or (len(keys) > 1 and keys[-2] in _TEXT_MAPS):
+        return True
+    return keys[-2:] == ["env", "value"]
+
+
+def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
+    """Return the names of the field that has a string, as in Mention.
+
+    A flag is in the string itself (`--config-map=web`), or is the preceding string of the list. In
+    `[kubectl, get, cm, web]`, the field is the resource, as `configmap`.
+    """
+    keys = [part for part in path if isinstance(part, str)]
+    if keys[-2:] == ["env", "value"]:
+        return (str(value_at(data, (*path[:-1], "name"))),)
+    if isinstance(path[-1], int):
+        flag = text.partition("=")[0] if text.startswith("-") and "=" in text else ""
+        if not flag and path[-1]:
+            before = str(value_at(data, (*path[:-1], path[-1] - 1)))
+            flag = before if before.startswith("-") and "=" not in before else ""
+        flag = flag or _resource_before(data, path)
+        return (flag,) if flag else tuple(keys[-1:])
+    return tuple(keys[-2:])
+
+
+def _resource_before(data: Json, path: Path) -> str:
+    """Return the last resource of kubectl before a string of a list, "" if there is none."""
+    words = value_at(data, path[:-1])
+    earlier = words[: int(path[-1])] if isinstance(words, list) else []
+    words_before = (word for word in reversed(earlier) if isinstance(word, str))
+    return next((_RESOURCES[word] for word in words_before if word in _RESOURCES), "")
+
+
+def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
+    """Return the first line of a scalar, or the line of a word in a block literal."""
+    line = document.line_of(path)
+    if not document.is_literal(path):
+        return line
+    lines = (number for number, part in enumerate(text.split("\n"), 1) if name in words_of(part))
+    return line + next(lines, 0)
+
+
+def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _strings(value, (*path, key))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from _strings(value, (*path, number))
+
+
+def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
+    """Return whether an entry of `leftovers.ignore` matches a mention."""
+    from fnmatch import fnmatchcase  # late: most runs have no entries
+
+    identity = mention.item.identity
+    return (
+        fnmatchcase(identity.kind, rule.kind)
+        and fnmatchcase(identity.name, rule.name)
+        and fnmatchcase(mention.name, rule.value)
+        and matches_start(mention.path, rule.path)
+    )

@@ -1,0 +1,39 @@
+"""Readers by name: signs that a program reads a ConfigMap by a name that no rule rewrites.
+
+Each module except `sign` is one rule. To add a rule, write a module with `find`, and add `find` to
+_rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from postrender.inventory.model import ItemKey
+from postrender.plan.readers import roles
+from postrender.plan.readers.sign import Evidence, Sign
+
+
+def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ...]:
+    """Return the rules. If two rules find signs for one object, the first rule gives the reason."""
+    if not evidence.mentions:
+        return (roles.find,)
+    # Imported late: these rules look at mentions, and most charts have none.
+    from postrender.plan.readers import embedded_texts, named_fields, whole_values
+
+    return roles.find, named_fields.find, embedded_texts.find, whole_values.find
+
+
+def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
+    """Return the first sign for each object that a program reads by name.
+
+    A sign of a program that may write has priority over the order of the rules.
+    """
+    found = [sign for rule in _rules(evidence) for sign in rule(evidence)]
+    signs = roles.with_writers(evidence, found)
+    first: dict[ItemKey, Sign] = {}
+    for sign in sorted(signs, key=lambda sign: not sign.is_write):
+        first.setdefault(sign.target.key, sign)
+    return first
+
+
+__all__ = ["Evidence", "Sign", "find_signs"]

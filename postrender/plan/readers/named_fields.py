@@ -1,0 +1,36 @@
+"""Fields whose own name says that the value is a ConfigMap or a Secret.
+
+The name of the flag, the variable, the annotation or the key contains `configmap`:
+
+    args: [--config-map=shop/web-config]
+    env:
+      - name: SETTINGS_CONFIGMAP
+        value: web-config
+
+For a Secret, the name contains `secret`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.plan.mentions import Mention
+from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.text.words import letters_of
+
+
+def find(evidence: Evidence) -> Iterator[Sign]:
+    """Yield a sign for each mention in a field with the kind in its name, except for Reloader's."""
+    for mention in evidence.mentions:
+        for target in mention.targets:
+            field = _field_for(mention, target.identity.kind)
+            if field:
+                reason = f"{mention.item.identity} contains the name in {field}"
+                yield sign_of(evidence, mention, target, reason)
+
+
+def _field_for(mention: Mention, kind: str) -> str:
+    """Return the name of the field that contains the kind, "" if there is none."""
+    if mention.is_watched:
+        return ""
+    return next((field for field in mention.fields if kind.lower() in letters_of(field)), "")

@@ -1,0 +1,165 @@
+"""Roles that let a program read or change one object by its name.
+
+    kind: Role
+    rules:
+      - resources: [configmaps]
+        resourceNames: [web-config]
+        verbs: [get, update]
+
+With `update`, `patch` or `*`, a program may write to the object, so the object is not renamed. A
+program that reads the object by name may also have these verbs in a rule without resourceNames.
+A Role that is bound to people only is not a sign, because the Role also gets the revision's name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from postrender.inventory.prefilter import root_kind
+from postrender.kubernetes.kinds import RBAC_GROUP, roots_of
+from postrender.plan.links import Link
+from postrender.plan.readers.sign import Evidence, Sign
+from postrender.references.rule import RBAC
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
+
+_WRITE_VERBS = frozenset({"update", "patch", "*"})
+_PART_OF_KINDS = "Role"
+_ROLES = frozenset({"Role", "ClusterRole"})
+_BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
+
+# The kind and name of a role.
+_RoleKey = tuple[str, str]
+
+
+def find(evidence: Evidence) -> Iterator[Sign]:
+    """Yield a sign for each name in resourceNames, unless the role is bound to people only."""
+    links = [
+        link
+        for link in evidence.links
+        if link.reference.rule.family == RBAC and not link.source.is_attacher
+    ]
+    has_people = bool(links) and _may_bind_people(evidence)
+    permissions = _Permissions(evidence) if has_people else None
+    for link in links:
+        role = link.source.identity
+        if not (permissions and permissions.is_of_people((role.kind, role.name))):
+            yield _sign(evidence, link)
+
+
+def _may_bind_people(evidence: Evidence) -> bool:
+    """Return whether a document may bind a role to people only, judged by its text."""
+    return any(
+        "ServiceAccount" not in document.text
+        for document in evidence.inventory.stream.documents
+        if _may_have(_BINDINGS, document.text)
+    )
+
+
+def _sign(evidence: Evidence, link: Link) -> Sign:
+    path = link.reference.path
+    verbs = value_at(evidence.document(link.source.document), (*path[:-2], "verbs"))
+    return Sign(
+        target=link.target,
+        reason=f"{link.source.identity} has the name in resourceNames",
+        source=link.source,
+        location=evidence.inventory.location_of(link.source, path, link.reference.line),
+        is_write=_may_write(verbs),
+    )
+
+
+def _may_write(verbs: Json) -> bool:
+    return isinstance(verbs, list) and not _WRITE_VERBS.isdisjoint(map(str, verbs))
+
+
+def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
+    """Return the signs, with is_write set if their workload may write every object of the kind."""
+    if not any(sign.source.templates for sign in signs):
+        return list(signs)
+    permissions = _Permissions(evidence)
+    return [
+        sign._replace(is_write=True)
+        if sign.source.templates
+        and permissions.may_write(_accounts_of(evidence, sign), sign.target.identity.kind)
+        else sign
+        for sign in signs
+    ]
+
+
+def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
+    """Return the names of the ServiceAccounts of a workload's pods."""
+    data = evidence.document(sign.source.document)
+    return {
+        str(value_at(data, (*template.path, "spec", "serviceAccountName")) or "default")
+        for template in sign.source.templates
+    }
+
+
+class _Permissions:
+    """The Roles and bindings of a stream, which are read only when a sign needs them.
+
+    writable: by role, the resources that the role may change without a name;
+    subjects: by role, the subjects of its bindings.
+    """
+
+    __slots__ = ("subjects", "writable")
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.writable: dict[_RoleKey, set[str]] = {}
+        self.subjects: dict[_RoleKey, list[Mapping[str, Json]]] = defaultdict(list)
+        for data in _rbac_objects(evidence):
+            kind, name = str(data.get("kind")), str(value_at(data, ("metadata", "name")))
+            if kind in _ROLES:
+                self.writable[kind, name] = set(_writable_resources(data))
+            else:
+                role = mapping_at(data, ("roleRef",))
+                key = str(role.get("kind")), str(role.get("name"))
+                self.subjects[key] += mappings_in(data.get("subjects"))
+
+    def may_write(self, accounts: Iterable[str], kind: str) -> bool:
+        """Return whether one of the ServiceAccounts may change any object of a kind."""
+        resources = {f"{kind.lower()}s", "*"}
+        names = set(accounts)
+        return any(
+            not resources.isdisjoint(self.writable.get(role, ()))
+            and any(subject.get("name") in names for subject in subjects)
+            for role, subjects in self.subjects.items()
+        )
+
+    def is_of_people(self, role: _RoleKey) -> bool:
+        """Return whether a role has bindings, and all of them are to users and groups of people.
+
+        The users and groups of Kubernetes itself begin with `system:`.
+        """
+        subjects = self.subjects.get(role, [])
+        return bool(subjects) and all(
+            subject.get("kind") in ("User", "Group")
+            and not str(subject.get("name")).startswith("system:")
+            for subject in subjects
+        )
+
+
+def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
+    for index, document in enumerate(evidence.inventory.stream.documents):
+        if _may_have(_ROLES | _BINDINGS, document.text):
+            for _, root in roots_of(evidence.document(index)):
+                if isinstance(root, dict) and root.get("kind") in _ROLES | _BINDINGS:
+                    yield root
+
+
+def _may_have(kinds: AbstractSet[str], text: str) -> bool:
+    """Return whether a document may have an object of one of the kinds, judged by its text."""
+    if _PART_OF_KINDS not in text and RBAC_GROUP not in text:
+        return False  # nearly every document; root_kind takes longer than this search
+    kind = root_kind(text)
+    return kind in kinds or (not kind and RBAC_GROUP in text)
+
+
+def _writable_resources(role: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the resources that a role may change in rules without resourceNames."""
+    for rule in mappings_in(role.get("rules")):
+        resources = rule.get("resources")
+        is_general = not rule.get("resourceNames")
+        if is_general and _may_write(rule.get("verbs")) and isinstance(resources, list):
+            yield from map(str, resources)

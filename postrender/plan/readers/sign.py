@@ -1,0 +1,68 @@
+"""The record of a sign that a program reads a ConfigMap by its name, and the evidence for signs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from postrender.errors import Location
+from postrender.inventory.build import Inventory
+from postrender.inventory.model import Item
+from postrender.plan.links import Link
+from postrender.plan.mentions import Mention
+from postrender.startup.records import NamedTuple
+from postrender.yaml.document import parse_document
+from postrender.yaml.paths import Json
+
+
+class Evidence:
+    """The part of a plan in which the rules of this package look for signs.
+
+    mentions: the strings that contain a base name;
+    links: the references that resolve to an object of the stream.
+    """
+
+    __slots__ = ("_documents", "inventory", "links", "mentions")
+
+    def __init__(
+        self, *, inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
+    ) -> None:
+        self.inventory = inventory
+        self.mentions = mentions
+        self.links = links
+        self._documents: dict[int, Json] = {}
+
+    def document(self, index: int) -> Json:
+        """Return the data of a document of the stream, which is parsed once."""
+        if index not in self._documents:
+            stream = self.inventory.stream
+            document = stream.documents[index]
+            location = stream.location_of(document)
+            self._documents[index] = parse_document(document.text, location).data
+        return self._documents[index]
+
+
+class Sign(NamedTuple):
+    """A sign that a program reads an object by a name that postrender does not rewrite.
+
+    target: the object;
+    reason: a clause with the reader as its subject;
+    source: the object that has the sign;
+    is_write: whether the program may also change the object.
+    """
+
+    target: Item
+    reason: str
+    source: Item
+    location: Location
+    is_write: bool = False
+
+
+def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
+    """Return the sign of a mention."""
+    item = mention.item
+    return Sign(
+        target=target,
+        reason=reason,
+        source=item,
+        location=evidence.inventory.location_of(item, (*item.path, *mention.path), mention.line),
+    )

@@ -1,0 +1,51 @@
+"""Values that are exactly the name of the object.
+
+    kind: Widget
+    spec:
+      settings: web-config
+
+postrender does not know the field. The value may mean an object of another kind with the same name.
+In this case, the name of the field must contain a word such as `config`, `settings` or `cm`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from postrender.plan.mentions import Mention
+from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.startup.patterns import pattern
+from postrender.text.occurrences import WHOLE, forms_of
+from postrender.yaml.paths import format_path
+
+# `configMapName`, `INIT_CONFIG` and `--cm-name` consist of words.
+_FIELD_WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
+
+
+def find(evidence: Evidence) -> Iterator[Sign]:
+    """Yield a sign for each mention that is a whole value.
+
+    Names of programs and annotations of Reloader are not signs.
+    """
+    fixed_names = evidence.inventory.fixed_names
+    for mention in evidence.mentions:
+        is_taken = mention.name in fixed_names
+        if (
+            mention.is_program
+            or mention.is_watched
+            or (is_taken and not _is_about_configuration(mention))
+        ):
+            continue
+        if WHOLE in forms_of(mention.text, mention.name):
+            field = format_path(mention.path)
+            for target in mention.targets:
+                if target.key == mention.item.key:
+                    continue  # an object does not read itself
+                reason = f"the field {field} of {mention.item.identity} has the name as its value"
+                yield sign_of(evidence, mention, target, reason)
+
+
+def _is_about_configuration(mention: Mention) -> bool:
+    words = {word.lower() for field in mention.fields for word in _FIELD_WORD.findall(field)}
+    return not words.isdisjoint(_CONFIGURATION_WORDS)

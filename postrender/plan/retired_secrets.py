@@ -1,0 +1,61 @@
+"""Revisions of Secrets that an earlier release created, if Secrets are switched off.
+
+The attacher still deletes these revisions once they are unused. Its Role permits only their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from postrender.inventory.model import Item
+from postrender.kubernetes.kinds import SECRET
+from postrender.plan.attacher_job import AttachGroup
+from postrender.plan.history import PreviousOwners
+from postrender.plan.model import PlanContext
+from postrender.yaml.paths import Json, value_at
+
+_ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
+_OPTION = "--retired"
+
+
+def with_retired_secrets(
+    context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
+) -> tuple[AttachGroup, ...]:
+    """Return the groups with the Secrets to delete.
+
+    owners: the owners that earlier attachers set. With several groups, the group of a Secret is not
+    known, so no Secret is deleted.
+    """
+    names = {
+        *context.settings.attacher.retired_secrets,
+        *owners.secrets,
+        *(name for item in context.inventory.items if item.is_attacher for name in _names_in(item)),
+    }
+    if SECRET in context.settings.revisable or len(groups) != 1 or not names:
+        return tuple(groups)
+    retired = sorted(name for name in names if not _is_in_stream(context, name))
+    return (groups[0]._replace(retired=tuple(("secret", name) for name in retired)),)
+
+
+def _names_in(item: Item) -> Iterator[str]:
+    """Yield the Secrets that the attacher of an earlier run deletes.
+
+    If postrender renders its own output again, only the arguments of this attacher have the names.
+    """
+    data: Json = dict(item.content or {})
+    arguments = value_at(data, _ARGUMENTS)
+    words = list(map(str, arguments)) if isinstance(arguments, list) else []
+    for option, value in pairwise(words):
+        if option == _OPTION:
+            yield from (ref.removeprefix("secret/") for ref in value.split(","))
+
+
+def _is_in_stream(context: PlanContext, name: str) -> bool:
+    """Return whether the stream may contain or reference a Secret of this name."""
+    attachers = {item.document for item in context.inventory.items if item.is_attacher}
+    return any(
+        name in document.text
+        for index, document in enumerate(context.inventory.stream.documents)
+        if index not in attachers
+    )

@@ -1,0 +1,83 @@
+"""ConfigMaps with names that a program has built in, so that no manifest shows the reader.
+
+The file well_known_names.txt has a line for each name. A line has the name as a glob, the program
+that reads the ConfigMap, and a source. To add a name, add a line. A name that depends on the
+release has the label `helm.sh/chart` before it, as in `jupyterhub-[0-9]*/*hub`.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from postrender.kubernetes.kinds import CONFIG_MAP, Identity
+from postrender.startup.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CHART_LABEL = "helm.sh/chart"
+# pathlib would take a tenth of the time of a small render to import.
+_FILE = os.path.join(os.path.dirname(__file__), "well_known_names.txt")
+
+
+class _Glob(NamedTuple):
+    """A glob for names; prefix: the text before the first special character."""
+
+    text: str
+    prefix: str
+    program: str
+
+
+class _Names(NamedTuple):
+    """The well-known names: the line of each name, the globs, and the prefixes of the globs.
+
+    The line of a name without a glob is split only when a run needs the line.
+    """
+
+    lines: dict[str, str]
+    globs: tuple[_Glob, ...]
+    prefixes: tuple[str, ...]
+
+
+@cache
+def _names() -> _Names:
+    with open(_FILE, encoding="utf-8") as file:
+        lines = {line.partition(";")[0]: line for line in file if not line.startswith("#")}
+    globs = []
+    for name in [name for name in lines if "*" in name or "[" in name]:
+        prefix = name.partition("*")[0].partition("[")[0]
+        globs.append(_Glob(name, prefix, _program_in(lines.pop(name))))
+    return _Names(lines, tuple(globs), tuple(glob.prefix for glob in globs))
+
+
+def _program_in(line: str) -> str:
+    return line.split(";")[1].strip()
+
+
+def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
+    """Return the program that reads an object by its well-known name, "" if there is none."""
+    if identity.group_kind != CONFIG_MAP:
+        return ""
+    name, names = identity.name, _names()
+    if name in names.lines:
+        return _program_in(names.lines[name])
+    name_in_chart = f"{labels.get(_CHART_LABEL, '')}/{name}"
+    if not (name.startswith(names.prefixes) or name_in_chart.startswith(names.prefixes)):
+        return ""  # nearly every name
+    matches = (
+        glob.program
+        for glob in names.globs
+        if _matches(name_in_chart if "/" in glob.text else name, glob)
+    )
+    return next(matches, "")
+
+
+def _matches(name: str, glob: _Glob) -> bool:
+    # The prefix is compared first, because the first use of a glob compiles a pattern.
+    if not name.startswith(glob.prefix):
+        return False
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, glob.text)

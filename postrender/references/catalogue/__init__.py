@@ -1,0 +1,223 @@
+"""The catalogue of custom kinds: the fields in which they reference ConfigMaps and Secrets.
+
+The catalogue also has a few kinds of Kubernetes whose references are never rewritten.
+Each module has the entries of some API groups, and is imported when a stream has such a group.
+Each use of an entry either rewrites a field or keeps the original, with the reason. A field that
+no entry lists keeps the original too, if it has the shape of a reference (`embedded`).
+
+References in the catalogue do not cause a rename. The attacher does not read these kinds, and
+could never delete a revision that only such an object references. The references are rewritten if
+another workload causes the rename. A pod spec is enough if the user requests the rename.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+
+from postrender.kubernetes.kinds import GroupKind
+from postrender.references.catalogue.model import (
+    EVERYTHING,
+    KEY_SELECTORS,
+    OBJECT_REFERENCE,
+    POD_SPEC,
+    Entry,
+    Use,
+)
+from postrender.references.embedded import EmbeddedReference, embedded_references
+from postrender.references.rule import Rule
+from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
+
+# The module with the entries of each group.
+MODULES = {
+    "acid.zalan.do": "database_kinds",
+    "actions.github.com": "workload_kinds",
+    "actions.summerwind.dev": "workload_kinds",
+    "admissionregistration.k8s.io": "kubernetes_kinds",
+    "agent.k8s.elastic.co": "elastic_kinds",
+    "apm.k8s.elastic.co": "elastic_kinds",
+    "apps.kruise.io": "workload_kinds",
+    "apps.openshift.io": "openshift_kinds",
+    "argoproj.io": "argo_kinds",
+    "batch.volcano.sh": "batch_kinds",
+    "beat.k8s.elastic.co": "elastic_kinds",
+    "build.openshift.io": "openshift_kinds",
+    "cert-manager.io": "certificate_kinds",
+    "elasticsearch.k8s.elastic.co": "elastic_kinds",
+    "enterprisesearch.k8s.elastic.co": "elastic_kinds",
+    "external-secrets.io": "secret_kinds",
+    "flink.apache.org": "batch_kinds",
+    "gateway.networking.k8s.io": "network_kinds",
+    "grafana.integreatly.org": "monitoring_kinds",
+    "helm.toolkit.fluxcd.io": "delivery_kinds",
+    "jobset.x-k8s.io": "batch_kinds",
+    "kafka.strimzi.io": "kafka_kinds",
+    "keda.sh": "workload_kinds",
+    "kibana.k8s.elastic.co": "elastic_kinds",
+    "kubeflow.org": "batch_kinds",
+    "kustomize.toolkit.fluxcd.io": "delivery_kinds",
+    "leaderworkerset.x-k8s.io": "workload_kinds",
+    "logstash.k8s.elastic.co": "elastic_kinds",
+    "monitoring.coreos.com": "monitoring_kinds",
+    "networking.istio.io": "network_kinds",
+    "opentelemetry.io": "monitoring_kinds",
+    "operator.victoriametrics.com": "monitoring_kinds",
+    "pkg.crossplane.io": "delivery_kinds",
+    "postgresql.cnpg.io": "database_kinds",
+    "rabbitmq.com": "database_kinds",
+    "ray.io": "batch_kinds",
+    "route.openshift.io": "openshift_kinds",
+    "serving.knative.dev": "workload_kinds",
+    "serving.kserve.io": "workload_kinds",
+    "snapshot.storage.k8s.io": "kubernetes_kinds",
+    "sparkoperator.k8s.io": "batch_kinds",
+    "storage.k8s.io": "kubernetes_kinds",
+    "tekton.dev": "delivery_kinds",
+    "trainer.kubeflow.org": "batch_kinds",
+    "vault.banzaicloud.com": "secret_kinds",
+    "": "kubernetes_kinds",
+}
+
+Match = tuple[Path, Json, Rule]
+
+
+def entries_of(module: str) -> tuple[Entry, ...]:
+    """Return the entries of one module of the catalogue."""
+    entries: tuple[Entry, ...] = import_module(f"{__name__}.{module}").ENTRIES
+    return entries
+
+
+@cache
+def entry_of(group_kind: GroupKind) -> Entry | None:
+    """Return the entry of a kind, or None if the kind is not in the catalogue."""
+    module = MODULES.get(group_kind[0])
+    entries = entries_of(module) if module else ()
+    return next((entry for entry in entries if (entry.group, entry.kind) == group_kind), None)
+
+
+def find_catalogued(
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
+) -> tuple[list[Match], list[Match]]:
+    """Return the kept and the other references in an object of a custom kind.
+
+    The kept references override the pod specs that the user's configuration rewrites. The second
+    list has the rewritten references, and after them every string that looks like a reference.
+    """
+    entry = entry_of(group_kind)
+    matches = list(_matches(entry, targets, data)) if entry else []
+    kept = [match for match in matches if match[2].keep_reason]
+    rewritten = [match for match in matches if not match[2].keep_reason]
+    reason = f"postrender does not know {'this field of ' if entry else ''}the kind {group_kind[1]}"
+    others = [_embedded_match(found, reason) for found in embedded_references(data, targets)]
+    return kept, [*rewritten, *others]
+
+
+def _matches(
+    entry: Entry, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
+) -> Iterator[Match]:
+    """Yield a match for each string that an entry lists."""
+    for path, value, (use, target) in _tree((entry.group, entry.kind), targets).find(data):
+        reason = use.keep_reason(data)
+        if target is not None:
+            rule = _rule(target, keep=reason, permits_rename=use.shape == POD_SPEC)
+            found = [(path, value, rule._replace(is_written=use.is_written))]
+        elif use.shape == OBJECT_REFERENCE:
+            found = _object_reference(path, value, use, targets, reason)
+        else:
+            found = _searched(path, value, use, targets, reason)
+        yield from (match for match in found if isinstance(match[1], str))
+
+
+@cache
+def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
+    """Return the patterns of a kind.
+
+    A payload is a use and a target; the target is None if the value must be examined first.
+    """
+    tree = PatternTree()
+    entry = entry_of(group_kind)
+    for use in entry.uses if entry else ():
+        for pattern, target in use.patterns:
+            if target in targets:
+                tree.add((*use.path, *pattern), (use, target))
+        if not use.patterns:
+            tree.add(use.path, (use, None))
+    return tree
+
+
+def _object_reference(
+    path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
+) -> list[Match]:
+    kind = value_at(value, ("kind",))
+    default = use.default_target
+    meant = [
+        target
+        for target in targets
+        if kind == target[1] or (kind is None and default in (None, target))
+    ]
+    name = value_at(value, ("name",))
+    return [
+        ((*path, "name"), name, _rule(target, keep=reason, namespace_key="namespace"))
+        for target in meant
+    ]
+
+
+def _searched(
+    path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
+) -> list[Match]:
+    """Return the key selectors, or all references, below a path."""
+    parent = {str(path[-1]): value}
+    found = [
+        match._replace(path=(*path[:-1], *match.path))
+        for match in embedded_references(parent, targets)
+    ]
+    if use.shape == EVERYTHING:
+        matches = [_embedded_match(match, reason) for match in found]
+        return [
+            (path, name, rule._replace(is_written=use.is_written)) for path, name, rule in matches
+        ]
+    return [
+        (match.path, match.name, _rule(match.target, keep=reason, namespace_key="namespace"))
+        for match in found
+        if use.shape == KEY_SELECTORS and _is_key_selector(match, parent, path)
+    ]
+
+
+def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool:
+    """Return whether a reference is the name in a mapping with `name` and `key`, not a guess."""
+    selector = mapping_at(parent, match.path[len(path) - 1 : -1])
+    is_selector = match.path[-1] == "name" and isinstance(selector.get("key"), str)
+    return is_selector and not match.is_guess
+
+
+def _embedded_match(found: EmbeddedReference, reason: str) -> Match:
+    rule = _rule(
+        found.target,
+        keep=reason,
+        is_qualified=found.is_qualified,
+        namespace_key="" if found.is_qualified else "namespace",
+    )
+    return found.path, found.name, rule
+
+
+@cache
+def _rule(
+    target: GroupKind,
+    *,
+    keep: str,
+    permits_rename: bool = False,
+    is_qualified: bool = False,
+    namespace_key: str = "",
+) -> Rule:
+    return Rule(
+        group=None,
+        kind="*",
+        pattern=(),
+        target=target,
+        is_qualified=is_qualified,
+        namespace_key=namespace_key,
+        triggers_rename=False,
+        permits_rename=permits_rename,
+        keep_reason=keep,
+    )

@@ -1,0 +1,94 @@
+"""Kinds of Argo Workflows and Argo Events.
+
+A Workflow is a run and keeps its originals. Templates of later runs are rewritten:
+
+    kind: WorkflowTemplate
+    spec:
+      templates:
+        - name: build
+          container:
+            envFrom: [{configMapRef: {name: build-config}}]
+
+A ClusterWorkflowTemplate keeps its originals, because Workflows of any namespace may use it. Argo
+Workflows identifies a semaphore by the name of a ConfigMap, so the original is kept. Argo Workflows
+writes to the ConfigMap of a memoization cache, so this ConfigMap is not renamed.
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import (
+    Entry,
+    Use,
+    container,
+    everything,
+    key_selectors,
+    pod_spec,
+    secret,
+    volume,
+    written,
+)
+
+_WORKFLOWS = "argoproj/argo-workflows f016ad8, v1alpha1"
+_EVENTS = "argoproj/argo-events 6478ece, v1alpha1"
+
+_RUN = "a run that has started does not read its template again"
+_SEMAPHORE = "the name identifies the semaphore"
+_CACHE = "Argo Workflows writes to the ConfigMap of a cache"
+_ANY_NAMESPACE = "Workflows of any namespace may use the template"
+
+
+def _template(path: str) -> tuple[Use, ...]:
+    return (
+        everything(f"{path}.synchronization", _SEMAPHORE),
+        written(everything(f"{path}.memoize", _CACHE)),
+        container(f"{path}.container"),
+        container(f"{path}.script"),
+        container(f"{path}.initContainers[]"),
+        container(f"{path}.sidecars[]"),
+        pod_spec(f"{path}.containerSet"),
+        volume(f"{path}.volumes[]"),
+    )
+
+
+def _workflow(path: str) -> tuple[Use, ...]:
+    return (
+        everything(f"{path}.synchronization", _SEMAPHORE),
+        *_template(f"{path}.templates[]"),
+        *_template(f"{path}.templateDefaults"),
+        volume(f"{path}.volumes[]"),
+        secret(f"{path}.imagePullSecrets[].name"),
+        key_selectors(path),
+    )
+
+
+ENTRIES = (
+    Entry(
+        group="argoproj.io", kind="Workflow", source=_WORKFLOWS, uses=(everything("spec", _RUN),)
+    ),
+    Entry(group="argoproj.io", kind="WorkflowTemplate", source=_WORKFLOWS, uses=_workflow("spec")),
+    Entry(
+        group="argoproj.io",
+        kind="CronWorkflow",
+        source=_WORKFLOWS,
+        uses=_workflow("spec.workflowSpec"),
+    ),
+    Entry(
+        group="argoproj.io",
+        kind="ClusterWorkflowTemplate",
+        source=_WORKFLOWS,
+        uses=(everything("spec", _ANY_NAMESPACE),),
+    ),
+    *(
+        Entry(
+            group="argoproj.io",
+            kind=kind,
+            source=_EVENTS,
+            uses=(
+                container("spec.template.container"),
+                volume("spec.template.volumes[]"),
+                secret("spec.template.imagePullSecrets[].name"),
+            ),
+        )
+        for kind in ("Sensor", "EventSource")
+    ),
+)

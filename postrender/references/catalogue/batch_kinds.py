@@ -1,0 +1,160 @@
+"""Kinds that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
+
+An object that is itself a run keeps its originals, like a Job. A template of later runs, such as a
+ScheduledSparkApplication, is rewritten:
+
+    kind: ScheduledSparkApplication
+    spec:
+      template:
+        sparkConfigMap: spark-config
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import (
+    Entry,
+    Use,
+    config_map,
+    container,
+    everything,
+    pod_spec,
+    secret,
+    volume,
+)
+
+_RUN = "a run that has started does not read its template again"
+_RESTART = "a change would start the run again"
+_FLINK_RESTART = "a change would restart the job from its last state"
+_REJECTED = "the admission webhook of this kind rejects a change of the template"
+
+_SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
+_KUBEFLOW = "kubeflow/manifests 009c880"
+_RAY = "ray-project/kuberay feeaf72, v1"
+
+
+def _spark_application(path: str) -> tuple[Use, ...]:
+    roles = [f"{path}.{role}" for role in ("driver", "executor")]
+    return (
+        config_map(f"{path}.sparkConfigMap"),
+        config_map(f"{path}.hadoopConfigMap"),
+        secret(f"{path}.imagePullSecrets[]"),
+        volume(f"{path}.volumes[]"),
+        *(container(role) for role in roles),
+        *(container(f"{role}.sidecars[]") for role in roles),
+        *(container(f"{role}.initContainers[]") for role in roles),
+        *(config_map(f"{role}.configMaps[].name") for role in roles),
+        *(secret(f"{role}.secrets[].name") for role in roles),
+    )
+
+
+def _ray_cluster(path: str) -> tuple[Use, ...]:
+    return (
+        pod_spec(f"{path}.headGroupSpec.template.spec"),
+        pod_spec(f"{path}.workerGroupSpecs[].template.spec"),
+        container(f"{path}.autoscalerOptions"),
+    )
+
+
+ENTRIES = (
+    Entry(
+        group="batch.volcano.sh",
+        kind="Job",
+        source="volcano-sh/volcano ed72c7c, v1alpha1, admit_job.go",
+        uses=(everything("spec", _REJECTED),),
+    ),
+    Entry(
+        group="batch.volcano.sh",
+        kind="CronJob",
+        source="volcano-sh/volcano ed72c7c, v1alpha1",
+        uses=(pod_spec("spec.jobTemplate.spec.tasks[].template.spec"),),
+    ),
+    Entry(
+        group="jobset.x-k8s.io",
+        kind="JobSet",
+        source="kubernetes-sigs/jobset 08dfbdf, v1alpha2, jobset_webhook.go",
+        uses=(everything("spec", _REJECTED),),
+    ),
+    *(
+        Entry(
+            group="kubeflow.org",
+            kind=kind,
+            source=f"{_KUBEFLOW}, v1",
+            uses=(everything("spec", _RUN),),
+        )
+        for kind in ("PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob")
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="Experiment",
+        source="kubeflow/katib 33c8ff4, v1beta1",
+        uses=(everything("spec", _RUN),),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="Notebook",
+        source=f"{_KUBEFLOW}, v1beta1",
+        uses=(pod_spec("spec.template.spec"),),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="PodDefault",
+        source=f"{_KUBEFLOW}, v1alpha1",
+        uses=(
+            container("spec"),
+            container("spec.initContainers[]"),
+            container("spec.sidecars[]"),
+            volume("spec.volumes[]"),
+            secret("spec.imagePullSecrets[].name"),
+        ),
+    ),
+    Entry(
+        group="kubeflow.org",
+        kind="PVCViewer",
+        source=f"{_KUBEFLOW}, v1alpha1",
+        uses=(pod_spec("spec.podSpec"),),
+    ),
+    *(
+        Entry(
+            group="trainer.kubeflow.org",
+            kind=kind,
+            source="kubeflow/trainer 8c0f505, v1alpha1",
+            uses=(everything("spec", _RUN),),
+        )
+        for kind in ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+    ),
+    Entry(
+        group="sparkoperator.k8s.io",
+        kind="SparkApplication",
+        source=_SPARK,
+        uses=(everything("spec", _RESTART),),
+    ),
+    Entry(
+        group="sparkoperator.k8s.io",
+        kind="ScheduledSparkApplication",
+        source=_SPARK,
+        uses=_spark_application("spec.template"),
+    ),
+    *(
+        Entry(
+            group="flink.apache.org",
+            kind=kind,
+            source="apache/flink-kubernetes-operator 6e9caeb, v1beta1",
+            uses=(everything("spec", _FLINK_RESTART),),
+        )
+        for kind in ("FlinkDeployment", "FlinkSessionJob")
+    ),
+    Entry(group="ray.io", kind="RayCluster", source=_RAY, uses=_ray_cluster("spec")),
+    Entry(
+        group="ray.io", kind="RayService", source=_RAY, uses=_ray_cluster("spec.rayClusterConfig")
+    ),
+    Entry(group="ray.io", kind="RayJob", source=_RAY, uses=(everything("spec", _RUN),)),
+    Entry(
+        group="ray.io",
+        kind="RayCronJob",
+        source=_RAY,
+        uses=(
+            *_ray_cluster("spec.jobTemplate.rayClusterSpec"),
+            pod_spec("spec.jobTemplate.submitterPodTemplate.spec"),
+        ),
+    ),
+)

@@ -1,0 +1,53 @@
+"""Kinds of cert-manager.
+
+The credentials of an Issuer are rewritten, here the Secret `binding`. cert-manager writes to the
+Secret of an ACME account and of a Certificate, so these Secrets are not renamed:
+
+    kind: Issuer
+    spec:
+      acme:
+        privateKeySecretRef: {name: account-key}
+        externalAccountBinding: {keySecretRef: {name: binding, key: secret}}
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import (
+    Entry,
+    everything,
+    key_selectors,
+    secret,
+    written,
+)
+
+_CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
+
+_WRITTEN = "cert-manager writes to the Secret"
+_OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
+
+ENTRIES = (
+    Entry(
+        group="cert-manager.io",
+        kind="Issuer",
+        source=_CERT_MANAGER,
+        uses=(
+            written(secret("spec.acme.privateKeySecretRef.name", _WRITTEN)),
+            secret("spec.ca.secretName"),
+            secret("spec.vault.auth.clientCertificate.secretName"),
+            secret("spec.venafi.tpp.credentialsRef.name"),
+            key_selectors("spec"),
+        ),
+    ),
+    Entry(
+        group="cert-manager.io",
+        kind="ClusterIssuer",
+        source=_CERT_MANAGER,
+        uses=(everything("spec", _OTHER_NAMESPACE),),
+    ),
+    Entry(
+        group="cert-manager.io",
+        kind="Certificate",
+        source=_CERT_MANAGER,
+        uses=(written(secret("spec.secretName", _WRITTEN)), key_selectors("spec.keystores")),
+    ),
+)

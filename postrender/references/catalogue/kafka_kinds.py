@@ -1,0 +1,103 @@
+"""Kinds of Strimzi. The operator itself reads the ConfigMaps for metrics and logging.
+
+ConfigMaps with the offsets of a connector keep their names. Key selectors are rewritten:
+
+    kind: Kafka
+    spec:
+      kafka:
+        metricsConfig:
+          valueFrom: {configMapKeyRef: {name: kafka-metrics, key: config.yaml}}
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import (
+    Entry,
+    Use,
+    environment,
+    everything,
+    key_selectors,
+    secret,
+    volume,
+    written,
+)
+
+_STRIMZI = "strimzi/strimzi-kafka-operator 8541da1, v1 and v1beta2"
+_WRITTEN = "the operator writes to the ConfigMap"
+_BY_HAND = "a person writes the offsets"
+
+
+def _pods(*paths: str) -> tuple[Use, ...]:
+    """Return the uses of pod templates of Strimzi."""
+    fields = ("volumes[]", "templatedVolumes[]")
+    return (
+        *(volume(f"{path}.{field}") for path in paths for field in fields),
+        *(secret(f"{path}.imagePullSecrets[].name") for path in paths),
+    )
+
+
+def _offsets(path: str) -> tuple[Use, ...]:
+    """Return the uses of a connector: the ConfigMaps with its offsets."""
+    return (
+        written(everything(f"{path}.listOffsets", _WRITTEN)),
+        everything(f"{path}.alterOffsets", _BY_HAND),
+    )
+
+
+ENTRIES = (
+    Entry(
+        group="kafka.strimzi.io",
+        kind="Kafka",
+        source=_STRIMZI,
+        uses=(
+            key_selectors("spec"),
+            *_pods(
+                "spec.kafka.template.pod",
+                "spec.entityOperator.template.pod",
+                "spec.cruiseControl.template.pod",
+                "spec.kafkaExporter.template.pod",
+            ),
+        ),
+    ),
+    Entry(
+        group="kafka.strimzi.io",
+        kind="KafkaConnect",
+        source=_STRIMZI,
+        uses=(
+            key_selectors("spec"),
+            *_pods("spec.template.pod", "spec.template.buildPod"),
+            # v1beta2 only.
+            environment("spec.externalConfiguration.env[]"),
+            volume("spec.externalConfiguration.volumes[]"),
+        ),
+    ),
+    Entry(
+        group="kafka.strimzi.io",
+        kind="KafkaMirrorMaker2",
+        source=_STRIMZI,
+        uses=(
+            *(
+                use
+                for connector in ("sourceConnector", "checkpointConnector")
+                for use in _offsets(f"spec.mirrors[].{connector}")
+            ),
+            key_selectors("spec"),
+            *_pods("spec.template.pod", "spec.template.buildPod"),
+        ),
+    ),
+    *(
+        Entry(
+            group="kafka.strimzi.io",
+            kind=kind,
+            source=_STRIMZI,
+            uses=(key_selectors("spec"), *_pods("spec.template.pod")),
+        )
+        for kind in ("KafkaBridge", "KafkaNodePool")
+    ),
+    Entry(
+        group="kafka.strimzi.io",
+        kind="KafkaConnector",
+        source=_STRIMZI,
+        uses=_offsets("spec"),
+    ),
+)

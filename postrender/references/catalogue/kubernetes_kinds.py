@@ -1,0 +1,54 @@
+"""Kubernetes' own kinds outside pod templates, in which a reference is never rewritten.
+
+A PersistentVolume keeps the original of the Secret that it references:
+
+    kind: PersistentVolume
+    spec:
+      csi:
+        nodePublishSecretRef: {name: store-login, namespace: shop}
+
+A binding of an admission policy keeps the original of the ConfigMap in `spec.paramRef`. The policy
+sets the kind of the parameters, and reads new content at once for the whole cluster.
+"""
+
+from __future__ import annotations
+
+from postrender.references.catalogue.model import Entry, config_map, everything, secret
+
+_IMMUTABLE_SOURCE = "the source of a PersistentVolume cannot be changed"
+_IMMUTABLE_PARAMETERS = "the parameters of a StorageClass cannot be changed"
+_SNAPSHOT_CLASS = "the parameters belong to snapshots that already exist"
+_BINDING = "a policy applies new parameters to the whole cluster at once"
+
+ENTRIES = (
+    Entry(
+        group="",
+        kind="PersistentVolume",
+        source="kubernetes/api 10b39a3, v1",
+        uses=(everything("spec", _IMMUTABLE_SOURCE),),
+    ),
+    Entry(
+        group="storage.k8s.io",
+        kind="StorageClass",
+        source="kubernetes/api 10b39a3, v1",
+        uses=(everything("parameters", _IMMUTABLE_PARAMETERS),),
+    ),
+    Entry(
+        group="snapshot.storage.k8s.io",
+        kind="VolumeSnapshotClass",
+        source="openkruise/kruise 07169cf (a copy of the external-snapshotter CRD), v1",
+        uses=(everything("parameters", _SNAPSHOT_CLASS),),
+    ),
+    *(
+        Entry(
+            group="admissionregistration.k8s.io",
+            kind=kind,
+            source="kubernetes/api 10b39a3, ParamRef, v1",
+            uses=(
+                config_map("spec.paramRef.name", _BINDING),
+                secret("spec.paramRef.name", _BINDING),
+            ),
+        )
+        for kind in ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+    ),
+)

@@ -1,0 +1,175 @@
+"""The records of the catalogue: an entry for each kind, with the fields that it uses.
+
+This entry makes the pod template of a CloneSet a part of the catalogue:
+
+    Entry(
+        group="apps.kruise.io",
+        kind="CloneSet",
+        source="openkruise/kruise 07169cf, v1beta1",
+        uses=(pod_spec("spec.template.spec"),),
+    )
+
+`keep` is a clause with the reason why the references of a use are never rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
+from postrender.references.pods import POD_SPEC_PATTERNS
+from postrender.startup.records import NamedTuple
+from postrender.yaml.paths import Json, parse_pattern
+
+# The path of a use is the path of a string, or of a mapping with one of these shapes.
+NAME = "name"
+POD_SPEC = "pod spec"
+OBJECT_REFERENCE = "object reference"
+KEY_SELECTORS = "key selectors below"
+EVERYTHING = "every reference below"
+
+Pattern = tuple[str, ...]
+Condition = Callable[[Mapping[str, Json]], bool]
+
+
+class Use(NamedTuple):
+    """The references at one path of a kind.
+
+    patterns: the paths of the names below `path`, each with its target; none for the shapes that
+        are found by search.
+    keep: why the references are never rewritten, "" if they are rewritten.
+    keep_if: the condition on the object under which `keep` applies; None for always.
+    default_target: the target of an object reference without a kind.
+    is_written: whether a program writes to the referenced objects.
+    """
+
+    shape: str
+    path: Pattern
+    patterns: tuple[tuple[Pattern, GroupKind], ...] = ()
+    keep: str = ""
+    keep_if: Condition | None = None
+    default_target: GroupKind | None = None
+    is_written: bool = False
+
+    @property
+    def path_text(self) -> str:
+        """The path as a user writes it."""
+        return ".".join(self.path).replace(".[]", "[]")
+
+    def keep_reason(self, data: Mapping[str, Json]) -> str:
+        """Return why the references of an object are never rewritten, "" if they are rewritten."""
+        return self.keep if self.keep_if is None or self.keep_if(data) else ""
+
+
+class Template(NamedTuple):
+    """The pod template of a kind, or the field with all of its pod templates.
+
+    A change of the template creates new pods: at once, or with the next run of a schedule.
+    rolls_if: the condition under which new pods replace the old ones, None for always.
+    """
+
+    path: Pattern
+    is_scheduled: bool = False
+    rolls_if: Condition | None = None
+
+
+class Entry(NamedTuple):
+    """One kind of the catalogue.
+
+    source: the project and version of the definition of the kind.
+    uses: the fields; if two of them match a string, the first that keeps the original applies.
+    template: the pod template, None if the effect of a change is not known.
+    """
+
+    group: str
+    kind: str
+    source: str
+    uses: tuple[Use, ...]
+    template: Template | None = None
+
+
+def rolling(path: str, rolls_if: Condition | None = None) -> Template:
+    """Return a pod template whose change replaces the running pods."""
+    return Template(parse_pattern(path), rolls_if=rolls_if)
+
+
+def scheduled(path: str) -> Template:
+    """Return a pod template that only later runs use."""
+    return Template(parse_pattern(path), is_scheduled=True)
+
+
+def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use:
+    """Return the use of a pod spec, or of a mapping with some of its fields."""
+    return Use(
+        shape=POD_SPEC,
+        path=parse_pattern(path),
+        patterns=POD_SPEC_PATTERNS,
+        keep=keep,
+        keep_if=keep_if,
+    )
+
+
+def _part_of_pod_spec(path: str, field: str, keep: str) -> Use:
+    """Return the use of one field of a pod spec at another path."""
+    prefix = parse_pattern(field)
+    patterns = tuple(
+        (pattern[len(prefix) :], target)
+        for pattern, target in POD_SPEC_PATTERNS
+        if pattern[: len(prefix)] == prefix
+    )
+    return Use(shape=POD_SPEC, path=parse_pattern(path), patterns=patterns, keep=keep)
+
+
+def container(path: str, keep: str = "") -> Use:
+    """Return the use of a container, or of a mapping with `env` and `envFrom`."""
+    return _part_of_pod_spec(path, "containers[]", keep)
+
+
+def environment(path: str, keep: str = "") -> Use:
+    """Return the use of one environment variable: `name`, and `value` or `valueFrom`."""
+    return _part_of_pod_spec(path, "containers[].env[]", keep)
+
+
+def volume(path: str, keep: str = "") -> Use:
+    """Return the use of a volume, or of another mapping with a volume source."""
+    return _part_of_pod_spec(path, "volumes[]", keep)
+
+
+def config_map(path: str, keep: str = "") -> Use:
+    """Return the use of the name of a ConfigMap."""
+    patterns = (((), CONFIG_MAP),)
+    return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
+
+
+def secret(path: str, keep: str = "") -> Use:
+    """Return the use of the name of a Secret."""
+    patterns = (((), SECRET),)
+    return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
+
+
+def object_reference(path: str, keep: str = "", default: GroupKind | None = None) -> Use:
+    """Return the use of a mapping with `kind`, `name` and perhaps `namespace`."""
+    return Use(
+        shape=OBJECT_REFERENCE,
+        path=parse_pattern(path),
+        keep=keep,
+        default_target=default,
+    )
+
+
+def key_selectors(path: str, keep: str = "") -> Use:
+    """Return the use of every mapping with `name` and `key` in a field below a path.
+
+    The name of the field must contain `configMap` or `secret`, as in `configMapKeyRef`.
+    """
+    return Use(shape=KEY_SELECTORS, path=parse_pattern(path), keep=keep)
+
+
+def everything(path: str, keep: str) -> Use:
+    """Return the use of every reference below a path, which is never rewritten."""
+    return Use(shape=EVERYTHING, path=parse_pattern(path), keep=keep)
+
+
+def written(use: Use) -> Use:
+    """Return the use of an object to which a program writes; such an object is not renamed."""
+    return use._replace(is_written=True)

@@ -1,0 +1,94 @@
+"""References in fields that no rule covers, recognised by the usual shapes of such fields.
+
+The strings that begin with `web` are references:
+
+    configMapName: web-config
+    configMapRef: {name: web-config}
+    source: {kind: ConfigMap, name: web-config}
+    tls: {secretName: web-tls}
+    username: {name: web-users, key: username}
+
+The search finds too much rather than too little. A reference that is found in this way only keeps
+the original, and is never rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind
+from postrender.startup.records import NamedTuple
+from postrender.text.words import letters_of
+from postrender.yaml.paths import Json, Path
+
+_WORDS = {"configmap": CONFIG_MAP, "secret": SECRET}
+_KIND_KEYS = ("kind", "type")
+_SELECTOR_KEYS = frozenset({"name", "key", "namespace", "optional"})
+_SKIPPED = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+class EmbeddedReference(NamedTuple):
+    """A string that references an object by its name.
+
+    is_qualified: whether the string may be `namespace/name`.
+    is_guess: whether only `name` next to `key` suggests a reference, to an unknown target.
+    """
+
+    path: Path
+    name: str
+    target: GroupKind
+    is_qualified: bool = False
+    is_guess: bool = False
+
+
+def embedded_references(
+    data: Mapping[str, Json], targets: tuple[GroupKind, ...]
+) -> Iterator[EmbeddedReference]:
+    """Yield the strings of an object that may reference a target."""
+    for key, value in data.items():
+        if key not in _SKIPPED:
+            yield from _search(value, (key,), _targets_of(key, targets), targets)
+
+
+def _search(
+    data: Json, path: Path, meant: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
+) -> Iterator[EmbeddedReference]:
+    """Yield the references in a value; meant: the targets that the key above the value means."""
+    if isinstance(data, str):
+        for target in meant:
+            yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)
+    elif isinstance(data, list):
+        for number, item in enumerate(data):
+            yield from _search(item, (*path, number), meant, targets)
+    elif isinstance(data, dict):
+        name = data.get("name")
+        if isinstance(name, str):
+            certain = dict.fromkeys((*meant, *_targets_of_kind(data, targets)))
+            is_guess = not certain and _is_selector(data)
+            for target in targets if is_guess else certain:
+                yield EmbeddedReference(
+                    path=(*path, "name"), name=name, target=target, is_guess=is_guess
+                )
+        for key, value in data.items():
+            # Metadata has labels and annotations, and the name of an embedded manifest itself.
+            if key not in ("metadata", "name"):
+                yield from _search(value, (*path, key), _targets_of(key, targets), targets)
+
+
+def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ...]:
+    """Return the targets that a key such as `configMapKeyRef` or `tlsSecretName` means."""
+    letters = letters_of(key)
+    return tuple(target for word, target in _WORDS.items() if word in letters and target in targets)
+
+
+def _targets_of_kind(
+    data: Mapping[str, Json], targets: tuple[GroupKind, ...]
+) -> tuple[GroupKind, ...]:
+    """Return the target of a mapping such as `{kind: ConfigMap, name: web-config}`."""
+    kinds = {str(data.get(key)).lower() for key in _KIND_KEYS}
+    return tuple(target for word, target in _WORDS.items() if word in kinds and target in targets)
+
+
+def _is_selector(data: Mapping[str, Json]) -> bool:
+    """Return whether a mapping has the keys of a ConfigMapKeySelector or SecretKeySelector."""
+    return isinstance(data.get("key"), str) and data.keys() <= _SELECTOR_KEYS

@@ -1,0 +1,165 @@
+"""Helm charts for `postrender try`: checked, and rendered with helm template."""
+
+from __future__ import annotations
+
+import os
+
+from postrender.errors import Location, UserError
+from postrender.sources.files import CHART_FILE
+from postrender.sources.helm_program import helm_program, start
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
+
+_USER = "postrender try"
+# The name of a release when Chart.yaml has no name that is valid for a release.
+_RELEASE = "release"
+_VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
+# The name in Chart.yaml. Helm reads the whole file, so this need not read every form of YAML.
+_NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
+# A chart or a values file that helm downloads.
+_URL = "://"
+
+
+class ChartOptions(NamedTuple):
+    """The options of helm template.
+
+    values: the files in --values; sets: the values in --set; set_strings: those in --set-string;
+    namespace: "" for the default of helm.
+    """
+
+    release: str
+    namespace: str = ""
+    values: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    set_strings: tuple[str, ...] = ()
+
+    @property
+    def without_sets(self) -> ChartOptions:
+        """The same options without --set and --set-string."""
+        return self._replace(sets=(), set_strings=())
+
+    @property
+    def shown_arguments(self) -> list[str]:
+        """The options that may be printed; a value in --set may be a password."""
+        return self.without_sets.arguments
+
+    @property
+    def arguments(self) -> list[str]:
+        """The options as arguments of helm."""
+        return [
+            *([f"--namespace={self.namespace}"] if self.namespace else []),
+            *(f"--values={file}" for file in self.values),
+            *(f"--set={value}" for value in self.sets),
+            *(f"--set-string={value}" for value in self.set_strings),
+        ]
+
+
+def release_name(chart: str) -> str:
+    """Return the chart's name in Chart.yaml, or `release` if a release cannot have this name."""
+    try:
+        with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
+            match = _NAME_LINE.search(file.read())
+    except (OSError, ValueError):
+        match = None
+    return match[1] if match and _VALID_RELEASE.match(match[1]) else _RELEASE
+
+
+def check_chart(chart: str) -> None:
+    """Raise UserError for a path that is not a chart.
+
+    Only helm checks a chart that helm may download, such as a URL or REPOSITORY/CHART.
+    """
+    location = Location(chart)
+    if _URL in chart:
+        return
+    if os.path.isdir(chart):
+        if os.path.isfile(os.path.join(chart, CHART_FILE)):
+            return
+        charts = _charts_in(chart)
+        fix = f"Pass {' or '.join(charts)}" if charts else "Pass the folder that has Chart.yaml"
+        raise UserError("the folder has no Chart.yaml", fix, location)
+    if os.path.isfile(chart):
+        if chart.endswith((".tgz", ".tar.gz")):
+            return
+        fix = "Pass the chart's folder"
+        if os.path.basename(chart) == CHART_FILE:
+            fix = f"Pass the folder {os.path.dirname(chart) or '.'}"
+        elif chart.endswith((".yaml", ".yml")):
+            fix = "Pass the chart's folder, and pass a values file with -f"
+        raise UserError("the path is a file, expected a chart folder or a .tgz file", fix, location)
+    if chart.startswith((".", "/")) or "/" not in chart:
+        raise UserError(
+            "the chart does not exist", "Pass the path of the folder that has Chart.yaml", location
+        )
+
+
+def check_values(files: tuple[str, ...]) -> None:
+    """Raise UserError for a values file that does not exist, and for stdin."""
+    for file in files:
+        if file == "-":
+            raise UserError(
+                "the values file is -, but postrender does not pass stdin to helm", "Pass a file"
+            )
+        if _URL not in file and not os.path.isfile(file):
+            problem = "is a folder" if os.path.isdir(file) else "does not exist"
+            raise UserError(f"the values file {problem}", "Check the path after -f", Location(file))
+
+
+def render_chart(chart: str, options: ChartOptions) -> bytes:
+    """Return the manifests that helm template prints.
+
+    Raises UserError, with the message of helm, if helm fails.
+    """
+    program = helm_program(_USER)
+    process = start([program, "template", *options.arguments, "--", options.release, chart])
+    try:
+        output, errors = process.communicate()
+    finally:
+        process.kill()  # without effect on a process that has ended
+    if process.returncode:
+        raise _failure(chart, process.returncode, errors.decode("utf-8", "replace"))
+    return output
+
+
+def _charts_in(folder: str) -> list[str]:
+    """Return up to three charts that are directly in a folder."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    paths = (os.path.join(folder, name) for name in names)
+    return [path for path in paths if os.path.isfile(os.path.join(path, CHART_FILE))][:3]
+
+
+def _failure(chart: str, code: int, errors: str) -> UserError:
+    """Return the error for a failed helm template."""
+    message = _message(errors) or f"exit code {code}"
+    return UserError(f"helm template failed: {message}", _fix(chart, message), Location(chart))
+
+
+def _message(errors: str) -> str:
+    """Return the error of helm, without its prefix, debug lines and advice."""
+    lines = errors.strip().splitlines()
+    begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)
+    if begin is None:
+        return lines[-1] if lines else ""
+    message: list[str] = []
+    for line in lines[begin:]:
+        if not line.strip() or "[debug]" in line:
+            break
+        message.append(line.strip())
+    return " ".join(message).removeprefix("Error: ").rstrip(".")
+
+
+def _fix(chart: str, message: str) -> str:
+    if "helm dependency build" in message:
+        return f"Run: helm dependency build {chart}"
+    if message.startswith("repo ") and message.endswith(" not found"):
+        return "Pass the path of the chart's folder, or add the repository with helm repo add"
+    if "release name" in message:
+        return "Pass another name with --release"
+    if "--set" in message:
+        return "Correct the option --set; helm expects KEY=VALUE"
+    if "failed to parse" in message:
+        return "Correct the values file"
+    return "Fix the chart, or pass the values that the chart requires with -f or --set"

@@ -1,0 +1,28 @@
+"""Base64 in the data of Secrets, decoded for the search for names. Nothing prints the content."""
+
+from __future__ import annotations
+
+from binascii import Error, a2b_base64
+from collections.abc import Iterator
+
+from postrender.startup.patterns import pattern
+
+# A value of at least four characters, on one line or folded over several indented lines.
+_VALUE = pattern(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
+
+
+def decoded(value: str) -> str:
+    """Return the text of a base64 value, "" for a value that is not base64 or not UTF-8 text."""
+    try:
+        return a2b_base64(value).decode()
+    except (Error, ValueError):
+        return ""
+
+
+def decoded_values(text: str) -> Iterator[str]:
+    """Yield the decoded text of everything in a document that may be a base64 value.
+
+    text: the document of a Secret. A document without the field `data` yields nothing.
+    """
+    if "data:" in text or '"data"' in text:
+        yield from filter(None, map(decoded, _VALUE.findall(text)))

@@ -1,0 +1,118 @@
+"""The keys of a mapping node: the last one wins, also if it is merged.
+
+sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
+their order. Each entry overrides the entries above. A merge key (`<<`) sets all keys of its
+mappings. If it has a list of mappings, the first one wins.
+"""
+
+from __future__ import annotations
+
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from postrender.startup.records import NamedTuple
+from postrender.yaml.parser import YamlNode
+from postrender.yaml.scalars import WORDS, key_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from postrender.yaml.paths import Path
+
+MERGE = "<<"
+
+
+class DuplicateKey(NamedTuple):
+    """A key that an earlier entry of the same mapping already has.
+
+    path: the path of the key, through the entries that contain it.
+    key: the node of the key. first: the node of the first key of this name.
+    is_ambiguous: whether readers disagree on the winner, because only one key is a string.
+    """
+
+    path: Path
+    key: YamlNode
+    first: YamlNode
+    is_ambiguous: bool
+
+
+def key_name(key: YamlNode) -> str:
+    """Return the name that a key has in the data: `true` for an unquoted `on`."""
+    text: str = key.value
+    if key.style or (text.isidentifier() and text not in WORDS):
+        return text
+    return key_text(text)
+
+
+def is_merge_key(key: YamlNode) -> bool:
+    """Return whether a key is `<<`, which merges other mappings into its mapping."""
+    return bool(key.value == MERGE and not key.style)
+
+
+def merge_sources(value: YamlNode) -> list[YamlNode]:
+    """Return the nodes that a merge key merges, given its value: one mapping or a list of them."""
+    return list(value.value) if isinstance(value, SequenceNode) else [value]
+
+
+def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
+    """Return the mapping, the key and the value of the entry that sets a name, or None.
+
+    The returned mapping is another one than the given mapping if the entry is merged.
+    """
+    for key, value in reversed(mapping.value):
+        if is_merge_key(key):
+            for source in merge_sources(value):
+                entry = winning_entry(source, name) if isinstance(source, MappingNode) else None
+                if entry is not None:
+                    return entry
+        elif key.__class__ is ScalarNode and key_name(key) == name:
+            return mapping, key, value
+    return None
+
+
+def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
+    """Return the value node of each name of a mapping, in the order of the text."""
+    values: dict[str, YamlNode] = {}
+    for key, value in mapping.value:
+        if is_merge_key(key):
+            for source in reversed(merge_sources(value)):
+                if isinstance(source, MappingNode):
+                    values.update(winning_values(source))
+        else:
+            values[key_name(key)] = value
+    return values
+
+
+def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
+    """Yield the duplicate keys of a document in the order of the text, one for each name."""
+    seen: set[int] = set()
+    pending: list[tuple[Path, YamlNode]] = [((), root)]
+    while pending:
+        path, node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, SequenceNode):
+            pending += [((*path, index), item) for index, item in enumerate(node.value)][::-1]
+        elif isinstance(node, MappingNode):
+            yield from _duplicates_in(node, path)
+            pending += [((*path, key_name(key)), value) for key, value in node.value][::-1]
+
+
+def _duplicates_in(mapping: YamlNode, path: Path) -> Iterator[DuplicateKey]:
+    keys: dict[str, list[YamlNode]] = {}
+    for key, _ in mapping.value:
+        if not is_merge_key(key):
+            keys.setdefault(key_name(key), []).append(key)
+    for name, (first, *others) in keys.items():
+        if others:
+            yield DuplicateKey(
+                path=(*path, name),
+                key=others[-1],
+                first=first,
+                is_ambiguous=any(_is_string(key) != _is_string(first) for key in others),
+            )
+
+
+def _is_string(key: YamlNode) -> bool:
+    return bool(key.style) or key_name(key) == key.value

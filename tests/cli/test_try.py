@@ -1,0 +1,271 @@
+"""`postrender try` with a fake helm. The real Helm runs in tests/e2e/test_try.py."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_processes import (
+    COMMAND,
+    DEPLOYMENT,
+    GOOD,
+    TIMEOUT,
+    Run,
+    assert_refused,
+    environment,
+    run,
+)
+from tests.cli.test_processes import folder as folder  # no configuration of this machine's
+from tests.sources.test_helm import Helm
+from tests.sources.test_helm import helm as helm
+
+CHANGED = GOOD.replace("välue", "other")
+MANY = "".join(
+    f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: extra-{number}}}\ndata: {{a: b}}\n"
+    for number in range(30)
+)
+SECRET = """\
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: app}
+stringData: {password: hunter2}
+---
+"""
+
+
+@pytest.fixture
+def chart(folder: Path) -> str:
+    make_chart(folder / "shop", "web-shop")
+    return "shop"
+
+
+def make_chart(folder: Path, name: str) -> None:
+    folder.mkdir()
+    (folder / "Chart.yaml").write_text(f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n")
+
+
+def attempt(helm: Helm, *arguments: str, **variables: str) -> Run:
+    return run("", "try", *arguments, "--page=page.html", variables={**helm.variables, **variables})
+
+
+def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    done = attempt(helm, chart)
+    assert done.code == 0, done.err
+    text = done.out.decode()
+    assert "  app  -> app-" in text
+    assert "The first release with postrender restarts the pods once" in text
+    assert "change in Deployment/web." in text
+    assert "postrender try shop --set KEY=VALUE" in text
+    assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
+    assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
+    assert "ConfigMap/app" in Path("page.html").read_text("utf-8")
+    assert helm.calls == ["template -- web-shop shop"]
+    assert done.err == ""
+
+
+def test_the_effect_of_set_is_previewed(helm: Helm, chart: str) -> None:
+    Path("values.yaml").touch()
+    helm.print("template --values=values.yaml --set=", CHANGED)
+    helm.print("template --values=values.yaml --", GOOD)
+    done = attempt(helm, chart, "-f", "values.yaml", "--set", "a=hunter2", "--set-string=b=1")
+    text = done.out.decode()
+    assert done.code == 0, done.err
+    assert helm.calls == [
+        "template --values=values.yaml --set=a=hunter2 --set-string=b=1 -- web-shop shop",
+        "template --values=values.yaml -- web-shop shop",
+    ]
+    assert "from shop without --set to shop with --set" in text
+    assert "Deployment/web rolls" in text
+    assert "helm upgrade --install web-shop shop --values=values.yaml" in text
+    assert "KEY=VALUE" not in text
+    assert "hunter2" not in text + Path("page.html").read_text("utf-8")
+
+
+def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:
+    make_chart(Path("next"), "next-shop")
+    helm.print("template -- next-shop shop", GOOD)
+    helm.print("template -- next-shop next", CHANGED)
+    text = attempt(helm, chart, "next").out.decode()
+    assert "from shop to next" in text
+    assert "Deployment/web rolls" in text
+    assert "helm upgrade --install next-shop next" in text
+
+
+def test_a_chart_that_needs_set_has_no_preview(helm: Helm, chart: str) -> None:
+    helm.print("template --set=", GOOD)
+    helm.answer("template", "echo 'Error: need it' >&2; exit 1")
+    done = attempt(helm, chart, "--set=a=b")
+    assert done.code == 0, done.err
+    assert "The chart cannot be rendered without --set." in done.out.decode()
+
+
+@pytest.mark.parametrize("options", [(), ("--set=a=b",)])
+def test_a_large_chart_fits_a_screen(helm: Helm, chart: str, options: tuple[str, ...]) -> None:
+    helm.print("template --set=", CHANGED + MANY.replace("{a: b}", "{a: c}"))
+    helm.print("template", GOOD + MANY)
+    done = attempt(helm, chart, *options)
+    lines = done.out.decode().splitlines()
+    assert len(lines) <= 46
+    assert "more, which postrender explain lists" in done.out.decode()
+
+
+def test_a_chart_without_config_maps_would_not_change(helm: Helm, chart: str) -> None:
+    helm.print("template", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
+    done = attempt(helm, chart)
+    assert "shop has no ConfigMap, so postrender would not change anything." in done.out.decode()
+    assert "Pass --secrets to include Secrets." in done.out.decode()
+
+
+def test_a_chart_without_secrets_does_not_ask_for_the_passed_option(helm: Helm, chart: str) -> None:
+    helm.print("template", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
+    text = attempt(helm, chart, "--secrets").out.decode()
+    assert "shop has no ConfigMap or Secret, so postrender would not change anything." in text
+    assert "Pass --secrets" not in text
+
+
+def test_secrets_are_redacted(helm: Helm, chart: str) -> None:
+    helm.print("template", SECRET + DEPLOYMENT.replace("configMapRef", "secretRef"))
+    done = attempt(helm, chart, "--secrets")
+    text = done.out.decode()
+    assert "Secret/app  -> a revision, and the original is kept" in text
+    assert "hunter2" not in text + Path("page.html").read_text("utf-8")
+
+
+def test_names_cannot_write_escapes_to_the_terminal(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD.replace("name: app", 'name: "app\\e[31m"'))
+    assert b"\x1b" not in attempt(helm, chart).out
+
+
+def test_earlier_manifests_and_the_attacher_are_not_used(helm: Helm, chart: str) -> None:
+    Path("postrender.yaml").write_text(
+        "naming: sequence\nstrict: true\nhistory: {previous: absent.yaml}\n"
+    )
+    helm.print("template", GOOD)
+    done = attempt(helm, chart)
+    assert done.code == 0, done.err
+    assert "postrender.yaml" in done.err
+
+
+def test_the_first_findings_are_printed(helm: Helm, chart: str) -> None:
+    notes = "".join(f"    postrender/unknown-{number}: x\n" for number in range(9))
+    helm.print("template", GOOD.replace("  name: web\n", f"  name: web\n  annotations:\n{notes}"))
+    lines = attempt(helm, chart).err.splitlines()
+    assert len(lines) == 6
+    assert "4 more findings" in lines[-1]
+
+
+BROKEN = {
+    "a required value": (
+        "Error: execution error at (shop/a.yaml:1:6): need it\n\nUse --debug flag",
+        "shop: helm template failed: execution error at (shop/a.yaml:1:6): need it. Fix the chart",
+    ),
+    "a missing dependency": (
+        "Error: You may need to run `helm dependency build` to fetch: common",
+        "common. Run: helm dependency build shop.",
+    ),
+    "a bad release name": (
+        'Error: release name "A": invalid release name',
+        "Pass another name with --release.",
+    ),
+    "a values file that is not YAML": ("Error: failed to parse a.yaml: x", "Correct the values"),
+    "a bad --set": ("Error: failed parsing --set data: EOF", "helm expects KEY=VALUE."),
+    "an unknown repository": ("Error: repo a not found", "Pass the path of the chart's folder"),
+    "debug lines": (
+        "helm.go:1: [debug] x\nError: two\nlines\nhelm.go:92: [debug] two",
+        "helm template failed: two lines. Fix",
+    ),
+    "no message": ("", "helm template failed: exit code 1."),
+    "another message": ("panic", "helm template failed: panic."),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_message_of_helm_is_shown(helm: Helm, chart: str, name: str) -> None:
+    message, expected = BROKEN[name]
+    (helm.folder / "message").write_text(message)
+    helm.answer("template", "cat message >&2; exit 1")
+    assert_refused(attempt(helm, chart), expected)
+
+
+def test_wrong_paths_of_charts(helm: Helm, chart: str) -> None:
+    Path("values.yaml").touch()
+    for path, expected in {
+        "absent": "absent: the chart does not exist. Pass the path",
+        ".": "the folder has no Chart.yaml. Pass ./shop.",
+        "shop/Chart.yaml": "expected a chart folder or a .tgz file. Pass the folder shop.",
+        "values.yaml": "pass a values file with -f.",
+        "./a/b": "./a/b: the chart does not exist",
+    }.items():
+        assert_refused(attempt(helm, path), expected)
+    assert_refused(attempt(helm, chart, "-f", "absent"), "absent: the values file does not exist")
+    assert_refused(attempt(helm, chart, "-f", "-"), "does not pass stdin to helm")
+    assert_refused(attempt(helm, chart, "-f", "shop"), "shop: the values file is a folder")
+    assert helm.calls == []
+
+
+@pytest.mark.parametrize("path", ["oci://registry.example/shop", "repository/shop", "shop.tgz"])
+def test_helm_finds_other_charts(helm: Helm, folder: Path, path: str) -> None:
+    (folder / "shop.tgz").touch()
+    helm.print("template", GOOD)
+    assert attempt(helm, path).code == 0
+    assert helm.calls == [f"template -- release {path}"]
+
+
+def test_a_chart_without_manifests_is_an_error(helm: Helm, chart: str) -> None:
+    helm.print("template", "---\n# Source: a\n")
+    assert_refused(attempt(helm, chart), "shop: helm template prints no manifests")
+
+
+def test_missing_helm_is_an_error(helm: Helm, chart: str) -> None:
+    refused = attempt(helm, chart, HELM_BIN="", PATH=str(helm.folder / "empty"))
+    assert_refused(refused, "postrender try needs helm, which is not on PATH. Install helm")
+    refused = attempt(helm, chart, HELM_BIN="/absent/helm")
+    assert_refused(refused, "cannot run /absent/helm: No such file or directory")
+
+
+def test_an_unwritable_page_is_an_error(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    refused = run("", "try", chart, "--page=absent/page.html", variables=helm.variables)
+    assert_refused(refused, "absent/page.html: the page cannot be written: No such file")
+
+
+def test_without_page_the_page_is_a_new_temporary_file(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    Path("tmp").mkdir()
+    variables = {**helm.variables, "TMPDIR": str(Path("tmp").absolute())}
+    done = run("", "try", chart, variables=variables)
+    [page] = Path("tmp").absolute().iterdir()
+    assert done.out.decode().endswith(f"Page: {page}\n")
+    assert page.suffix == ".html"
+    assert page.stat().st_mode & 0o077 == 0
+
+
+BROWSER = '#!/bin/sh\necho "$1" > opened\n'
+
+
+def test_open_needs_a_terminal(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    browser = Path("browser").absolute()
+    browser.write_text(BROWSER)
+    browser.chmod(0o755)
+    done = attempt(helm, chart, "--open", BROWSER=str(browser))
+    assert "the page is not opened, because stdout is not a terminal" in done.err
+    assert not Path("opened").exists()
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        [*COMMAND, "try", chart, "--open", "--page=page.html"],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        env=environment(**helm.variables, BROWSER=str(browser)),
+        timeout=TIMEOUT,
+        check=True,
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert Path("opened").read_text() == f"{Path('page.html').absolute().as_uri()}\n"

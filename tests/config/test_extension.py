@@ -1,0 +1,204 @@
+"""`extends`: one central file of defaults, and a file with additions next to each chart."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postrender.config.extension import merge_extended
+from postrender.config.load import load_config
+from postrender.config.trust import Source, discovered_file, explicit_file
+from postrender.errors import UserError
+from tests.cli.test_processes import environment
+
+DEFAULTS = """\
+attacher:
+  image: registry.example.com/postrender:1
+  timeout: 120
+  podTemplate:
+    spec:
+      containers: [{name: attach, resources: {limits: {memory: 64Mi}}}]
+      tolerations: [{key: spot}]
+keepOriginal: true
+rules:
+  - match: {annotations: {example.com/config-revisions: "true"}}
+    strategy: rename
+  - strategy: ignore
+"""
+CHART = """\
+extends: ../../defaults.yaml
+strict: true
+keepOriginal: null
+attacher:
+  timeout: 90
+  podTemplate:
+    spec:
+      containers: [{name: attach, image: other}, {name: log}]
+      tolerations: []
+rules:
+  - match: {name: web-env}
+    strategy: checksum
+  - strategy: ignore
+"""
+
+
+@pytest.fixture
+def chart(tmp_path: Path) -> Path:
+    """Return the configuration of a chart in a repository with a file of defaults."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "defaults.yaml").write_text(DEFAULTS)
+    (tmp_path / "charts" / "web").mkdir(parents=True)
+    file = tmp_path / "charts" / "web" / "postrender.yaml"
+    file.write_text(CHART)
+    return file
+
+
+def discovered(file: Path, *, is_untrusted: bool = False) -> Source:
+    repository = str(file.parents[2])
+    return discovered_file(str(file), repository, is_untrusted=is_untrusted)
+
+
+def refused(source: Source) -> str:
+    with pytest.raises(UserError) as raised:
+        load_config(source)
+    return str(raised.value)
+
+
+EVERY_TRUST = ("explicit", "discovered", "untrusted")
+
+
+def source_of(file: Path, trust: str) -> Source:
+    if trust == "explicit":
+        return explicit_file(str(file))
+    return discovered(file, is_untrusted=trust == "untrusted")
+
+
+@pytest.mark.parametrize("trust", EVERY_TRUST)
+def test_values_are_merged(chart: Path, trust: str) -> None:
+    values = load_config(source_of(chart, trust))
+    assert values["strict"] is True
+    assert values["keepOriginal"] is None
+    assert values["attacher"]["image"] == "registry.example.com/postrender:1"
+    assert values["attacher"]["timeout"] == 90
+    assert [rule["strategy"] for rule in values["rules"]] == ["checksum", "ignore", "rename"]
+    assert values["attacher"]["podTemplate"]["spec"] == {
+        "containers": [
+            {"name": "attach", "resources": {"limits": {"memory": "64Mi"}}, "image": "other"},
+            {"name": "log"},
+        ],
+        "tolerations": [],
+    }
+
+
+def test_a_file_may_extend_a_file_that_extends_another(chart: Path) -> None:
+    (chart.parents[2] / "company.yaml").write_text("namespace: prod\nstrict: false\n")
+    (chart.parents[2] / "defaults.yaml").write_text("extends: company.yaml\nallowEmpty: true\n")
+    values = load_config(discovered(chart))
+    assert (values["namespace"], values["strict"], values["allowEmpty"]) == ("prod", True, True)
+
+
+def test_both_files_may_be_objects(chart: Path) -> None:
+    head = "apiVersion: postrender/v1alpha1\nkind: Postrender\nspec:\n"
+    chart.write_text(f"{head}  extends: ../../defaults.yaml\n")
+    (chart.parents[2] / "defaults.yaml").write_text(f"{head}  strict: true\n")
+    assert load_config(discovered(chart))["strict"] is True
+
+
+MISTAKES = {
+    "extends: ../../absent.yaml": "/charts/web/postrender.yaml:1 extends: the extended file ",
+    "strict: true\nextends: ../../folder.yaml": "postrender.yaml:2 extends: the extended file ",
+    "extends: postrender.yaml": "postrender.yaml:1 extends: the file extends itself (",
+    "extends: [a]": "expected a string",
+    "extends: ../../broken.yaml": "/broken.yaml:2 stric: the key is unknown. Did you mean 'strict'",
+    "extends: ../../cycle.yaml": "/cycle.yaml:2 extends: the file extends itself (",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+@pytest.mark.parametrize("trust", EVERY_TRUST)
+def test_a_mistake_has_a_line(chart: Path, text: str, trust: str) -> None:
+    root = chart.parents[2]
+    (root / "folder.yaml").mkdir()
+    (root / "broken.yaml").write_text("secrets: true\nstric: true\n")
+    (root / "cycle.yaml").write_text("secrets: true\nextends: ./charts/web/postrender.yaml\n")
+    chart.write_text(text)
+    message = refused(source_of(chart, trust))
+    assert MISTAKES[text] in message
+    if "cycle.yaml" in text:
+        assert f"({chart} -> {root}/cycle.yaml -> {chart})" in message
+
+
+def test_an_explicit_file_may_extend_any_file(chart: Path, tmp_path: Path) -> None:
+    outside = tmp_path.parent / f"{tmp_path.name}-outside.conf"
+    outside.write_text("logFile: log\n")
+    chart.write_text(f"extends: {outside}\n")
+    assert load_config(explicit_file(str(chart)))["logFile"] == "log"
+
+
+# Properties of the merge
+
+
+def test_the_merge_keeps_its_arguments() -> None:
+    base: dict[str, Any] = {"rules": [1], "attacher": {"image": "a"}}
+    own: dict[str, Any] = {"rules": [2], "attacher": {"mode": "job"}}
+    merged = merge_extended(base, own)
+    assert merged == {"rules": [2, 1], "attacher": {"image": "a", "mode": "job"}}
+    assert (base["rules"], own["rules"], base["attacher"]) == ([1], [2], {"image": "a"})
+
+
+def test_an_item_of_both_files_is_in_the_list_once() -> None:
+    assert merge_extended({"rules": [1, 2]}, {"rules": [2, 3]}) == {"rules": [2, 3, 1]}
+
+
+# config show
+
+
+def show(chart: Path, *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "postrender", "config", "show", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=chart.parent,
+        env=environment(POSTRENDER_ATTACHER_IMAGE="", POSTRENDER_GROUP=""),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_the_source_of_each_value_is_shown(chart: Path) -> None:
+    defaults = f"{chart.parents[2]}/defaults.yaml"
+    lines = show(chart)
+    assert lines[1] == f"# extends {defaults}"
+    assert f"strict: true  # {chart}:2" in lines
+    assert f"  image: registry.example.com/postrender:1  # {defaults}:2" in lines
+    assert f"  timeout: 90  # {chart}:5" in lines
+    assert f"rules:  # {chart}:11, {defaults}:10" in lines
+    assert f"  podTemplate:  # {chart}:7, {defaults}:5" in lines
+    assert 'namespace: ""  # default' in lines
+    assert "strict: false  # --strict" in show(chart, "--no-strict")
+
+
+def test_an_absolute_path_in_the_repository_may_be_extended(chart: Path) -> None:
+    chart.write_text(f"extends: {chart.parents[2]}/defaults.yaml\n")
+    assert load_config(discovered(chart))["attacher"]["timeout"] == 120
+
+
+def test_the_documented_files_are_valid(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "company.md"
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S)
+    chart, defaults, *recipes, _workload = blocks
+    (tmp_path / "charts" / "shop").mkdir(parents=True)
+    (tmp_path / "postrender-defaults.yaml").write_text(defaults)
+    file = tmp_path / "charts" / "shop" / "postrender.yaml"
+    file.write_text(chart)
+    values = load_config(explicit_file(str(file)))
+    assert [sorted(rule["match"]) for rule in values["rules"]] == [["name"], ["labels"]]
+    for recipe in recipes:
+        file.write_text(recipe)
+        assert load_config(explicit_file(str(file)))["rules"][-1]["strategy"] == "ignore"

@@ -1,0 +1,184 @@
+"""Run the tests with each version of each tool, and record the results in results.yaml.
+
+    python -m tests.e2e.matrix [PREFIX ...]     for example helm-4.1, or argo-cd
+
+A cell is one version of one tool, together with the versions of the other tools that CI runs.
+versions.yaml has the cells. `make matrix` runs all cells, and `make matrix CELL=helm-4.1` one cell.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.e2e.build import BuildError, build, build_defaults
+from tests.e2e.programs import ROOT, folder_of, version
+from tests.e2e.versions import HERE, Cell, cells, read, selected
+
+RESULTS = HERE / "results.yaml"
+HEAD = """\
+# The results of the version matrix. `make matrix` writes this file: do not edit it.
+# passed, failed, skipped: numbers of tests. seconds: the time of the tests, without the build.
+# kubernetes: the version of Kubernetes in the tests.
+"""
+PASSED, FAILED = "passed", "failed"
+# More processes make the tests slower on two cores.
+WORKERS = os.environ.get("POSTRENDER_MATRIX_WORKERS", "4")
+
+
+class MatrixError(Exception):
+    """A cell cannot run; the message describes the problem."""
+
+
+class Result(NamedTuple):
+    """The result of one cell."""
+
+    passed: int
+    failed: int
+    skipped: int
+    seconds: int
+    date: str
+    kubernetes: str
+
+    @property
+    def word(self) -> str:
+        """The result as one word."""
+        return PASSED if self.passed and not self.failed else FAILED
+
+
+def results() -> dict[str, Result]:
+    """Return the recorded results, by the name of the cell."""
+    recorded: Mapping[str, Any] = (read(RESULTS) if RESULTS.exists() else None) or {}
+    return {name: Result(**entry) for name, entry in recorded.items()}
+
+
+def record(name: str, result: Result) -> None:
+    """Add a result to the file, in the order of the cells."""
+    known = {**results(), name: result}
+    # JSON is valid YAML, and quotes the texts that YAML reads as dates.
+    lines = [
+        f"{cell.name}: {json.dumps(known[cell.name]._asdict())}\n"
+        for cell in cells()
+        if cell.name in known
+    ]
+    RESULTS.write_text(HEAD + "".join(lines), "utf-8")
+
+
+def run(cell: Cell) -> Result:
+    """Build the program of a cell, and run the tests of the cell."""
+    if cell.program:
+        build(cell)
+        python = Path(sys.executable)
+    else:
+        python = environment(cell)
+    print(f"testing {cell.title} {cell.version} ...", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory(prefix="postrender-matrix-") as name:
+        report, log = Path(name, "report.xml"), folder_of(cell) / "log.txt"
+        began = time.monotonic()
+        options = ["-n", WORKERS, "--dist", "worksteal", "-q", "-rfE", f"--junit-xml={report}"]
+        with log.open("w") as output:
+            subprocess.run(
+                [str(python), "-m", "pytest", *options, *cell.tests],
+                cwd=ROOT,
+                env=variables(cell),
+                stdout=output,
+                stderr=output,
+            )
+        if not report.exists():
+            raise MatrixError(f"pytest wrote no report: see {log}")
+        result = summary(cell, report, round(time.monotonic() - began))
+    counts = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped"
+    print(f"  {counts}, {result.seconds} s: {log}", file=sys.stderr, flush=True)
+    return result
+
+
+def variables(cell: Cell) -> dict[str, str]:
+    """Return the environment of a cell's tests."""
+    own = {"POSTRENDER_E2E_CELL": cell.name, "POSTRENDER_E2E_REQUIRED": "1"}
+    return {**os.environ, **(own if cell.program else {})}
+
+
+def environment(cell: Cell) -> Path:
+    """Return the Python of a virtual environment with the version of a cell."""
+    folder = folder_of(cell)
+    folder.mkdir(parents=True, exist_ok=True)
+    python = folder / "venv" / "bin" / "python"
+    if not python.exists():
+        found = interpreter(cell.version) or debian_python(cell.version, folder / "debian")
+        print(f"creating an environment with {found} ...", file=sys.stderr)
+        subprocess.run([found, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+        install = ["--python", str(python), "install", "--quiet", "--editable", ".[dev]"]
+        subprocess.run([sys.executable, "-m", "pip", *install], cwd=ROOT, check=True)
+    return python
+
+
+def interpreter(version: str) -> str | None:
+    """Return the path of a Python with this version, from pyenv or from PATH."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    candidates = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    return str(candidates[-1]) if candidates else shutil.which(f"python{version}")
+
+
+def debian_python(version: str, target: Path) -> str:
+    """Return the path of a Python from the packages of Debian's next release."""
+    done = subprocess.run([str(HERE / "debian-python"), version, str(target)])
+    if done.returncode:
+        raise MatrixError(f"Python {version} is not installed")
+    return str(target / "usr" / "bin" / f"python{version}")
+
+
+def summary(cell: Cell, report: Path, seconds: int) -> Result:
+    """Return the result in a report of pytest."""
+    [suite] = ElementTree.parse(report).getroot().iter("testsuite")
+    total, skipped, failed = (
+        sum(int(suite.get(name, 0)) for name in names)
+        for names in (("tests",), ("skipped",), ("failures", "errors"))
+    )
+    kubernetes = ".".join(map(str, version("kubernetes", cell.name)))
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return Result(
+        passed=total - skipped - failed,
+        failed=failed,
+        skipped=skipped,
+        seconds=seconds,
+        date=today,
+        kubernetes=kubernetes if cell.program else "",
+    )
+
+
+def main(prefixes: Sequence[str]) -> int:
+    """Run the selected cells; return 1 if a test failed or a cell cannot run."""
+    chosen = [cell for prefix in prefixes for cell in selected(prefix)] or list(cells())
+    if prefixes and not any(selected(prefix) for prefix in prefixes):
+        names = ", ".join(cell.name for cell in cells() if cell.tests)
+        print(f"error: no cell has this name. The cells are {names}", file=sys.stderr)
+        return 1
+    code = 0
+    if any(cell.program for cell in chosen):
+        build_defaults()
+    for cell in chosen:
+        if not cell.tests:
+            continue
+        try:
+            result = run(cell)
+        except (BuildError, MatrixError, subprocess.CalledProcessError) as error:
+            print(f"error: {cell.name}: {error}", file=sys.stderr)
+            code = 1
+            continue
+        record(cell.name, result)
+        code |= result.word != PASSED
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

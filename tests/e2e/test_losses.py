@@ -1,0 +1,220 @@
+"""Failures that concern a ConfigMap in use: the run exits with 1, and says what to do."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.api import Api, Json
+from tests.e2e.attach_processes import Runner, arguments_of, create_all, events_on, parse
+from tests.e2e.cluster import ControlPlane
+from tests.e2e.commands import LONG_AGO, attach_again, greetings, is_marked, mark_as_unused
+from tests.e2e.queries import (
+    GROUP_LABEL,
+    UNUSED,
+    apply_attached,
+    owners,
+    revision_with,
+    revisions,
+)
+from tests.e2e.releases import Release, Values
+
+WEB: Json = {"name": "web", "kind": "Deployment", "envFrom": ["web-config"]}
+TEMPLATE: Json = {**WEB, "kind": "PodTemplate"}
+
+
+def chart(greeting: str, *workloads: Json) -> Values:
+    config = {"app-config": None, "web-config": {"greeting": greeting}}
+    return {"configMaps": config, "workloads": list(workloads or (WEB,))}
+
+
+@pytest.fixture
+def runner(plane: ControlPlane, namespace: str, tmp_path: Path) -> Runner:
+    return Runner(plane, namespace, tmp_path / "runs")
+
+
+def render(manifests: Release, values: Values) -> list[Json]:
+    manifests.config["attacher"]["group"] = "web"
+    return parse(manifests.render(manifests.template(values)))
+
+
+def test_a_name_with_another_content_is_reported(
+    manifests: Release, api: Api, runner: Runner
+) -> None:
+    objects = render(manifests, chart("one"))
+    [revision] = [obj for obj in objects if obj["kind"] == "ConfigMap"]
+    name = revision["metadata"]["name"]
+    api.create({"kind": "ConfigMap", "metadata": {"name": name}, "data": {"greeting": "mine"}})
+    create_all(api, [obj for obj in objects if obj is not revision])
+    run = runner.run(arguments_of(objects, timeout="3s"))
+    assert run.code == 1, run.log
+    assert any("does not match the hash in its name" in text for text in run.errors()), run.log
+    assert events_on(api, "Deployment", "web") == run.errors()
+    assert "ownerReferences" not in api.get("ConfigMap", name)["metadata"]
+
+
+def test_a_missing_revision_that_no_object_references_is_not_a_loss(
+    manifests: Release, api: Api, runner: Runner
+) -> None:
+    """A later apply has replaced the pod template, and its own attacher does the rest."""
+    objects, later = (render(manifests, chart(greeting)) for greeting in ("one", "two"))
+    create_all(api, later)
+    run = runner.run(arguments_of(objects, timeout="3s"))
+    assert run.code == 0, run.log
+    assert any("does not exist" in text for text in run.errors())
+
+
+def test_a_revision_with_a_finalizer_is_reported(
+    manifests: Release, api: Api, runner: Runner
+) -> None:
+    objects = render(manifests, chart("one"))
+    create_all(api, objects)
+    name = revision_with(api, greeting="one")["metadata"]["name"]
+    api.patch("ConfigMap", name, {"metadata": {"finalizers": ["example.com/keep"]}})
+    api.delete("ConfigMap", name)
+    run = runner.run(arguments_of(objects, timeout="3s"))
+    assert run.code == 1, run.log
+    [error] = run.errors()
+    assert error.startswith(
+        f"ConfigMap/{name} is being deleted, but waits for the finalizer example.com/keep. "
+        f"Remove the finalizer from ConfigMap/{name}"
+    )
+    assert owners(api.get("ConfigMap", name)) == []
+    api.patch("ConfigMap", name, {"metadata": {"finalizers": None}})
+
+
+def test_a_job_that_is_not_finished_stops_the_sweep(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    manifests.config["attacher"]["group"] = "web"
+    for greeting in ("one", "two"):
+        pod = apply_attached(api, partial(manifests.apply, chart(greeting, TEMPLATE)))
+    mark_as_unused(api, revision_with(api, greeting="one")["metadata"]["name"])
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "a"}]}}
+    spec = {"suspend": True, "template": template}
+    metadata = {"name": "later", "labels": {GROUP_LABEL: "web-attach"}}
+    api.create({"kind": "Job", "metadata": metadata, "spec": spec})
+    run = attach_again(plane, pod)
+    assert "nothing is deleted, because Job/later is not finished" in run.text
+    assert greetings(api) == ["one", "two"]
+    api.delete("Job", "later")
+    attach_again(plane, pod)
+    assert greetings(api) == ["two"]
+
+
+def test_a_revision_of_an_earlier_group_name(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    """No run attached the revision before the name changed."""
+    objects = render(manifests, chart("one"))
+    create_all(api, [obj for obj in objects if obj["kind"] in ("ConfigMap", "Deployment")])
+    manifests.config["attacher"]["group"] = "shop"
+    pod = apply_attached(api, lambda: manifests.apply(chart("two")))
+    api.wait_for(lambda: len(api.list("ReplicaSet")) == 2, "both ReplicaSets exist")
+    assert attach_again(plane, pod).code == 0
+    assert "Deployment/web" in owners(revision_with(api, greeting="one"))
+
+
+def test_an_unused_revision_of_an_earlier_group_name_is_deleted(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    objects = render(manifests, chart("one", TEMPLATE))
+    create_all(api, [obj for obj in objects if obj["kind"] in ("ConfigMap", "PodTemplate")])
+    manifests.config["attacher"]["group"] = "shop"
+    pod = apply_attached(api, lambda: manifests.apply(chart("two", TEMPLATE)))
+    old = revision_with(api, greeting="one")
+    assert is_marked(old)
+    mark_as_unused(api, old["metadata"]["name"])
+    assert LONG_AGO in str(revision_with(api, greeting="one"))
+    assert attach_again(plane, pod).code == 0
+    assert greetings(api) == ["two"]
+
+
+def test_owners_without_managed_fields_do_not_prevent_the_sweep(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    manifests.config["attacher"]["group"] = "web"
+    apply_attached(api, lambda: manifests.apply(chart("one", TEMPLATE)))
+    name = revision_with(api, greeting="one")["metadata"]["name"]
+    api.patch("ConfigMap", name, {"metadata": {"managedFields": [{}]}})
+    pod = apply_attached(api, lambda: manifests.apply(chart("two", TEMPLATE)))
+    mark_as_unused(api, name)
+    assert attach_again(plane, pod).code == 0
+    assert greetings(api) == ["two"]
+
+
+def test_secrets_that_are_switched_off_are_deleted(
+    manifests: Release, api: Api, plane: ControlPlane, tmp_path: Path
+) -> None:
+    """The Role permits only the names of the earlier revisions, not all Secrets."""
+    volumes = [{"name": "secret", "secret": {"secretName": "web-secret"}}]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-secret"}}
+    values = {
+        **chart("one", {**TEMPLATE, "podSpec": {"volumes": volumes}}),
+        "extra": [{**secret, "stringData": {"password": "x"}}],
+    }
+    manifests.config |= {"secrets": True, "keepOriginal": False}
+    manifests.config["attacher"]["group"] = "web"
+    previous = tmp_path / "previous.yaml"
+    previous.write_text(manifests.render(manifests.template(values)))
+    apply_attached(api, lambda: manifests.apply(values))
+    [revision] = revisions(api, "Secret")
+    name = revision["metadata"]["name"]
+    api.create({**secret, "metadata": {"name": "other", "labels": revision["metadata"]["labels"]}})
+    manifests.config |= {"secrets": False}
+    manifests.arguments = [f"--previous={previous}"]
+    pod = apply_attached(api, lambda: manifests.apply(values))
+    rules = [
+        rule for rule in api.get("Role", "web-attach")["rules"] if "secrets" in rule["resources"]
+    ]
+    assert [rule["resourceNames"] for rule in rules] == [[name]]
+    marked = api.get("Secret", name)
+    assert is_marked(marked)
+    assert owners(marked) == ["PodTemplate/web"]
+    api.patch("Secret", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    assert attach_again(plane, pod).code == 0
+    assert api.find("Secret", name) is None
+    assert api.names("Secret") == ["other", "web-secret"]
+
+
+def test_a_retired_secret_that_is_still_used_stays(
+    manifests: Release, api: Api, plane: ControlPlane
+) -> None:
+    manifests.config |= {"secrets": True, "keepOriginal": False}
+    manifests.config["attacher"]["group"] = "web"
+    volumes = [{"name": "secret", "secret": {"secretName": "web-secret"}}]
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "web-secret"}}
+    values = {
+        **chart("one", {**WEB, "podSpec": {"volumes": volumes}}),
+        "extra": [{**secret, "stringData": {"password": "x"}}],
+    }
+    apply_attached(api, lambda: manifests.apply(values))
+    [revision] = revisions(api, "Secret")
+    name = revision["metadata"]["name"]
+    manifests.config |= {"secrets": False}
+    manifests.config["attacher"]["retiredSecrets"] = [name, "absent-secret"]
+    pod = apply_attached(api, lambda: manifests.apply(values))
+    # The ReplicaSet of the earlier release still references the revision.
+    api.patch("Secret", name, {"metadata": {"annotations": {UNUSED: LONG_AGO}}})
+    assert attach_again(plane, pod).code == 0
+    assert not is_marked(api.get("Secret", name))
+    # Without the permission, the Secret stays, and the run reports the name.
+    for rule in (rules := api.get("Role", "web-attach")["rules"]):
+        rule["verbs"] = ["get"] if "secrets" in rule["resources"] else rule["verbs"]
+    api.patch("Role", "web-attach", {"rules": rules})
+    run = attach_again(plane, pod)
+    assert run.code == 0
+    assert f"Secret/{name} is not deleted: cannot list secrets" in run.text
+
+
+def test_the_api_server_adds_no_selector_to_the_job(manifests: Release, api: Api) -> None:
+    """A rollback of Helm 3.22 removes fields that the manifest lacks, and these are immutable."""
+    manifests.config["attacher"]["group"] = "web"
+    [job] = [obj for obj in render(manifests, chart("one")) if obj["kind"] == "Job"]
+    apply_attached(api, lambda: manifests.apply(chart("one")))
+    [live] = [api.get("Job", name) for name in api.names("Job")]
+    assert live["spec"]["selector"] == job["spec"]["selector"]
+    labels = live["spec"]["template"]["metadata"]["labels"]
+    assert labels == job["spec"]["template"]["metadata"]["labels"]

@@ -1,0 +1,97 @@
+"""The finding `hook-on-helm-3` is right: each stream is rendered again without Helm's hooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from postrender.config.settings import AttacherSettings, Settings
+from postrender.errors import HOOK_ON_HELM_3
+from postrender.inventory.build import take_inventory
+from postrender.kubernetes.kinds import ObjectKey
+from postrender.output.build import render
+from postrender.plan.build import Plan, make_plan
+from postrender.plan.history import History
+from postrender.yaml.stream import read_stream
+from tests.golden_cases import Case, cases
+from tests.reference import annotation, name_of, normalise
+
+HELM_4 = "postrenderer.helm.sh/postrender-filename"
+SETTINGS = Settings(attacher=AttacherSettings(is_enabled=False))
+WITH_HOOKS = [
+    case
+    for case in cases()
+    if b"helm.sh/hook:" in case.input
+    and not (case.is_error or case.needs_files or b"kind: ResourceList" in case.input)
+]
+
+
+def plan_of(text: str, settings: Settings, history: History) -> Plan:
+    stream = read_stream(text.encode(), "<stdin>")
+    return make_plan(take_inventory(stream, settings), settings, history)
+
+
+def config_maps(plan: Plan) -> set[str]:
+    """Return the names of the ConfigMaps in the output that are not hooks."""
+    objects = normalise("".join(render(plan)))
+    return {
+        name_of(obj)
+        for obj in objects
+        if obj["kind"] == "ConfigMap" and not annotation(obj, "helm.sh/hook")
+    }
+
+
+def without_helm_hooks(text: str) -> str:
+    """Return a stream as Helm 3 passes the stream to a post-renderer."""
+    documents = text.split("---\n")
+    return "---\n".join(document for document in documents if "helm.sh/hook:" not in document)
+
+
+def findings(plan: Plan) -> set[str]:
+    """Return the ConfigMaps of the finding."""
+    return {
+        finding.location.subject.partition("/")[2]
+        for finding in plan.findings
+        if finding.code == HOOK_ON_HELM_3
+    }
+
+
+@pytest.mark.parametrize("keep_original", [False, True])
+@pytest.mark.parametrize("case", WITH_HOOKS, ids=lambda case: case.name)
+def test_the_finding_lists_the_originals_that_are_lost_on_helm_3(
+    case: Case, keep_original: bool
+) -> None:
+    settings = SETTINGS._replace(keep_original=keep_original)
+    text = case.input.decode()
+    plan = plan_of(text, settings, History())
+    on_helm_3 = plan_of(without_helm_hooks(text), settings, History())
+    lost = config_maps(plan) - config_maps(on_helm_3)
+    assert findings(plan) == (set() if HELM_4 in text else lost)
+
+
+def test_there_are_cases_with_and_without_the_finding() -> None:
+    plans = [plan_of(case.input.decode(), SETTINGS, History()) for case in WITH_HOOKS]
+    assert {bool(findings(plan)) for plan in plans} == {True, False}
+
+
+def test_a_hook_that_helm_has_stored_is_not_reported() -> None:
+    """With `--previous helm:` the stored hooks of the release keep the original."""
+    [case] = [case for case in WITH_HOOKS if case.name == HOOK_ON_HELM_3]
+    key = ObjectKey(("", "ConfigMap"), None, "shop-config")
+    history = History(is_known=True, hooks={key: "Job/shop-migrate"})
+    text = case.input.decode()
+    assert findings(plan_of(text, SETTINGS, history)) == set()
+    assert "shop-config" in config_maps(plan_of(without_helm_hooks(text), SETTINGS, history))
+
+
+def test_a_hook_in_a_function_call_is_not_reported() -> None:
+    """Helm does not call functions."""
+    [case] = [case for case in WITH_HOOKS if case.name == HOOK_ON_HELM_3]
+    items = [
+        "- " + document.strip().replace("\n", "\n  ")
+        for document in case.input.decode().split("---\n")
+        if document.strip()
+    ]
+    head = "apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems:\n"
+    plan = plan_of(head + "\n".join(items) + "\n", SETTINGS, History())
+    assert findings(plan) == set()
+    assert "shop-config" in config_maps(plan)

@@ -1,0 +1,248 @@
+"""The catalogue of kinds: every entry finds its references in an object of the kind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from postrender.config.settings import AttacherSettings, Settings
+from postrender.inventory.build import take_inventory
+from postrender.kubernetes.kinds import CONFIG_MAP, SECRET, GroupKind, group_kind_of
+from postrender.output.build import render
+from postrender.plan.build import Plan, make_plan
+from postrender.references import is_custom
+from postrender.references.catalogue import MODULES, entries_of, find_catalogued
+from postrender.references.catalogue.model import EVERYTHING, KEY_SELECTORS, Entry
+from postrender.references.rule import OUTSIDE
+from postrender.yaml.paths import Path as ObjectPath
+from postrender.yaml.stream import read_stream
+from tests.reference import Obj, normalise
+
+ENTRIES = [entry for module in sorted(set(MODULES.values())) for entry in entries_of(module)]
+SAMPLES: list[Obj] = list(
+    YAML(typ="safe").load_all((Path(__file__).parent / "kinds.yaml").read_text("utf-8"))
+)
+RESULTS = ("rewritten", "kept", "written", "unknown")
+TARGETS = (CONFIG_MAP, SECRET)
+
+
+def kind_of_entry(entry: Entry) -> str:
+    return f"{entry.kind}.{entry.group}"
+
+
+def strings(data: Any, path: ObjectPath = ()) -> Iterator[tuple[ObjectPath, str]]:
+    if isinstance(data, str):
+        yield path, data
+    pairs = data.items() if isinstance(data, dict) else []
+    for key, value in enumerate(data) if isinstance(data, list) else pairs:
+        yield from strings(value, (*path, key))
+
+
+def results(sample: Obj) -> dict[ObjectPath, str]:
+    """Return the result for each reference in an object, by path."""
+    group_kind = group_kind_of(sample)
+    assert group_kind is not None
+    kept, others = find_catalogued(group_kind, TARGETS, sample)
+    found: dict[ObjectPath, str] = {}
+    for path, _, rule in (*kept, *others):
+        result = "rewritten"
+        if rule.is_written:
+            result = "written"
+        elif rule.keep_reason:
+            result = "unknown" if "does not know" in rule.keep_reason else "kept"
+        found.setdefault(path, result)
+    return found
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: str(sample["kind"]))
+def test_every_reference_of_a_sample_has_the_expected_result(sample: Obj) -> None:
+    expected = {path: text for path, text in strings(sample) if text in RESULTS}
+    found = results(sample)
+    assert expected
+    assert {path: found.get(path) for path in expected} == expected
+
+
+def test_every_kind_has_one_entry_and_a_sample() -> None:
+    kinds = Counter((entry.group, entry.kind) for entry in ENTRIES)
+    assert set(kinds.values()) == {1}
+    assert {group_kind_of(sample) for sample in SAMPLES} == set(kinds)
+
+
+def test_every_group_leads_to_the_module_of_its_entries() -> None:
+    modules = {entry.group: name for name in set(MODULES.values()) for entry in entries_of(name)}
+    assert modules == MODULES
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=kind_of_entry)
+def test_an_entry_has_a_source_and_clauses_as_reasons(entry: Entry) -> None:
+    assert re.fullmatch(r"[\w.-]+/[\w.-]+ [\w.]+( \(.*\))?, .*v\d\w*.*", entry.source)
+    assert entry.uses
+    assert is_custom((entry.group, entry.kind))
+    for use in entry.uses:
+        assert not use.keep.endswith(".")
+        assert len(f"Kind/name references it, and {use.keep}".split()) <= 22
+        # A search begins at a key.
+        assert use.shape not in (EVERYTHING, KEY_SELECTORS) or use.path[-1] != "[]"
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: str(sample["kind"]))
+def test_a_reference_is_outside_attach_and_does_not_cause_a_rename(sample: Obj) -> None:
+    kept, others = find_catalogued(group_kind_of(sample) or ("", ""), TARGETS, sample)
+    for _, _, rule in (*kept, *others):
+        assert (rule.family, rule.triggers_rename) == (OUTSIDE, False)
+
+
+def clone_set(name: str = "web-config") -> str:
+    return f"""\
+---
+apiVersion: apps.kruise.io/v1alpha1
+kind: CloneSet
+metadata:
+  name: clones
+spec:
+  template:
+    spec:
+      containers:
+      - name: web
+        envFrom:
+        - configMapRef:
+            name: {name}
+"""
+
+
+CONFIG = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web-config
+data:
+  level: info
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  template:
+    spec:
+      containers:
+      - name: web
+        envFrom:
+        - configMapRef:
+            name: web-config
+"""
+PROMETHEUS = """\
+---
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata:
+  name: main
+spec:
+  configMaps:
+  - web-config
+"""
+
+
+def plan_of(text: str, **values: Any) -> Plan:
+    settings = Settings(attacher=AttacherSettings(image="registry.example/attacher:1"), **values)
+    return make_plan(take_inventory(read_stream(text.encode(), "<test>"), settings), settings)
+
+
+def revision_annotations(plan: Plan) -> Obj:
+    [revision] = [
+        data
+        for data in normalise("".join(render(plan)))
+        if data["kind"] == "ConfigMap" and "labels" in data["metadata"]
+    ]
+    annotations: Obj = revision["metadata"]["annotations"]
+    return annotations
+
+
+def keep_reason(plan: Plan) -> str:
+    assert plan.context is not None
+    [decision] = plan.context.decisions.values()
+    return decision.keep_reason
+
+
+def test_a_revision_that_a_custom_kind_references_is_not_swept() -> None:
+    assert revision_annotations(plan_of(CONFIG + clone_set()))["postrender/sweep"] == "false"
+    assert "postrender/sweep" not in revision_annotations(plan_of(CONFIG))
+
+
+def test_an_original_that_is_kept_does_not_stop_the_sweep() -> None:
+    plan = plan_of(CONFIG + PROMETHEUS)
+    assert "postrender/sweep" not in revision_annotations(plan)
+    assert keep_reason(plan) == (
+        "Prometheus/main references it, and the name is part of the path at which the object is "
+        "mounted"
+    )
+
+
+def test_an_unknown_kind_keeps_the_original_with_a_reason() -> None:
+    widget = clone_set().replace("apps.kruise.io", "example.com").replace("CloneSet", "Widget")
+    assert keep_reason(plan_of(CONFIG + widget)) == (
+        "Widget/clones references it, and postrender does not know the kind Widget"
+    )
+    # The configuration of the user overrides this.
+    assert keep_reason(plan_of(CONFIG + widget, finds_pod_specs=True)) == ""
+
+
+def test_a_rule_of_the_user_overrides_the_catalogue() -> None:
+    from postrender.config.load import settings_from
+
+    values = {"references": [{"kind": "Prometheus", "path": "spec.configMaps[]"}]}
+    rules = settings_from(values).references
+    assert keep_reason(plan_of(CONFIG + PROMETHEUS, references=rules)) == ""
+
+
+def test_a_run_keeps_its_original_even_if_pod_specs_are_rewritten() -> None:
+    run = clone_set().replace("apps.kruise.io", "kubeflow.org").replace("CloneSet", "PyTorchJob")
+    assert "does not read its template again" in keep_reason(
+        plan_of(CONFIG + run, finds_pod_specs=True)
+    )
+
+
+def test_a_value_that_is_not_a_string_is_accepted() -> None:
+    reason = keep_reason(plan_of(CONFIG + clone_set("[web-config]")))
+    assert reason.endswith("of CloneSet/clones has the name as its value")
+
+
+def imported_modules(text: str) -> str:
+    code = (
+        "import sys; from postrender.cli.main import run; run(['render', '--no-attacher', '-']); "
+        "print([name for name in sys.modules if 'catalogue' in name], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=text, capture_output=True, text=True, check=True
+    )
+    return done.stderr.splitlines()[-1]
+
+
+def test_the_catalogue_is_imported_only_for_custom_kinds() -> None:
+    assert imported_modules(CONFIG) == "[]"
+    modules = imported_modules(CONFIG + clone_set())
+    assert "workload_kinds" in modules
+    assert "batch_kinds" not in modules
+
+
+KEPT: list[GroupKind] = [
+    ("", "PersistentVolume"),
+    ("storage.k8s.io", "StorageClass"),
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
+]
+
+
+def test_only_these_kinds_of_kubernetes_are_in_the_catalogue() -> None:
+    assert all(is_custom(group_kind) for group_kind in KEPT)
+    assert not is_custom(("", "Service"))
+    assert not is_custom(("argoproj.io", "Rollout"))
+    assert is_custom(("argoproj.io", "Workflow"))

@@ -1,0 +1,331 @@
+"""Authors of an Application reach nothing else in the shared sidecar of Argo CD."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.security.attack import MANIFESTS, ROOT
+
+SCRIPT = ROOT / "examples" / "argocd" / "postrender-argocd"
+EXAMPLES = SCRIPT.parent
+BASH = shutil.which("bash")
+MEGABYTE = 1_000_000
+# A helm that records its arguments and its HOME.
+HELM = """\
+#!/bin/sh
+printf '%s\\n' "$@" "HOME=$HOME" >> {log}
+case $1 in
+  dependency) [ "$2" = build ] || cat {dependencies} ;;
+  template) cat {manifests} ;;
+esac
+"""
+pytestmark = pytest.mark.skipif(BASH is None, reason="bash is not on PATH")
+
+
+class Sidecar:
+    """The sidecar, with the copy of one repository.
+
+    memory: the limit of each process in bytes, 0 for no limit.
+    """
+
+    memory = 0
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = folder / "_cmp_server" / "c0ffee"
+        self.chart = self.repository / "apps" / "shop"
+        self.temporary, self.log = folder / "tmp", folder / "helm.log"
+        for path in (self.chart, self.temporary, folder / "bin", self.repository / ".git"):
+            path.mkdir(parents=True)
+        self.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+        (folder / "manifests").write_text(MANIFESTS)
+        (folder / "dependencies").write_text("")
+        python = shlex.quote(sys.executable)
+        paths = {name: folder / name for name in ("manifests", "dependencies")}
+        self._program("helm", HELM.format(log=self.log, **paths))
+        self._program("python", f'#!/bin/sh\nexec {python} "$@"\n')
+        code = f'PYTHONPATH={shlex.quote(str(ROOT))} exec {python} -m postrender "$@"'
+        self._program("postrender", f"#!/bin/sh\n{code}\n")
+
+    def _program(self, name: str, text: str) -> None:
+        file = self.folder / "bin" / name
+        file.write_text(text)
+        file.chmod(0o755)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the chart."""
+        (self.chart / name).write_text(text)
+
+    def run(self, command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the plugin as Argo CD does."""
+
+        def limit() -> None:
+            if self.memory:
+                resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
+
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "TMPDIR": str(self.temporary),
+            "ARGOCD_APP_NAME": "argocd_shop",
+            "ARGOCD_APP_NAMESPACE": "shop",
+            "ARGOCD_CMP_WORKDIR": str(self.folder),
+            "KUBE_VERSION": "1.35",
+            "KUBE_API_VERSIONS": "v1",
+            **variables,
+        }
+        return subprocess.run(
+            [str(SCRIPT), command],
+            cwd=self.chart,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            preexec_fn=limit,
+        )
+
+    @property
+    def values_files(self) -> list[str]:
+        """The values files that helm received, except stdin."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        pairs = itertools.pairwise(lines)
+        return [value for option, value in pairs if option == "--values" and value != "-"]
+
+
+@pytest.fixture
+def sidecar(tmp_path: Path) -> Sidecar:
+    return Sidecar(tmp_path)
+
+
+def files(*names: str) -> dict[str, str]:
+    """Return the variables of the parameter values-files."""
+    return {f"PARAM_VALUES_FILES_{number}": name for number, name in enumerate(names)}
+
+
+# Values files
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "../../../../manifests.yaml",
+        "../../../other/values.yaml",
+        "link.yaml",
+        "linked-folder/values.yaml",
+    ],
+)
+@pytest.mark.parametrize("has_git", [True, False])
+def test_values_files_outside_the_repository_are_refused(
+    sidecar: Sidecar, name: str, has_git: bool
+) -> None:
+    other = sidecar.repository.parent / "other"
+    other.mkdir()
+    (other / "values.yaml").write_text("password: canary\n")
+    (sidecar.chart / "link.yaml").symlink_to(other / "values.yaml")
+    (sidecar.chart / "linked-folder").symlink_to(other)
+    if not has_git:
+        (sidecar.repository / ".git").rmdir()
+    done = sidecar.run("generate", **files(name))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"values-files: {name} is outside the repository. Use a path in" in done.stderr
+    assert not sidecar.log.exists()
+
+
+@pytest.mark.parametrize("name", ["http://example.com/v.yaml", "https://example.com/v.yaml"])
+def test_values_files_are_never_downloaded(sidecar: Sidecar, name: str) -> None:
+    done = sidecar.run("generate", **files(name))
+    assert done.returncode == 1
+    assert f"values-files: {name} does not exist" in done.stderr
+    assert not sidecar.log.exists()
+
+
+def test_values_files_are_yaml(sidecar: Sidecar) -> None:
+    sidecar.write("id_rsa", "secret")
+    done = sidecar.run("generate", **files("id_rsa"))
+    assert done.returncode == 1
+    assert "id_rsa is not a YAML file. Use a file that ends in .yaml, .yml, .json." in done.stderr
+
+
+def test_helm_cannot_split_the_name_of_a_values_file(sidecar: Sidecar) -> None:
+    folder = sidecar.chart / "a," / "etc"
+    folder.mkdir(parents=True)
+    (folder / "values.yaml").write_text("")
+    done = sidecar.run("generate", **files("a,/etc/values.yaml"))
+    assert done.returncode == 1
+    assert "has a comma or a quote. Rename the file." in done.stderr
+
+
+@pytest.mark.parametrize("name", ["values.yml", "../../shared.yaml", "v.json", "inside.yaml"])
+def test_values_files_of_the_repository_are_used(sidecar: Sidecar, name: str) -> None:
+    for path in ("apps/shop/values.yml", "shared.yaml", "apps/shop/v.json"):
+        (sidecar.repository / path).write_text("{}")
+    (sidecar.chart / "inside.yaml").symlink_to("../../shared.yaml")
+    done = sidecar.run("generate", **files(name))
+    assert done.returncode == 0, done.stderr
+    assert sidecar.values_files == [str((sidecar.chart / name).resolve())]
+    assert "name: web-config-" in done.stdout
+
+
+# HOME
+
+
+def test_each_application_has_its_own_home(sidecar: Sidecar) -> None:
+    homes = []
+    for name in ("shop", "cart", "team_shop"):
+        sidecar.log.unlink(missing_ok=True)
+        assert sidecar.run("generate", ARGOCD_APP_NAME=name).returncode == 0
+        [home] = {line for line in sidecar.log.read_text().splitlines() if line[:5] == "HOME="}
+        homes.append(Path(home[5:]))
+    assert len(set(homes)) == 3
+    assert all(home.stat().st_mode & 0o777 == 0o700 for home in homes)
+
+
+# Dependencies
+
+
+@pytest.mark.parametrize("url", ["file:///etc", "file://../../../other"])
+def test_dependencies_outside_the_repository_are_refused(sidecar: Sidecar, url: str) -> None:
+    rows = f"NAME VERSION REPOSITORY STATUS\nother 1.0.0 {url} missing\n"
+    (sidecar.folder / "dependencies").write_text(rows)
+    done = sidecar.run("init")
+    assert done.returncode == 1
+    assert "is outside the repository" in done.stderr
+    assert "build" not in sidecar.log.read_text()
+
+
+def test_dependencies_of_the_repository_are_built(sidecar: Sidecar) -> None:
+    rows = "NAME VERSION REPOSITORY STATUS\nother 1.0.0 file://../other missing\n"
+    (sidecar.folder / "dependencies").write_text(rows)
+    done = sidecar.run("init")
+    assert done.returncode == 0, done.stderr
+    assert "build" in sidecar.log.read_text()
+
+
+# The configuration
+
+REFUSED = {
+    "logFile: /tmp/log": "may not write files",
+    "history: {previous: rendered.yaml}": "may not read files",
+    "history: {previous: 'helm:shop/shop', kubeconfig: ./kc.yaml}": "may not run helm",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_configuration_changes_only_the_output(sidecar: Sidecar, text: str) -> None:
+    sidecar.write("postrender.yaml", text)
+    sidecar.write("rendered.yaml", "")
+    done = sidecar.run("generate")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"with --untrusted, a discovered configuration {REFUSED[text]}" in done.stderr
+    assert "history" not in sidecar.log.read_text().splitlines()
+
+
+def test_the_owner_of_the_sidecar_can_allow_more(sidecar: Sidecar) -> None:
+    sidecar.write("postrender.yaml", "history: {previous: rendered.yaml}")
+    sidecar.write("rendered.yaml", "")
+    done = sidecar.run("generate", POSTRENDER_UNTRUSTED="false")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_chart_without_a_configuration_is_rendered(sidecar: Sidecar) -> None:
+    done = sidecar.run("generate")
+    assert done.returncode == 0, done.stderr
+    assert "name: web-config-" in done.stdout
+
+
+# Discovery
+
+
+def test_argo_cd_sends_a_repository_only_once() -> None:
+    plugin = YAML(typ="safe").load((EXAMPLES / "plugin.yaml").read_text("utf-8"))
+    assert "discover" not in plugin["spec"]
+
+
+@pytest.mark.parametrize("has_git", [True, False])
+def test_the_search_for_a_configuration_ends_at_the_repository(
+    sidecar: Sidecar, has_git: bool
+) -> None:
+    if not has_git:
+        (sidecar.repository / ".git").rmdir()
+    (sidecar.repository.parent / "postrender.yaml").write_text("")
+    assert sidecar.run("discover").stdout == ""
+    (sidecar.repository / "postrender.yaml").write_text("")
+    assert sidecar.run("discover").stdout == f"{sidecar.repository}/postrender.yaml\n"
+
+
+# The Parameters tab
+
+
+def laughs(levels: int, merge: bool = False) -> str:
+    """Return nested aliases that expand to ten to the power of `levels` values."""
+    lines = ["a0: &a0 {lol: 1}" if merge else "a0: &a0 lol"]
+    for level in range(1, levels + 1):
+        aliases = ", ".join([f"*a{level - 1}"] * 10)
+        value = f"{{<<: [{aliases}]}}" if merge else f"[{aliases}]"
+        lines.append(f"a{level}: &a{level} {value}")
+    return "\n".join(lines) + "\n"
+
+
+BOMBS = {
+    "nested aliases": (laughs(9), "more than 10000 values"),
+    "nested merge keys": (laughs(9, merge=True), "more than 10000 values"),
+    "an alias inside its anchor": ("a: &a [*a]\n", "more than 10000 values"),
+    "depth": ("a: " + "[" * 100_000, "more than 50 levels"),
+    "size": ("a: " + "x" * 2 * MEGABYTE, "more than 1000000 bytes"),
+    "many": ("".join(f"k{number}: 1\n" for number in range(20_000)), "more than 10000 values"),
+    "no yaml": ("a: [", "not valid YAML"),
+    "an object": ("a: !!python/object/apply:os.system ['id']\n", "not valid YAML"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_the_parameters_tab_has_limits(sidecar: Sidecar, name: str) -> None:
+    text, problem = BOMBS[name]
+    sidecar.write("values.yaml", text)
+    sidecar.memory = 400 * MEGABYTE
+    done = sidecar.run("parameters")
+    assert done.returncode == 0, done.stderr
+    [announcement] = json.loads(done.stdout)
+    assert announcement["map"] == {}
+    assert "The list is empty, because values.yaml" in announcement["tooltip"]
+    assert problem in announcement["tooltip"]
+
+
+def test_the_parameters_tab_shows_nothing_from_outside(sidecar: Sidecar) -> None:
+    outside = sidecar.folder / "outside.yaml"
+    outside.write_text("password: canary\n")
+    (sidecar.chart / "values.yaml").symlink_to(outside)
+    done = sidecar.run("parameters")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is outside the repository" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("{}", {}),
+        ("a: &x {b: 1, c.d: t}\ne: *x\n", {"a.b": "1", "a.c\\.d": "t", "e.b": "1", "e.c\\.d": "t"}),
+        ("l: [1, [], {x: null}]\n", {"l[0]": "1", "l[1]": "[]", "l[2].x": "null"}),
+    ],
+)
+def test_ordinary_values_are_shown(
+    sidecar: Sidecar, text: str, expected: Mapping[str, Any]
+) -> None:
+    sidecar.write("values.yaml", text)
+    [announcement] = json.loads(sidecar.run("parameters").stdout)
+    assert announcement["map"] == expected

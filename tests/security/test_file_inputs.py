@@ -1,0 +1,97 @@
+"""Folders and documents that try to read other files or to exhaust the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from time import thread_time
+
+import pytest
+
+from postrender.errors import Location, UserError
+from postrender.sources.inputs import read_inputs
+from postrender.yaml.document import parse_document
+
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the tests create links")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    file = tmp_path / "outside.yaml"
+    file.write_text(CONFIG)
+    return file
+
+
+def folder_with_link(parent: Path, target: Path | str) -> str:
+    folder = parent / "rendered"
+    folder.mkdir(parents=True)
+    (folder / "web.yaml").symlink_to(target)
+    return str(folder)
+
+
+def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path, outside: Path) -> None:
+    for number, target in enumerate((str(outside), "../../outside.yaml")):
+        folder = folder_with_link(tmp_path / str(number), target)
+        with pytest.raises(UserError, match="link to a file outside the folder"):
+            read_inputs(folder)
+
+
+def test_a_link_through_another_link_is_refused(tmp_path: Path, outside: Path) -> None:
+    folder = Path(folder_with_link(tmp_path / "x", "inner"))
+    (folder / "inner").symlink_to(outside)
+    with pytest.raises(UserError, match="link to a file outside the folder"):
+        read_inputs(str(folder))
+
+
+def test_a_link_inside_the_repository_is_followed(tmp_path: Path, outside: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    folder = folder_with_link(tmp_path, outside)
+    assert [source.data for source in read_inputs(folder)] == [CONFIG.encode()]
+
+
+def test_a_link_to_the_configuration_of_git_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("[remote]\n")
+    with pytest.raises(UserError, match="link to a file outside the folder"):
+        read_inputs(folder_with_link(tmp_path, "../.git/config"))
+
+
+def test_the_links_of_a_mounted_config_map_are_followed(tmp_path: Path) -> None:
+    folder = Path(folder_with_link(tmp_path, "..data/web.yaml"))
+    (folder / "..2026").mkdir()
+    (folder / "..2026" / "web.yaml").write_text(CONFIG)
+    (folder / "..data").symlink_to("..2026")
+    assert len(read_inputs(str(folder))) == 1
+
+
+def chain(length: int) -> str:
+    lines = [f"  a{number}: &a{number} {{x: *a{number - 1}}}\n" for number in range(1, length)]
+    return f"{CONFIG}x:\n  a0: &a0 {{x: y}}\n{''.join(lines)}"
+
+
+def laughs(depth: int) -> str:
+    lines = [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, depth)]
+    return f"{CONFIG}x:\n  a0: &a0 [x]\n{''.join(lines)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (chain(900), "nested deeper"),
+        (chain(20_000), "expand to more"),
+        (laughs(12), "expand to more"),
+        (laughs(60), "expand to more"),
+        (f"{CONFIG}x: &a [*a]\n", "an alias of itself"),
+    ],
+)
+def test_aliases_are_bounded(text: str, problem: str) -> None:
+    start = thread_time()
+    with pytest.raises(UserError, match=problem):
+        parse_document(text, Location("x")).data  # noqa: B018
+    assert thread_time() - start < 20
+
+
+def test_a_short_chain_of_aliases_is_read() -> None:
+    assert parse_document(chain(100), Location("x")).data

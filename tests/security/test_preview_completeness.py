@@ -1,0 +1,158 @@
+"""A preview reports every difference that a cluster would notice."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from postrender.cli.registry import load
+from postrender.diff.formats import format_module, format_names
+from postrender.diff.model import Preview
+from postrender.diff.wording.terminal import Terminal
+from tests.reference import Obj
+from tests.security.preview_mutations import (
+    applied,
+    bases,
+    compare_objects,
+    mutations,
+    reported,
+)
+
+COUNT = 600
+LABELS = {"app.kubernetes.io/component": "attacher", "postrender/attach-group": "x"}
+POD = {"containers": [{"name": "x", "image": "evil:1"}], "hostPID": True}
+
+
+def test_every_mutation_is_reported() -> None:
+    missed = [
+        (mutation.name, set(applied(mutation.old)) ^ set(applied(mutation.new)))
+        for mutation, _ in zip(mutations(seed=20), range(COUNT), strict=False)
+        if not reported(mutation)
+    ]
+    assert not missed
+
+
+def test_a_preview_of_equal_manifests_has_no_changes() -> None:
+    for name, objects in bases():
+        assert not compare_objects(objects, copy.deepcopy(objects)).has_changes, name
+
+
+def base(name: str = "attacher-hook-mode") -> list[Obj]:
+    return copy.deepcopy(dict(bases())[name])
+
+
+def attacher(kind: str, objects: list[Obj]) -> Obj:
+    return next(
+        data
+        for data in objects
+        if data["kind"] == kind and data["metadata"]["name"].startswith("shop-rollout-attach")
+    )
+
+
+def new_objects(kind: str, group: str) -> Obj:
+    """Return a hostile object with the label of an attacher."""
+    labels = {**LABELS, "postrender/attach-group": group}
+    metadata = {"name": f"{group}-0123456789" if kind == "Job" else "x", "labels": labels}
+    version = "v1" if kind == "ServiceAccount" else "rbac.authorization.k8s.io/v1"
+    if kind == "Job":
+        template = {"metadata": {"labels": labels}, "spec": POD}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": kind,
+            "metadata": metadata,
+            "spec": {"template": template},
+        }
+    data: Obj = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    if kind == "Role":
+        data["rules"] = [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]
+    if kind == "RoleBinding":
+        data["roleRef"] = {"kind": "ClusterRole", "name": "cluster-admin"}
+        data["subjects"] = [{"kind": "User", "name": "evil"}]
+    return data
+
+
+KINDS = ["Job", "Role", "RoleBinding", "ServiceAccount"]
+
+
+def check_all_formats(preview: Preview, name: str) -> None:
+    """Check that every format shows an object, and that no format shows an unchanged preview."""
+    assert preview.has_changes
+    for form in format_names():
+        text = load(format_module(form)).render(preview, Terminal(200, False))
+        assert "o changes" not in text.replace("No changes.</p>", ""), form
+        assert name in text, form
+        if form == "json":
+            assert json.loads(text)["hasChanges"] is True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("group", ["x", "shop-rollout-attach"])
+def test_an_added_object_with_the_labels_of_an_attacher_is_reported(kind: str, group: str) -> None:
+    old = base()
+    added = new_objects(kind, group)
+    preview = compare_objects(old, [*old, added])
+    check_all_formats(preview, preview.objects[0].identity.name)
+    check_all_formats(compare_objects([*old, added], old), preview.objects[0].identity.name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_removed_object_of_an_attacher_is_reported(kind: str) -> None:
+    old = base()
+    removed = attacher(kind, old)
+    preview = compare_objects(old, [data for data in old if data is not removed])
+    check_all_formats(preview, "shop-rollout-attach")
+
+
+def test_an_object_next_to_unrendered_manifests_is_reported() -> None:
+    old = [data for data in base() if data["kind"] == "Rollout"]
+    preview = compare_objects(old, [*old, new_objects("Job", "x")])
+    check_all_formats(preview, "x")
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Job", ("spec", "template", "spec", "containers", 0, "image"), "evil:1"),
+        ("Job", ("spec", "template", "spec", "hostPID"), True),
+        ("Job", ("spec", "template", "spec", "containers", 0, "args", 4), "Rollout/x@0123456789=x"),
+        ("Job", ("metadata", "name"), "shop-rollout-attach-0123456789"),
+        ("Job", ("spec", "selector", "matchLabels", "postrender/attach-job"), "x"),
+        ("RoleBinding", ("subjects", 0, "namespace"), "elsewhere"),
+        ("Role", ("rules", 0, "verbs", 0), "*"),
+        ("ServiceAccount", ("metadata", "ownerReferences"), [{"kind": "Pod", "name": "x"}]),
+        ("ConfigMap", ("metadata", "ownerReferences"), [{"kind": "Pod", "name": "x", "uid": "x"}]),
+        ("ConfigMap", ("metadata", "annotations", "postrender/unused-since"), "2000-01-01"),
+        ("ConfigMap", ("metadata", "annotations", "helm.sh/resource-policy"), "delete"),
+        ("ConfigMap", ("metadata", "labels", "postrender/attach-group"), "x"),
+        ("Rollout", ("metadata", "annotations", "postrender/render-id"), "0123456789"),
+        ("Rollout", ("metadata", "uid"), "x"),
+    ],
+)
+def test_a_changed_field_is_reported(kind: str, path: tuple[str | int, ...], value: object) -> None:
+    old = base()
+    new = copy.deepcopy(old)
+    parent: Any = next(data for data in new if data["kind"] == kind)
+    for part in path[:-1]:
+        parent = parent[part] if isinstance(part, int) else parent.setdefault(part, {})
+    parent[path[-1]] = value
+    check_all_formats(compare_objects(old, new), "shop")
+
+
+def test_a_field_that_a_cluster_adds_is_left_out() -> None:
+    new = base()
+    old = copy.deepcopy(new)
+    for data in old:
+        data["metadata"] |= {
+            "uid": "7",
+            "resourceVersion": "8",
+            "creationTimestamp": "2000-01-01T00:00:00Z",
+            "generation": 2,
+            "managedFields": [{"manager": "x"}],
+        }
+        data["status"] = {"x": 1}
+    assert not compare_objects(old, new).has_changes
+    new[0]["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "x", "uid": "x"}]
+    assert compare_objects(old, new).has_changes

@@ -1,0 +1,92 @@
+"""Texts of manifests that reach a terminal, a log file or the log of a CI job."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from postrender.attach.log import configure_log
+from postrender.cli.github import without_commands
+from postrender.cli.reporting import log_note
+from postrender.diff.formats import format_names
+from postrender.text.escapes import visible
+
+# Characters without a shape of their own: fillers, blanks and variation selectors.
+INVISIBLE = "\u3164\uffa0\u115f\u1160\u2800\u034f\u17b4\u17b5\ufe0f\ufe00\U000e0101\u180b\U0001d159"
+BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+CONTROL = "\x1b\x07\x9b\u200b"
+COMMANDS = ("::error::x", "  ::add-mask::x", "\t::stop-commands::x", "##[add-mask]x", "a ##[x]")
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  a: |\n"
+
+
+@pytest.mark.parametrize(
+    "character", [*INVISIBLE, *BIDIRECTIONAL, "\x1b", "\x07", "\x9b", "\u200b"]
+)
+def test_an_invisible_character_is_shown_as_an_escape(character: str) -> None:
+    assert character not in visible(f"a{character}b")
+    assert visible(f"a{character}b").isascii()
+
+
+def test_visible_characters_stay() -> None:
+    text = "äöü 漢字 кириллица ñ e\u0301 😀 → …"
+    assert visible(text) == text
+    assert unicodedata.normalize("NFC", visible(text)) == unicodedata.normalize("NFC", text)
+
+
+def test_a_log_file_has_no_control_characters(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log_note("a\x1b]0;title\x07b\u202e", str(log))
+    assert log.read_text() == "note: a\\x1b]0;title\\x07b\\u202e.\n"
+
+
+def test_the_log_of_attach_has_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_log("info", is_json=False)
+    logging.getLogger("postrender.attach.test").info("a\x1b[2Jb")
+    assert capsys.readouterr().err == "info: a\\x1b[2Jb\n"
+
+
+def is_command(line: str) -> bool:
+    """Return whether the runner of GitHub Actions may read a line as a workflow command."""
+    return line.strip().startswith("::") or "##[" in line
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "mermaid", "dot"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_line_of_a_result_is_not_a_workflow_command(form: str, command: str) -> None:
+    text = without_commands(f"first\n{command}\nlast {command}\n", form)
+    assert not any(map(is_command, text.splitlines()))
+    assert text.startswith("first\n")
+
+
+def test_json_keeps_its_meaning() -> None:
+    text = json.dumps({"a": list(COMMANDS)}, indent=1)
+    done = without_commands(text, "json")
+    assert not any(map(is_command, done.splitlines()))
+    assert json.loads(done) == json.loads(text)
+
+
+@pytest.mark.parametrize("form", format_names())
+def test_a_preview_in_a_job_contains_no_workflow_command(form: str, tmp_path: Path) -> None:
+    body = "".join(f"    {command}\n" for command in COMMANDS)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "old.yaml").write_text(f"{CONFIG}    first\n{body}")
+    (tmp_path / "new.yaml").write_text(f"{CONFIG}    second\n{body}")
+    command = [sys.executable, "-m", "postrender", "diff", "--format", form, "old.yaml", "new.yaml"]
+    root = str(Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": root, "GITHUB_ACTIONS": "true"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    lines = done.stdout.decode().splitlines()
+    assert lines
+    assert not any(map(is_command, lines))
+    # A file keeps the text of the manifests.
+    with open(tmp_path / "result", "wb") as result:
+        subprocess.run(command, cwd=tmp_path, env=environment, stdout=result, check=True)
+    in_file = any(map(is_command, (tmp_path / "result").read_text("utf-8").splitlines()))
+    assert in_file or form in ("mermaid", "dot", "json")

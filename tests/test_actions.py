@@ -1,0 +1,153 @@
+"""The GitHub Actions and the GitLab component: their commands, pins and tokens."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.repositories import commit, git
+from tests.test_ci_examples import Checkout, checkout, needs_helm
+
+__all__ = ["checkout"]
+
+ROOT = Path(__file__).resolve().parents[1]
+ACTIONS = ("action.yml", "comment/action.yml")
+PAGE = ROOT / "docs" / "how-to" / "ci.md"
+
+
+def action(name: str) -> Any:
+    return YAML(typ="safe").load((ROOT / name).read_text("utf-8"))
+
+
+def step(name: str, title: str) -> Any:
+    """Return the step of an action with a title."""
+    [found] = [step for step in action(name)["runs"]["steps"] if step.get("name") == title]
+    return found
+
+
+def component() -> Any:
+    """Return the jobs of the component, with the defaults of its inputs."""
+    text = (ROOT / "templates" / "preview.yml").read_text("utf-8")
+    head, jobs = YAML(typ="safe").load_all(text)
+    given = {"chart": "chart", "release": "shop", "options": "--values chart/values-prod.yaml"}
+    inputs = {
+        name: given.get(name, part.get("default")) for name, part in head["spec"]["inputs"].items()
+    }
+    used = set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", text))
+    assert used == inputs.keys()
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: filled(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        if isinstance(value, str):
+            return re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(inputs[found[1]]), value)
+        return value
+
+    return filled(jobs)
+
+
+@needs_helm
+def test_the_preview_of_the_action(checkout: Checkout, tmp_path: Path) -> None:
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    installed = tmp_path / "temp" / "postrender" / "bin"
+    installed.mkdir(parents=True)
+    (installed / "postrender").symlink_to(tmp_path / "programs" / "postrender")
+    summary = tmp_path / "summary.md"
+    variables = {
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_ACTION_PATH": str(ROOT),
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "BASE": "main",
+        "HEAD": "change",
+        "RELEASE": "shop",
+        "CHART": "chart",
+        "OPTIONS": "--values chart/values-prod.yaml",
+        "POSTRENDER_NAMESPACE": "prod",
+    }
+    preview = step("action.yml", "Render and compare")
+    assert preview["env"].keys() == {
+        name for name in variables if not name.startswith(("RUN", "GIT"))
+    }
+    done = checkout.run("bash", "-e", "-o", "pipefail", "-c", preview["run"], **variables)
+    assert done.returncode == 0, done.stderr
+    assert summary.read_text("utf-8") == checkout.markdown()
+    assert "farewell" in checkout.markdown()
+
+
+@needs_helm
+def test_the_preview_of_the_component(checkout: Checkout) -> None:
+    job = component()["postrender-preview"]
+    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
+    variables = {
+        **job["variables"],
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout.folder, "rev-parse", "main").strip(),
+        "CI_COMMIT_SHA": git(checkout.folder, "rev-parse", "HEAD").strip(),
+        "POSTRENDER_NAMESPACE": "prod",
+    }
+    script = "\n".join(["set -e", *job["script"]]).replace("/tmp/postrender", str(ROOT))
+    done = checkout.run("sh", "-c", script, **variables)
+    assert done.returncode == 0, done.stderr
+    assert "farewell" in done.stdout
+
+
+def test_the_install_step_uses_packages_with_hashes() -> None:
+    commands = step("action.yml", "Install postrender")["run"]
+    for file in re.findall(r"--requirement (\S+)", commands):
+        assert "--hash=sha256:" in (ROOT / file).read_text("utf-8")
+    assert "--require-hashes" in commands
+    assert "--no-deps --no-build-isolation ." in commands
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_other_actions_are_pinned_and_commands_contain_no_expressions(name: str) -> None:
+    for uses in re.findall(r"uses: (.*)", (ROOT / name).read_text("utf-8")):
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", uses)
+    for one in action(name)["runs"]["steps"]:
+        assert "${{" not in one.get("run", "")
+
+
+def test_the_action_that_runs_code_of_the_pull_request_has_no_token() -> None:
+    assert "token" not in str(action("action.yml")["runs"])
+    assert "GITLAB_TOKEN" not in str(component()["postrender-preview"])
+
+
+def test_the_jobs_with_a_token_do_not_check_out_the_pull_request() -> None:
+    assert "checkout" not in str(action("comment/action.yml"))
+    job = component()["postrender-comment"]
+    assert job["variables"]["GIT_STRATEGY"] == "none"
+    assert job["environment"] == {"name": "postrender-comment", "action": "access"}
+    for script in (job["script"], [step("comment/action.yml", "Post the comment")["run"]]):
+        assert "python3 -I" in " ".join(script)
+
+
+def test_the_comment_script_exists() -> None:
+    [path] = re.findall(
+        r"ACTION_PATH(\S+)\"", step("comment/action.yml", "Post the comment")["run"]
+    )
+    assert (ROOT / "comment" / path.strip("/")).is_file()
+
+
+def documented_workflows() -> list[Any]:
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
+    return [YAML(typ="safe").load(block) for block in blocks if "postrender/postrender" in block]
+
+
+def test_the_documented_workflows_use_the_inputs() -> None:
+    preview, comment, gitlab = documented_workflows()
+    assert preview["on"] == "pull_request"
+    assert preview["permissions"] == {"contents": "read"}
+    [job] = preview["jobs"].values()
+    assert job["steps"][-1]["with"].keys() <= action("action.yml")["inputs"].keys()
+    assert comment["permissions"] == {}
+    assert comment["on"]["workflow_run"]["workflows"] == [preview["name"]]
+    [job] = comment["jobs"].values()
+    assert len(job["steps"]) == 1
+    assert job["steps"][0]["uses"].startswith("postrender/postrender/comment@")
+    [include] = gitlab["include"]
+    assert include["inputs"].keys() <= {"chart", "release", "options", "namespace"}
