@@ -237,36 +237,75 @@ def _default(part: Schema) -> str:
     return f"`{value}`" if value and isinstance(value, str) else f"`{json.dumps(value)}`"
 
 
+# The definitions of the schemas that have a table of their own, because many properties use them.
+SHARED = ("object", "field", "binary")
+
+
 def json_output(name: str) -> str:
     """Return a table of the properties of a JSON output, from its schema."""
-    schema = json.loads((ROOT / "postrender" / name / f"{name}.schema.json").read_text("utf-8"))
-    rows = list(_properties(schema, schema["$defs"], "", ()))
-    return table(("property", "type", "meaning"), rows)
+    schema = _schema(name)
+    return table(("property", "type", "meaning"), _properties(schema, schema["$defs"], ""))
+
+
+def json_definition(name: str) -> str:
+    """Return a table of the properties of a definition in SHARED."""
+    definitions = _schema("diff")["$defs"]
+    return table(("property", "type", "meaning"), _properties(definitions[name], definitions, ""))
+
+
+def _schema(name: str) -> Schema:
+    schema: Schema = json.loads(
+        (ROOT / "postrender" / name / f"{name}.schema.json").read_text("utf-8")
+    )
+    return schema
 
 
 def _properties(
-    schema: Schema, definitions: Schema, prefix: str, above: tuple[str, ...]
+    schema: Schema, definitions: Schema, prefix: str, variant: str = ""
 ) -> Iterator[tuple[str, str, str]]:
+    """Yield a row for each property, with the properties below it.
+
+    variant: text after each name, if the properties exist only in one variant of an object.
+    """
     for name, part in schema.get("properties", {}).items():
         is_list = part.get("type") == "array"
-        inner = part.get("items", {}) if is_list else part
-        reference = inner.get("$ref", "").rpartition("/")[2]
-        whole = definitions[reference] if reference else inner
+        item = part.get("items", {}) if is_list else part
+        reference = _reference(item)
+        whole = definitions[reference] if reference else item
         path = f"{prefix}{name}{'[]' if is_list else ''}"
         meaning = prose(part.get("description") or whole.get("description") or "")
-        kind = f"list of {_type(whole)}s" if is_list else _type({**whole, **part})
-        yield f"`{path}`", kind, meaning
-        if reference not in above or not reference:
-            yield from _properties(whole, definitions, f"{path}.", (*above, reference))
+        yield f"`{path}`{variant}", _type(item, definitions, is_list=is_list), meaning
+        if reference not in SHARED:
+            yield from _properties(whole, definitions, f"{path}.", variant)
+        for each in whole.get("oneOf", ()):
+            kind = f", kind {each['properties']['kind']['const']}"
+            yield from _properties(each, definitions, f"{path}.", kind)
 
 
-def _type(schema: Schema) -> str:
-    if "const" in schema:
-        return f"`{json.dumps(schema['const'])}`"
-    if "enum" in schema:
-        return ", ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
-    types = schema.get("type", "object")
-    return " or ".join(types) if isinstance(types, list) else str(types)
+def _reference(part: Schema) -> str:
+    return str(part.get("$ref", "")).rpartition("/")[2]
+
+
+def _type(part: Schema, definitions: Schema, *, is_list: bool = False) -> str:
+    """Return the type of a property, or of a list of such values."""
+    plural = "s" if is_list else ""
+    reference = _reference(part)
+    if reference in SHARED:
+        text = f"[{reference}{plural}](#{reference})"
+    elif reference:
+        text = _type(definitions[reference], definitions) + plural
+    elif "const" in part:
+        text = f"`{json.dumps(part['const'])}`"
+    elif "enum" in part:
+        text = ", ".join(f"`{json.dumps(value)}`" for value in part["enum"])
+    elif "anyOf" in part:
+        text = " or ".join(_type(each, definitions) for each in part["anyOf"])
+    elif "oneOf" in part:
+        text = "object" + plural
+    else:
+        types = part.get("type", "any JSON value")
+        text = " or ".join(types) if isinstance(types, list) else f"{types}{plural}"
+    return f"list of {text}" if is_list else text
 
 
 def kinds() -> str:
@@ -349,6 +388,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "findings": findings,
     "json_diff": lambda: json_output("diff"),
     "json_explain": lambda: json_output("explain"),
+    "json_object": lambda: json_definition("object"),
+    "json_field": lambda: json_definition("field"),
+    "json_binary": lambda: json_definition("binary"),
     "kinds": kinds,
     "messages": messages,
     "configuration": configuration,

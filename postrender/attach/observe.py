@@ -110,7 +110,7 @@ def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revisio
     except ApiError as error:
         if error.status != FORBIDDEN:
             raise
-        _log.warning(f"{resource.kind}/{name} is not deleted: {error.problem}")
+        _log.warning(f"{resource.kind}/{name} is not deleted: {error}")
         return []
 
 

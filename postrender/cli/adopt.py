@@ -39,7 +39,8 @@ def run(
     from postrender.yaml.stream import read_stream
 
     settings = Settings(with_secrets=True)
-    inventory = take_inventory(read_stream(*read_input(input)), settings)
+    stream = read_stream(*read_input(input, "render | postrender adopt"))
+    inventory = take_inventory(stream, settings)
     lines = run_adopt(inventory, namespace, kube_context, kubeconfig, is_dry=dry_run)
     write([f"{line}\n" for line in lines])
     return DONE

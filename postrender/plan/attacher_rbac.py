@@ -28,9 +28,9 @@ def rbac_objects(
     namespace: "" for objects without a namespace.
     """
     account = settings.service_account or SHARED_ACCOUNT
-    # The name must not replace an existing Role of an account that has other tasks.
+    # An account with other tasks may already have a Role under the account's own name.
     name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
-    # With the mode auto, the manifests of each release set the form of its Job.
+    # With the mode auto, each release sets the form of its Job. The Role for JOB suits both forms.
     mode = HOOK if settings.mode == HOOK else JOB
     subject = {"kind": "ServiceAccount", "name": account}
     if namespace:

@@ -364,8 +364,8 @@ def _unreferenced(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="unreferenced",
         problem=f"{item.identity} is marked for renaming but keeps its name, because no workload "
-        "references it",
-        fix=f"Reference the {item.identity.kind} in a workload, add a reference rule for the kind "
-        "that uses it, or set the strategy to ignore",
+        f"references the {item.identity.kind}",
+        fix=f"Reference the {item.identity.kind} in a workload, add a reference rule for its "
+        "readers, or set the strategy to ignore",
         location=inventory.location_of(item),
     )

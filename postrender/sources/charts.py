@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from postrender.errors import Location, UserError
-from postrender.sources.files import CHART_FILE
 from postrender.sources.helm_program import helm_program, start
+from postrender.sources.input_paths import CHART_FILE
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
@@ -100,9 +100,15 @@ def check_values(files: tuple[str, ...]) -> None:
             raise UserError(
                 "the values file is -, but postrender does not pass stdin to helm", "Pass a file"
             )
-        if _URL not in file and not os.path.isfile(file):
-            problem = "is a folder" if os.path.isdir(file) else "does not exist"
-            raise UserError(f"the values file {problem}", "Check the path after -f", Location(file))
+        if _URL in file or os.path.isfile(file):
+            continue
+        problem, fix = "does not exist", "Check the path after -f"
+        if os.path.isdir(file):
+            problem = "is a folder"
+        elif os.path.exists(file):
+            problem = "is a pipe, and postrender does not pass pipes to helm"
+            fix = "Write the values to a file"
+        raise UserError(f"the values file {problem}", fix, Location(file))
 
 
 def render_chart(chart: str, options: ChartOptions) -> bytes:

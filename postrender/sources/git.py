@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from postrender.errors import Location, UserError
-from postrender.sources.files import (
+from postrender.sources.input_paths import (
     CHART_FILE,
     GIT,
     chart_error,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from postrender.errors import Location, UserError
-from postrender.sources.files import (
+from postrender.sources.input_paths import (
     CHART_FILE,
     ENDINGS,
     GIT,

@@ -12,6 +12,7 @@ from postrender.plan.history import History, Manifest, Previous, read_history
 from postrender.plan.last_owner import read_previous_owners
 from postrender.plan.namespaces import explicit_namespaces, new_resolver
 from postrender.sources.helm import HelmError, Release, namespaces_of, parse_release, read_release
+from postrender.sources.input_paths import ChartError
 from postrender.sources.inputs import read_inputs
 
 
@@ -71,7 +72,13 @@ def _read_manifests(name: str) -> Previous:
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "Pass a file instead"
         )
-    sources = read_inputs(name, allow_empty=True)
+    try:
+        sources = read_inputs(name, allow_empty=True)
+    except ChartError as error:
+        raise UserError(
+            f"--previous={name} is a chart folder, expected the previous output of postrender",
+            "Pass the file with that output, or helm:NAMESPACE/RELEASE",
+        ) from error
     if not sources:
         raise UserError(
             f"--previous={name} has no manifests",

@@ -150,6 +150,9 @@ def test_adopt_without_revisions_is_an_error(
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
     assert main.run(["adopt", str(file)]) == registry.FAULT
     assert "the input does not contain a revision" in capsys.readouterr().err
+    (tmp_path / "Chart.yaml").touch()
+    assert main.run(["adopt", str(tmp_path)]) == registry.FAULT
+    assert "| postrender render | postrender adopt.\n" in capsys.readouterr().err
 
 
 # Log lines

@@ -206,6 +206,8 @@ def test_wrong_paths_of_charts(helm: Helm, chart: str) -> None:
     assert_refused(attempt(helm, chart, "-f", "absent"), "absent: the values file does not exist")
     assert_refused(attempt(helm, chart, "-f", "-"), "does not pass stdin to helm")
     assert_refused(attempt(helm, chart, "-f", "shop"), "shop: the values file is a folder")
+    os.mkfifo("pipe")
+    assert_refused(attempt(helm, chart, "-f", "pipe"), "pipe: the values file is a pipe")
     assert helm.calls == []
 
 

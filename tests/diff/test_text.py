@@ -219,6 +219,14 @@ def test_a_reused_revision_is_shown_with_only_revisions() -> None:
     assert "  ConfigMap/web-config-7f89tk7g74: reused, its content already exists\n" in text
 
 
+def test_superseded_revisions_are_in_the_summary_if_nothing_else_changes() -> None:
+    revisions = (RevisionChange(CONFIG_MAP, "web-config-m567dfc6df", SUPERSEDED, True),)
+    preview = NOTHING._replace(revisions=revisions)
+    assert summary_line(preview) == "1 superseded revision"
+    added = WorkloadChange(ROLLOUT, CHANGED, ROLLS)
+    assert summary_line(preview._replace(workloads=(added,))) == "1 Rollout rolls"
+
+
 def test_former_users_have_their_own_line() -> None:
     change = content()._replace(users=(ROLLOUT, WORKER), former=(WORKER,))
     text = text_of(NOTHING._replace(contents=(change,)), 200)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from postrender.config.settings import Settings
+from postrender.config.settings import HistorySettings, Settings
 from postrender.errors import CODES, Finding, UserError
 from postrender.inventory.build import take_inventory
 from postrender.inventory.unrendered import find_no_objects
 from postrender.sources.inputs import read_input, read_inputs
+from postrender.sources.previous import read_previous
 from postrender.yaml.stream import read_stream
 from tests.cli.test_processes import CONFIG_MAP, GOOD
 from tests.repositories import commit, new_repository, nobody
@@ -65,6 +66,17 @@ def test_a_chart_folder_is_not_a_folder_of_manifests(name: str) -> None:
     path = name.removeprefix("git:main:")
     assert caught.value.fix.endswith(
         f"to a file and pass the file: helm template NAME {path} > FILE"
+    )
+
+
+@pytest.mark.parametrize("name", ["shop", "git:main:shop"])
+def test_a_chart_folder_is_not_the_previous_output(name: str) -> None:
+    settings = Settings(history=HistorySettings(previous=name))
+    stream = read_stream(CONFIG_MAP.encode(), "app.yaml")
+    with pytest.raises(UserError) as caught:
+        read_previous(take_inventory(stream, settings), settings)
+    assert caught.value.problem == (
+        f"--previous={name} is a chart folder, expected the previous output of postrender"
     )
 
 

@@ -13,8 +13,10 @@ from postrender.diff.model import (
     REMOVED,
     ROLLS,
     STAYS,
+    SUPERSEDED,
     UNCHANGED,
     Preview,
+    WorkloadChange,
 )
 from postrender.diff.wording.phrases import CHANGES, EFFECTS, LOST, is_metadata_only
 from postrender.diff.wording.plurals import Forms, conjoined, counted
@@ -31,31 +33,34 @@ def summary_line(preview: Preview) -> str:
     """
     main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     rest = _other_objects(preview)
-    if not main and not rest and preview.has_certain_changes:
-        main = ["only pod templates or revisions change"]
-    none = f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"
+    if not main and not rest:
+        main = _superseded(preview)
     clauses = [", ".join(group) for group in (main, rest) if group]
     if not clauses and not preview.undecided:
-        clauses = [none]
+        clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
     if preview.undecided:
         clauses.append(f"{len(preview.undecided):,} undecided")
     return "; ".join(clauses)
 
 
 def _workloads(preview: Preview) -> list[str]:
+    # ROLLS comes first, as the most frequent effect; the other effects keep their order.
     counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
     in_place = Counter[str]()
     templates = {workload.via for workload in preview.workloads}
     for workload in preview.workloads:
         if workload.effect == NO_PODS and workload.identity in templates:
             continue  # counted with the workload that has the pods
-        is_changed = (
-            workload.effect != STAYS or workload.change != UNCHANGED or not workload.in_place
-        )
-        (counts[workload.effect] if is_changed else in_place)[workload.identity.kind] += 1
+        counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
+        counter[workload.identity.kind] += 1
     verbs = {**EFFECTS, STAYS: _NO_RESTART}
     clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
     return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
+
+
+def _only_reads_new_content(workload: WorkloadChange) -> bool:
+    is_unchanged = workload.effect == STAYS and workload.change == UNCHANGED
+    return is_unchanged and bool(workload.in_place)
 
 
 def _contents(preview: Preview) -> list[str]:
@@ -79,6 +84,12 @@ def _revisions(preview: Preview) -> list[str]:
             if counts[change]
         ),
     ]
+
+
+def _superseded(preview: Preview) -> list[str]:
+    """Return the superseded revisions, which the summary has only if nothing else changes."""
+    count = sum(1 for revision in preview.revisions if revision.change == SUPERSEDED)
+    return [counted(count, "superseded revision")] if count else []
 
 
 def _other_objects(preview: Preview) -> list[str]:

@@ -73,7 +73,7 @@ def test_without_postrender_old_pods_read_the_new_configuration(shop: Shop) -> N
     before, canary, crashed, replaced = (row.values for row in play(shop))
     assert before == dict.fromkeys(OWN_WAYS, "v1")
     assert canary == replaced == dict.fromkeys(OWN_WAYS, "v2")
-    # The kubelet updates the files of an existing pod with a delay, so the pod can also read a mixture.
+    # The kubelet updates the files of an existing pod with a delay, so the pod may read a mixture.
     assert crashed["env"] == crashed["envFrom"] == "v2"
     assert set(crashed.values()) <= {"v1", "v2"}
 

@@ -1,4 +1,4 @@
-"""The reference graph in the HTML page: a list for readers, which page.js also draws."""
+"""The reference graph in the HTML page: a list in words; page.js draws the same graph."""
 
 from __future__ import annotations
 

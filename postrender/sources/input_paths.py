@@ -1,4 +1,4 @@
-"""Manifests on disk and in git: which files are read, and errors about them."""
+"""Paths of inputs, on disk and in git: which files are manifests, and errors about wrong paths."""
 
 from __future__ import annotations
 
@@ -33,17 +33,22 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
     return manifests
 
 
-def chart_error(chart: str, command: str = "") -> UserError:
+class ChartError(UserError):
+    """A chart folder instead of rendered manifests."""
+
+
+def chart_error(chart: str, command: str = "") -> ChartError:
     """Return the error for a chart folder instead of rendered manifests.
 
-    command: the postrender command that was run, "" if the command needs a file.
+    command: the postrender command that reads the rendered chart from stdin, such as `render`;
+    "" if the command reads a file.
     """
     path, place = chart, ""
     if chart.startswith(GIT):
         ref, _, path = chart[len(GIT) :].partition(":")
         place = f" in a checkout of {ref}"
     helm = f"helm template NAME {path or '.'}"
-    return UserError(
+    return ChartError(
         f"{chart} is a chart folder, expected rendered manifests",
         f"Render the chart first{place}: {helm} | postrender {command}"
         if command
