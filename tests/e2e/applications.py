@@ -246,6 +246,21 @@ class Application:
 
         return self.wait_for(matching_status, f"{sync}, {health}")
 
+    def wait_until_out_of_sync(self, kind: str) -> list[str]:
+        """Wait until objects of a kind differ from the last commit; return their names."""
+        commit = self.repository.head()
+
+        def names() -> list[str]:
+            status: Json = self.get()["status"]
+            return [
+                resource["name"]
+                for resource in status["resources"]
+                if status["sync"]["revision"] == commit
+                and (resource["kind"], resource["status"]) == (kind, "OutOfSync")
+            ]
+
+        return self.wait_for(names, f"{kind} out of sync")
+
     def wait_for_message(self, *words: str) -> str:
         """Wait until Argo CD shows an error that contains all these words; return its message."""
 

@@ -238,12 +238,7 @@ def test_some_resources_are_synced_by_hand(shop: Application, api: Api) -> None:
     shop.sync_by_hand()
     with NothingIsLost(api):
         shop.push("new")
-        shop.wait_until("OutOfSync", "Missing")
-        [name] = [
-            resource["name"]
-            for resource in shop.get()["status"]["resources"]
-            if resource["kind"] == "ConfigMap" and resource["status"] == "OutOfSync"
-        ]
+        [name] = shop.wait_until_out_of_sync("ConfigMap")
         shop.sync(
             {"kind": "ConfigMap", "name": name},
             {"group": "argoproj.io", "kind": "Rollout", "name": "app"},
