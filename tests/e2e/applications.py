@@ -256,7 +256,7 @@ class Application:
                 resource["name"]
                 for resource in status["resources"]
                 if status["sync"]["revision"] == commit
-                and (resource["kind"], resource["status"]) == (kind, "OutOfSync")
+                and (resource["kind"], resource.get("status")) == (kind, "OutOfSync")
             ]
 
         return self.wait_for(names, f"{kind} out of sync")

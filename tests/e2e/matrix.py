@@ -1,4 +1,4 @@
-"""Run the tests with each version of each tool, and record the results in results.yaml.
+"""Run the tests with each version of each tool; record the results in results.yaml and the docs.
 
     python -m tests.e2e.matrix [PREFIX ...]     for example helm-4.1, or argo-cd
 
@@ -176,6 +176,8 @@ def main(prefixes: Sequence[str]) -> int:
             code = 1
             continue
         record(cell.name, result)
+        # docs/reference/compatibility.md has the results too, and a test compares them.
+        subprocess.run([sys.executable, "docs/generate.py"], cwd=ROOT, check=True)
         code |= result.word != PASSED
     return code
 
