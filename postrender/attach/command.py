@@ -135,12 +135,13 @@ def log_level() -> str:
 
 def is_in_cluster() -> bool | None:
     """Return the value of IS_IN_CLUSTER, or None if the variable is unset. Raises UsageError."""
-    text = os.environ.get("IS_IN_CLUSTER", "").lower()
+    value = os.environ.get("IS_IN_CLUSTER", "")
+    text = value.lower()
     if text in ("", "1", "t", "true"):
         return True if text else None
     if text in ("0", "f", "false"):
         return False
-    raise UsageError(f"IS_IN_CLUSTER is '{text}', expected true or false")
+    raise UsageError(f"IS_IN_CLUSTER is '{value}', expected true or false")
 
 
 def read_request(

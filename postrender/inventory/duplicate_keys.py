@@ -19,14 +19,25 @@ def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
 
 def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
     line = document.nodes.location_of(duplicate.first).line
-    effect = f"this value overrides the value on line {line}"
-    if duplicate.is_ambiguous:
-        effect = f"kubectl picks this value or the value on line {line} at random"
+    problem = (
+        f"the key {duplicate.path[-1]!r} is duplicated, and this value overrides the value on "
+        f"line {line}"
+    )
     return Finding(
         code="duplicate-key",
-        problem=f"the key {duplicate.path[-1]!r} is duplicated, and {effect}",
+        problem=_ambiguous(document, duplicate).problem if duplicate.is_ambiguous else problem,
         fix="Remove one of the two keys; kustomize rejects duplicate keys",
         location=document.nodes.location_of(duplicate.key, duplicate.path),
+    )
+
+
+def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
+    line = document.nodes.location_of(duplicate.first).line
+    return UserError(
+        f"the keys '{duplicate.first.value}' on line {line} and '{duplicate.key.value}' are the "
+        "same key in JSON, and kubectl picks one of them at random",
+        "Remove one of the two keys",
+        document.nodes.location_of(duplicate.key, duplicate.path),
     )
 
 
@@ -38,9 +49,4 @@ def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     """
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:
-            raise UserError(
-                f"the keys '{duplicate.first.value}' and '{duplicate.key.value}' are the same key "
-                f"in JSON, and kubectl picks one of them at random",
-                "Remove one of the two keys",
-                document.nodes.location_of(duplicate.key, duplicate.path),
-            )
+            raise _ambiguous(document, duplicate)

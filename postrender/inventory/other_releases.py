@@ -20,8 +20,9 @@ _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """Yield the notes about a stream; inventory: that of the stream."""
+    """Yield the notes about the stream of an inventory."""
     yield from _copied_owners(inventory)
+    # Only these documents can reference a revision; reading the others would cost time.
     indexes = [
         index
         for index, document in enumerate(inventory.stream.documents)
@@ -37,7 +38,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Yield a note for each reference to a revision that the input does not have.
+    """Yield a note for each reference to a revision of an object that the input does not have.
 
     names: the names of the ConfigMaps and Secrets in the input.
     """
@@ -51,7 +52,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
                 yield Finding(
                     code="other-release",
                     problem=f"{item.identity} references ConfigMap/{name}, which is not in the "
-                    "input; if it is a revision of another release, that release deletes it",
+                    "input; another release may own the ConfigMap, and later delete it",
                     fix="Render both releases together, or give this release its own ConfigMap",
                     location=inventory.location_of(item, reference.path, reference.line),
                 )

@@ -352,8 +352,8 @@ def _stale_revision(
 def _empty(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="empty",
-        problem=f"{item.identity} has no data, and data that a program writes at run time would be "
-        "lost with each rename",
+        problem=f"{item.identity} has no data, and pods would not read the data that a "
+        "program writes at run time",
         fix=f"If a program writes to {item.identity}, add the annotation "
         f"{STRATEGY_ANNOTATION}: ignore",
         location=inventory.location_of(item),

@@ -32,10 +32,10 @@ class Rule(NamedTuple):
     target: the group and kind of the referenced object.
     family: POD_TEMPLATE; RBAC, whose names are added and never removed; or OUTSIDE for others.
     name: the name of the object with the field, as a glob.
-    is_word: whether the name is a whole word inside the string.
+    is_word: whether the string is text that has the referenced name as a whole word.
     only_if: a condition on the mapping two levels above the string (`resources` of RBAC).
     is_qualified: whether the string may be `namespace/name`.
-    namespace_key: the key next to the name with the namespace of the referenced object.
+    namespace_key: the key next to the string whose value is the namespace of the referenced object.
     triggers_rename: whether the reference is a reason to rename the referenced object.
     permits_rename: whether the reference is enough if the user requests the rename.
     keep_reason: why the reference is never rewritten, a clause; "" if it is rewritten.

@@ -88,8 +88,9 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
     A render of the side with the object must append exactly this object. The other side must not
-    have the attach group. An object of the older side is also left out if only the newer side
-    is not rendered. The render of the newer side will append the object again.
+    have the attach group. An object that only the older side has is also left out if the newer
+    side is not rendered, and a render of the older side has the attach group. The newer side gets
+    attachers when postrender renders it, so the chart does not remove them.
     """
     item = pair.newest.item
     if item is None:
@@ -97,7 +98,7 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     side, other = (new, old) if pair.new else (old, new)
     group, namespace = _group_of(item)
     if pair.new is None and not new.is_rendered:
-        return any((namespace, group) in side.attachers.arguments for side in (old, new))
+        return (namespace, group) in old.attachers.arguments
     if (namespace, group) in other.attachers.arguments and other.is_rendered:
         return False
     expected = side.attachers.objects.get(item.identity.key_in(namespace))
