@@ -46,8 +46,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Return a page whose tables have bars without a backslash, as on GitHub."""
-    return re.sub(r"<td.*?</td>", lambda match: match[0].replace("\\|", "|"), html, flags=re.S)
+    """Return a page whose table cells have bars without a backslash, and unbroken short code."""
+    return re.sub(r"<t[dh]>.*?</t[dh]>", lambda match: _cell(match[0]), html, flags=re.S)
+
+
+def _cell(html: str) -> str:
+    text = html.replace("\\|", "|")
+    return re.sub(r"<code>(?=[^<\s]{1,14}</code>)", '<code class="short">', text)
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

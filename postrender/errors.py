@@ -105,7 +105,7 @@ CODES = {
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "an object is marked for renaming, but no workload references the object",
     "empty": "a rule renames an object without data; programs often fill such an object",
-    "stale-revision": "the content of a revision no longer matches its name",
+    "stale-revision": "the content of a revision does not match its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
     UNPROTECTED: "the attacher is off and --previous is not set: old pods lose their revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",

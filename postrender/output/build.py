@@ -126,10 +126,20 @@ class _DocumentEdits:
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
             original = self.edited(self.extra) if self.extra else text
             copy = self.edited(_with_extra(self.object_edits(), self.extra))
-            return _with_copy(original, copy, stream.newline)
+            return _with_copy(
+                original, copy, stream.newline, is_in_json_lines=self._is_in_json_lines()
+            )
         removals = [Remove(path) for path in self.removed]
         edits = [*self.object_edits(), *self.copies()]
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
+
+    def _is_in_json_lines(self) -> bool:
+        """Return whether the document is JSON that no marker separates from the next document."""
+        documents = self.plan.inventory.stream.documents
+        after = documents[self.document + 1 : self.document + 2]
+        return not any(document.text.startswith("---") for document in after) and _is_json(
+            documents[self.document].text
+        )
 
     def object_edits(self) -> list[Edit]:
         """Return the edits of objects, except of List items whose original is kept."""
@@ -217,7 +227,7 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
     ]
 
 
-def _with_copy(original: str, copy: str, newline: str) -> list[str]:
+def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool) -> list[str]:
     """Return an original and the edited copy after it, as two documents."""
     if not original.endswith("\n"):
         original += newline
@@ -225,7 +235,7 @@ def _with_copy(original: str, copy: str, newline: str) -> list[str]:
     copy = copy[marker:]
     if copy.startswith("---"):
         return [original, copy]
-    return [original, copy.lstrip() if _is_json(original) else f"---{newline}{copy}"]
+    return [original, copy.lstrip() if is_in_json_lines else f"---{newline}{copy}"]
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:

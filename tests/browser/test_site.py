@@ -13,13 +13,15 @@ from playwright.sync_api import Browser, Page
 BUILT = Path(__file__).resolve().parents[2] / ".cache" / "site" / "built"
 IS_REQUIRED = os.environ.get("POSTRENDER_SITE_REQUIRED") == "1"
 PHONE, DESK = (390, 844), (1280, 900)
-# A start page, a page with diagrams, long tables, code in lists, and wide tables.
+# A start page, a page with diagrams, long tables, code in lists, wide tables, and links in tables.
 PAGES = (
     "index.html",
     "how-it-works.html",
     "troubleshooting.html",
     "how-to/argocd.html",
+    "how-to/install.html",
     "reference/configuration.html",
+    "reference/diff.html",
 )
 
 pytestmark = pytest.mark.skipif(

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from tests.e2e import spinnaker as spinnaker_stage
 from tests.e2e.api import Api, ApiError, Json
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.commands import end_canary, greetings, restart_pods_with
+from tests.e2e.commands import end_canary, greetings, pass_grace_time, restart_pods_with
+from tests.e2e.flagger import (
+    PRIMARY,
+    define_canaries,
+    promote_canary,
+    restart_primary,
+    start_canary,
+)
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.pods import ROOT_CA
 from tests.e2e.queries import (
@@ -24,7 +33,7 @@ from tests.e2e.queries import (
     revision_with,
     wait_for_phase,
 )
-from tests.e2e.recipes import Recipe
+from tests.e2e.recipes import Recipe, commands
 from tests.e2e.releases import Done
 from tests.e2e.rollouts import promote, replica_sets
 
@@ -329,6 +338,161 @@ def config_map_with(api: Api, greeting: str) -> Json:
         if config_map.get("data") == {"greeting": greeting}
     ]
     return matching
+
+
+@pytest.fixture
+def spinnaker(plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
+    """Return manifests that Spinnaker has deployed twice, with two configurations."""
+    recipe = Recipe("spinnaker", "helm3", plane, api.namespace, tmp_path / "recipe")
+    recipe.config["attacher"]["mode"] = "job"
+    recipe.write_config()
+    recipe.edit("app.yaml", "greeting: hello", "greeting: hi")
+    deploy_with_spinnaker(recipe, api, "chart/app.yaml")
+    api.wait_for(lambda: contents(api) == ["hi", "hi"], "the first release runs")
+    recipe.edit("app.yaml", "greeting: hi", "greeting: hello")
+    deploy_with_spinnaker(recipe, api, "chart/app.yaml")
+    api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release runs")
+    assert config_maps(api) == ["app-config-v000", "app-config-v001"]
+    return recipe
+
+
+def deploy_with_spinnaker(recipe: Recipe, api: Api, file: str) -> None:
+    """Deploy a file by the stand-in for Spinnaker (tests/e2e/spinnaker.py)."""
+    spinnaker_stage.deploy(recipe, api, (recipe.folder / file).read_text())
+
+
+def release_with_spinnaker(recipe: Recipe, api: Api) -> Json:
+    """Render as in the recipe, deploy, and return the attacher's Pod."""
+    recipe.run("render for Spinnaker")
+    return apply_attached(api, lambda: deploy_with_spinnaker(recipe, api, "rendered.yaml"))
+
+
+def keep_versions_of_spinnaker(recipe: Recipe) -> Done:
+    """Run the first step of the recipe for Spinnaker, which is that for a Deployment."""
+    return recipe.run_text(commands("protect the live ConfigMaps").replace("rollout", "deployment"))
+
+
+def test_spinnakers_versions_are_kept_and_then_collected(
+    spinnaker: Recipe, plane: ControlPlane, api: Api
+) -> None:
+    recipe = spinnaker
+    with NothingIsLost(api):
+        kept = keep_versions_of_spinnaker(recipe)
+        assert "ConfigMap/app-config-v000: adopted" in kept.stdout
+        assert "ConfigMap/app-config-v001: adopted, used by Pod/" in kept.stdout
+        recipe.use_after()
+        recipe.edit("app.yaml", "greeting: hello", "greeting: bye")
+        release_with_spinnaker(recipe, api)
+        api.wait_for(lambda: contents(api) == ["bye", "bye"], "the new release runs")
+        wait_until_owned(api)
+        recipe.kubectl("rollout", "undo", "deployment/app")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release is back")
+        recipe.edit("app.yaml", "greeting: bye", "greeting: ciao")
+        recipe.edit("app.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+        attacher = release_with_spinnaker(recipe, api)
+        api.wait_for(lambda: contents(api) == ["ciao", "ciao"], "the new release runs")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 1, "the old ReplicaSets are pruned")
+        pass_grace_time(plane, api, attacher)
+    assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
+
+
+def test_going_back_to_spinnakers_versions(spinnaker: Recipe, api: Api) -> None:
+    recipe = spinnaker
+    with NothingIsLost(api):
+        keep_versions_of_spinnaker(recipe)
+        recipe.use_after()
+        release_with_spinnaker(recipe, api)
+        recipe.go_back()
+        deploy_with_spinnaker(recipe, api, "chart/app.yaml")
+        api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old release is back")
+    assert "app-config-v001" in str(api.get("Deployment", "app")["spec"])
+    assert "app-config-v002" not in config_maps(api)
+
+
+def test_spinnaker_gives_a_version_to_a_revision_without_the_annotation(
+    spinnaker: Recipe, api: Api
+) -> None:
+    spinnaker.run("render for Spinnaker")
+    deploy_with_spinnaker(spinnaker, api, "rendered.yaml")
+    assert any(re.fullmatch(r"app-config-\w{10}-v000", name) for name in config_maps(api))
+
+
+# Flagger
+
+
+@pytest.fixture
+def flagger(tool: str, plane: ControlPlane, api: Api, tmp_path: Path) -> Recipe:
+    """Return a release whose pods in production are those of Flagger's copy."""
+    define_canaries(api)
+    recipe = Recipe("flagger", tool, plane, api.namespace, tmp_path / "recipe")
+    recipe.edit("values.yaml", "revisionHistoryLimit: 10", "revisionHistoryLimit: 0")
+    recipe.helm("install", "app", "./chart")
+    promote_canary(api)
+    wait_for_primary(api, "hello")
+    assert config_maps(api) == ["app-config", "app-config-primary"]
+    return recipe
+
+
+def wait_for_primary(api: Api, greeting: str) -> None:
+    """Wait until the pods in production read a greeting."""
+    api.wait_for(lambda: contents(api, PRIMARY) == [greeting], f"the primary reads {greeting}")
+
+
+def test_revisions_replace_flaggers_copies(flagger: Recipe, plane: ControlPlane, api: Api) -> None:
+    """The stand-in for Flagger (tests/e2e/flagger.py) is run."""
+    recipe = flagger
+    use_after(recipe)
+    apply_attached(api, lambda: recipe.run("release"))
+    start_canary(api)
+    restart_primary(api)
+    wait_for_primary(api, "hello")
+    api.wait_for(lambda: contents(api) == ["bye"], "the canary reads its revision")
+    promote_canary(api)
+    wait_for_primary(api, "bye")
+    api.wait_for(lambda: len(api.list("ReplicaSet")) == 2, "the old ReplicaSets are pruned")
+    recipe.run("delete the copy of Flagger")
+    with NothingIsLost(api):
+        change(recipe, "bye", "ciao")
+        attacher = apply_attached(api, lambda: recipe.run("release"))
+        start_canary(api)
+        restart_primary(api)
+        wait_for_primary(api, "bye")
+        api.wait_for(lambda: contents(api) == ["ciao"], "the canary reads its revision")
+        promote_canary(api)
+        wait_for_primary(api, "ciao")
+        api.wait_for(lambda: len(api.list("ReplicaSet")) == 2, "the old ReplicaSets are pruned")
+        pass_grace_time(plane, api, attacher)
+    assert config_maps(api) == [revision_with(api, greeting="ciao")["metadata"]["name"]]
+
+
+def test_going_back_to_flaggers_copies(flagger: Recipe, api: Api) -> None:
+    recipe = flagger
+    use_after(recipe)
+    apply_attached(api, lambda: recipe.run("release"))
+    promote_canary(api)
+    wait_for_primary(api, "bye")
+    recipe.go_back()
+    recipe.run("go back")
+    start_canary(api)
+    restart_primary(api)
+    wait_for_primary(api, "bye")
+    promote_canary(api)
+    wait_for_primary(api, "hello")
+    assert api.get("ConfigMap", "app-config-primary")["data"] == {"greeting": "hello"}
+    recipe.run("delete the revisions")
+    restart_primary(api)
+    wait_for_primary(api, "hello")
+    assert config_maps(api) == ["app-config", "app-config-primary"]
+
+
+def test_flagger_copies_each_revision_without_the_annotation(flagger: Recipe, api: Api) -> None:
+    change(flagger)
+    apply_attached(api, lambda: flagger.run("release"))
+    promote_canary(api)
+    wait_for_primary(api, "bye")
+    assert any(
+        name.endswith("-primary") and "-config-primary" not in name for name in config_maps(api)
+    )
 
 
 @pytest.fixture

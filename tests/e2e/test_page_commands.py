@@ -129,6 +129,22 @@ def test_the_first_release_and_the_uninstall(recipe: Recipe, api: Api) -> None:
 
 
 @only_helm_4
+def test_the_upgrade_of_postrender(recipe: Recipe, api: Api) -> None:
+    """The new version is imitated by a new image and another time to live of the Job."""
+    before, after = commands(HOW_TO / "install.md", "test_the_upgrade_of_postrender")
+    release_from_the_page(recipe, api, "test_the_release_with_helm_4")
+    running = api.names("ReplicaSet")
+    recipe.run_text(before)
+    recipe.config["attacher"] |= {"image": "postrender:new", "ttlSecondsAfterFinished": 60}
+    recipe.write_config()
+    recipe.run_text(after)
+    [release] = commands(HOW_TO / "install.md", "test_the_release_with_helm_4")
+    with NothingIsLost(api):
+        apply_attached(api, lambda: recipe.run_text(release))
+        assert api.names("ReplicaSet") == running
+
+
+@only_helm_4
 def test_the_queries_about_a_release(recipe: Recipe, api: Api) -> None:
     test = "test_the_queries_about_a_release"
     release_from_the_page(recipe, api, "test_the_release_with_helm_4")
