@@ -198,12 +198,20 @@ def test_going_back_in_the_middle_of_the_first_canary(
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     # The ReplicaSet of the canary is still in the history, at no replicas.
+    make_revision_of_another_release(api)
     recipe.run("clean up")
     restart_pods_with(api, "hello")
     api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
-    assert config_maps(api) == [ORIGINALS[title]]
+    assert config_maps(api) == [ORIGINALS[title], "other-config"]
+    assert "ownerReferences" not in api.get("ConfigMap", ORIGINALS[title])["metadata"]
     assert not [*api.list("Role"), *api.list("RoleBinding")]
     assert not set(api.get("ConfigMap", ORIGINALS[title])["metadata"]["annotations"]) & KEEPS
+
+
+def make_revision_of_another_release(api: Api) -> None:
+    """Create a ConfigMap that a clean-up by label could delete."""
+    metadata = {"name": "other-config", "labels": {"postrender/attach-group": "other-attach"}}
+    api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
 
 
 @pytest.mark.parametrize("tool", ["helm3.21", *HELMS])
@@ -327,7 +335,13 @@ def test_going_back_to_kustomizes_generator(kustomize: Recipe, api: Api) -> None
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["hello", "hello"], "the old pods are back")
     assert config_maps(api) == before
-    assert not KEEPS & set(config_map_with(api, "hello")["metadata"]["annotations"])
+    original = config_map_with(api, "hello")["metadata"]
+    assert not KEEPS & set(original["annotations"])
+    recipe.names["app-config"] = original["name"]
+    recipe.run("clean up")
+    # No pod references the other ConfigMap, of the configuration before.
+    assert config_maps(api) == [original["name"]]
+    assert "ownerReferences" not in api.get("ConfigMap", original["name"])["metadata"]
 
 
 def config_map_with(api: Api, greeting: str) -> Json:

@@ -88,9 +88,9 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
     A render of the side with the object must append exactly this object. The other side must not
-    have the attach group. An object that only the older side has is also left out if the newer
-    side is not rendered, and a render of the older side has the attach group. The newer side gets
-    attachers when postrender renders it, so the chart does not remove them.
+    have the attach group. One case needs less: the newer side is not rendered, and only the older
+    side has the object. Then a render of the older side must have the attach group. The chart does
+    not remove this object. The newer side gets its attachers when postrender renders it.
     """
     item = pair.newest.item
     if item is None:
