@@ -1036,6 +1036,7 @@ def render(run: Run) -> list[Obj]:
     choose_strategies(run)
     drop_duplicates(run)
     name_revisions(run)
+    find_pins(run)
     rewrite_references(run)
     add_resource_names(run)
     add_checksums(run)
@@ -1270,6 +1271,21 @@ def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
             slot.write(name, run.names[id(target)])
     if run.strategies[id(obj)] == "rename":
         run.names[id(obj)] = revision_name(obj, run.is_immutable(obj))
+
+
+def find_pins(run: Run) -> None:
+    """Find the new revisions that templates with a render ID reference by the revision name."""
+    pins = []
+    for slot in run.slots:
+        if slot.template is None or is_frozen(slot.owner):
+            continue
+        has_render_id = REVISION in sub(slot.template, "metadata", "annotations")
+        if has_render_id or revisions_of(run, slot.owner, slot.template):
+            for name in slot.read():
+                target = run.target(slot, name)
+                if target is not None and run.names.get(id(target)) == name:
+                    pins.append((slot, name, target))
+    run.targets += pins
 
 
 def rewrite_references(run: Run) -> None:

@@ -28,6 +28,7 @@ from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import Resolver, is_proof, new_resolver
 from postrender.plan.numbering import RevisionNumbers, number_revisions
 from postrender.plan.originals import find_originals
+from postrender.plan.pins import find_attached_pins
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.plan.workload_edits import source_edits
 from postrender.references.rule import RBAC
@@ -215,6 +216,13 @@ def build_basis(
         mentions=mentions,
         read_by_name=signs.keys(),
     )
+    pins = find_attached_pins(context, all_links)
+    if pins:
+        links_and_pins = [*links, *pins]
+        context = context._replace(
+            resolver=_with_proof(resolver, links_and_pins),
+            workload_targets=targets_by_workload(by_source(links_and_pins), mounts),
+        )
     if history.is_known:
         context = _with_history(context, numbers, history)
     return PlanBasis(context, repeated, (*link_findings, *decision_findings))
