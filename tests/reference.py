@@ -1031,6 +1031,9 @@ def render(run: Run) -> list[Obj]:
         has_own_template = not sub(obj, "spec", "workloadRef")
         if opt_out not in (("true", "false") if has_own_template else ("true",)):
             raise InputError(f"postrender/rewrite-references {opt_out}")
+        for key in ("postrender/keep-original", "postrender/env-from"):
+            if run.is_config(obj) and annotation(obj, key) not in (None, "true", "false"):
+                raise InputError(key)
     auto_mount(run)
     find_slots(run)
     choose_strategies(run)
