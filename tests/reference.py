@@ -1096,7 +1096,7 @@ def mount_target(run: Run, config: Obj) -> Obj:
     targets: list[Obj] = []
     for obj in candidates:
         target = referred_workload(run, obj) or (obj if templates_of(obj) else None)
-        if target and not any(target is other for other in targets):
+        if target and not (is_frozen(target) or any(target is other for other in targets)):
             targets.append(target)
     if len(targets) != 1:
         raise InputError(f"{name_of(config)}: {len(targets)} workloads to mount in")
