@@ -226,7 +226,8 @@ def _decide(
         strategy, keep_reason = IGNORE, ""
         reason = _NOT_REFERENCED if is_requested else "no workload references it"
         if unrewritable:
-            reason = f"only {_never_rewritten(unrewritable[0].source)} references it"
+            is_only = len({link.source.key for link in links}) == 1
+            reason = ("only " if is_only else "") + _kept_reference(unrewritable[0])
     return StrategyDecision(
         item=item,
         strategy=strategy,
@@ -267,10 +268,14 @@ def _used_by(items: Sequence[Item]) -> str:
     return f"{', '.join(names[:3])}{more} {verb} it"
 
 
-def _never_rewritten(item: Item) -> str:
-    if item.has_opted_out:
-        return f"{item.identity}, which opts out with {REWRITE_ANNOTATION},"
-    return f"{item.identity}, which is never rewritten,"
+def _kept_reference(link: Link) -> str:
+    """Return the reference that keeps the base name, and the reason, as a clause."""
+    source = link.source
+    if source.has_opted_out:
+        return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references it"
+    if source.is_rewritable:
+        return f"{source.identity} references it, and {link.reference.rule.keep_reason}"
+    return f"{source.identity}, which is never rewritten, references it"
 
 
 def _check_annotations(inventory: Inventory, item: Item) -> None:
@@ -309,10 +314,7 @@ def _keep_reason(
 ) -> str:
     """Return why the original stays next to its revision, or "" if it does not."""
     if unrewritable:
-        source, reason = unrewritable[0].source, unrewritable[0].reference.rule.keep_reason
-        if source.is_rewritable and reason:
-            return f"{source.identity} references it, and {reason}"
-        return f"{_never_rewritten(source)} references it"
+        return _kept_reference(unrewritable[0])
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
         return f"set by the annotation {KEEP_ORIGINAL_ANNOTATION}" if is_kept else ""
