@@ -374,12 +374,19 @@ def test_stdout_full(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_on_a_full_stdout_is_an_error(option: str) -> None:
-    done = run_in_shell(">/dev/full", "", option)
-    assert done.code == 1, done.err
-    assert "Traceback" not in done.err
-    assert "a bug" not in done.err
+@pytest.mark.parametrize(
+    "arguments", ["--help", "--version", "render --help", "config -h"]
+)
+def test_help_on_a_full_stdout_is_an_error(arguments: str) -> None:
+    done = run_in_shell(">/dev/full", "", *arguments.split())
+    assert_refused(done, "<stdout>", "cannot be written")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_completion_on_a_full_stdout_is_an_error() -> None:
+    variables = {"_POSTRENDER_COMPLETE": "bash_source"}
+    command = ("sh", "-c", 'exec "$@" >/dev/full', "sh", *COMMAND)
+    assert_refused(run("", command=command, variables=variables), "<stdout>", "cannot be written")
 
 
 def run_unread(data: bytes, *arguments: str) -> Run:
@@ -533,6 +540,18 @@ def test_a_bug_writes_a_report(folder: Path) -> None:
     text = report.read_text()
     assert "ZeroDivisionError: provoked" in text
     assert "välue" not in text
+
+
+WITH_CLICK = "import postrender.cli.main as m; m._run_plain_call = lambda _: None"
+
+
+@pytest.mark.parametrize("prepare", ["", WITH_CLICK])
+def test_an_unexpected_os_error_is_not_an_error_of_stdout(folder: Path, prepare: str) -> None:
+    bug = BUG.replace("ZeroDivisionError(", "PermissionError(13, ")
+    done = run_python(prepare + bug, TMPDIR=str(folder))
+    assert (done.code, done.out) == (3, b"")
+    assert "a bug in postrender (PermissionError)" in done.err
+    assert "stdout" not in done.err
 
 
 def test_a_bug_where_no_report_can_be_written() -> None:
