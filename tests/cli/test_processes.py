@@ -374,9 +374,7 @@ def test_stdout_full(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize(
-    "arguments", ["--help", "--version", "render --help", "config -h"]
-)
+@pytest.mark.parametrize("arguments", ["--help", "--version", "render --help", "config -h"])
 def test_help_on_a_full_stdout_is_an_error(arguments: str) -> None:
     done = run_in_shell(">/dev/full", "", *arguments.split())
     assert_refused(done, "<stdout>", "cannot be written")
@@ -971,10 +969,17 @@ def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
     assert run("", "check", "app.yaml").err.startswith("note: no postrender.yaml is used.\n")
 
 
-def test_check_ignores_the_attacher_and_the_history(folder: Path) -> None:
+def test_check_does_not_report_missing_protection(folder: Path) -> None:
     """Another command applies the manifests, with its own options."""
     (folder / "postrender.yaml").write_text("attacher: {enabled: false}\n")
     assert "[unprotected]" in run(GOOD).err
+    assert run(GOOD, "check") == Run(0, b"", "")
+
+
+def test_check_reads_the_history_of_the_configuration(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text("history: {previous: earlier.yaml}\n")
+    assert_refused(run(GOOD, "check"), "earlier.yaml", "the file cannot be read")
+    (folder / "earlier.yaml").write_text(GOOD, "utf-8")
     assert run(GOOD, "check") == Run(0, b"", "")
 
 
