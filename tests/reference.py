@@ -1031,11 +1031,15 @@ def render(run: Run) -> list[Obj]:
         has_own_template = not sub(obj, "spec", "workloadRef")
         if opt_out not in (("true", "false") if has_own_template else ("true",)):
             raise InputError(f"postrender/rewrite-references {opt_out}")
+        for key in ("postrender/keep-original", "postrender/env-from"):
+            if run.is_config(obj) and annotation(obj, key) not in (None, "true", "false"):
+                raise InputError(key)
     auto_mount(run)
     find_slots(run)
     choose_strategies(run)
     drop_duplicates(run)
     name_revisions(run)
+    find_pins(run)
     rewrite_references(run)
     add_resource_names(run)
     add_checksums(run)
@@ -1092,7 +1096,7 @@ def mount_target(run: Run, config: Obj) -> Obj:
     targets: list[Obj] = []
     for obj in candidates:
         target = referred_workload(run, obj) or (obj if templates_of(obj) else None)
-        if target and not any(target is other for other in targets):
+        if target and not (is_frozen(target) or any(target is other for other in targets)):
             targets.append(target)
     if len(targets) != 1:
         raise InputError(f"{name_of(config)}: {len(targets)} workloads to mount in")
@@ -1270,6 +1274,21 @@ def final_content(run: Run, obj: Obj, waiting: list[Obj]) -> None:
             slot.write(name, run.names[id(target)])
     if run.strategies[id(obj)] == "rename":
         run.names[id(obj)] = revision_name(obj, run.is_immutable(obj))
+
+
+def find_pins(run: Run) -> None:
+    """Find the new revisions that templates with a render ID reference by the revision name."""
+    pins = []
+    for slot in run.slots:
+        if slot.template is None or is_frozen(slot.owner):
+            continue
+        has_render_id = REVISION in sub(slot.template, "metadata", "annotations")
+        if has_render_id or revisions_of(run, slot.owner, slot.template):
+            for name in slot.read():
+                target = run.target(slot, name)
+                if target is not None and run.names.get(id(target)) == name:
+                    pins.append((slot, name, target))
+    run.targets += pins
 
 
 def rewrite_references(run: Run) -> None:

@@ -5,8 +5,8 @@ Each request has retries, except a watch: its caller lists the objects again.
 This client is not lightkube.Client, because lightkube 1.0 cannot send two of the requests. Its
 delete has no preconditions, and its list has no PartialObjectMetadata. Lists of ConfigMaps and
 Secrets request metadata only, so a list contains no values, and 2,000 objects fit into a small Pod.
-A page of large objects is read again in smaller pages, because every tenant can create large
-objects.
+The answers to writes also contain metadata only. A page of large objects is read again in smaller
+pages, because every tenant can create large objects.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ _NO_ANSWER, _UNTRUSTED = 0, -1
 _UNAUTHORIZED, FORBIDDEN = 401, 403
 _NOT_FOUND, _CONFLICT, _GONE = 404, 409, 410
 _TRANSIENT = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
-_METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+_METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
 
 # Phrases in the refusals of admission policies and webhooks (Kubernetes 1.35).
@@ -176,7 +177,7 @@ class Client:
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
         """Yield the metadata and items of each page of a list."""
-        accept = _METADATA_ONLY if resource in REVISED_KINDS else "application/json"
+        accept = _METADATA_LIST if resource in REVISED_KINDS else "application/json"
         action = f"list {resource.plural}"
         while True:
             size = int(parameters["limit"])
@@ -268,9 +269,13 @@ class Client:
             raise
 
     def _change(self, method: str, url: str, action: str, body: Object, *expected: int) -> bool:
-        """Send a write; return False if the answer is one of the expected refusals."""
+        """Send a write; return False if the answer is one of the expected refusals.
+
+        The answer contains metadata only. A whole Secret would contain its values.
+        """
+        parameters = self._manager if method != "DELETE" else {}
         try:
-            self._send(method, url, action, self._manager if method != "DELETE" else {}, body)
+            self._send(method, url, action, parameters, body, accept=_METADATA)
         except ApiError as error:
             if error.status in expected:
                 return False

@@ -242,8 +242,9 @@ def _keep_reason(
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         return f"cannot list {kinds}, and an object of these kinds might reference the revision"
-    is_marked = revision.unused_since is not None
-    if is_marked and (since is None or now - since < GRACE):
+    if revision.unused_since is not None and since is None:
+        return f"the mark {UNUSED_ANNOTATION} is '{revision.unused_since}', which is not a time"
+    if since is not None and now - since < GRACE:
         minutes = GRACE // timedelta(minutes=1)
         return f"{minutes} minutes have not passed since {revision.unused_since}"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -23,7 +23,7 @@ from postrender.cli.options import (
     Option,
     with_two_dashes,
 )
-from postrender.cli.pipes import is_terminal_input
+from postrender.cli.pipes import is_terminal_input, unwritable_error, write
 from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
 from postrender.errors import UsageError
 
@@ -44,6 +44,15 @@ def run_with_click(arguments: Sequence[str]) -> int:
         return error.exit_code
 
 
+@contextlib.contextmanager
+def _written_to_stdout() -> Iterator[None]:
+    """Raise UserError if click cannot write the help or the version."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable_error(error) from None
+
+
 def _with_hint(error: click.ClickException) -> click.ClickException:
     """Return a usage error with a hint for users of kubectl, if the command reads a file."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
@@ -60,7 +69,15 @@ def _reads_files(command: click.Command) -> bool:
     )
 
 
-class _Commands(click.Group):
+class _Group(click.Group):
+    """A group of commands. The help of the group is written while its arguments are read."""
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        with _written_to_stdout():
+            return super().make_context(*args, **settings)
+
+
+class _Commands(_Group):
     """The commands. The error for a file in place of a command shows how to render the file."""
 
     def resolve_command(
@@ -81,6 +98,10 @@ class _Command(click.Command):
     """A command with an example in its help; `-name` may be read as `--name`."""
 
     declaration: Command
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        with _written_to_stdout():
+            return super().make_context(*args, **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_two_dashes(self.declaration, args))
@@ -106,7 +127,7 @@ def app() -> click.Group:
         params=[_version_option()],
     )
     for name, help_ in GROUPS.items():
-        group.add_command(click.Group(name, help=help_))
+        group.add_command(_Group(name, help=help_))
     for name, module in COMMANDS.items():
         words = name.split()
         parent = group.commands[words[0]] if words[1:] else group
@@ -132,7 +153,7 @@ def _click_command(name: str, module: str) -> click.Command:
                     raise click.UsageError(
                         "'-' means stdin, but stdin is a terminal. Pass a path instead."
                     )
-                click.echo(context.get_help())
+                write([context.get_help(), "\n"], for_reader=True)
                 return DONE
         try:
             return invoke(code, values)

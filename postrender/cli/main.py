@@ -50,10 +50,10 @@ def run(arguments: Sequence[str]) -> int:
         return FAULT
     except KeyboardInterrupt:
         return INTERRUPTED
-    except OSError as error:
-        report_error(unwritable_error(error))
-        return FAULT
     except Exception as error:
+        if is_completion and isinstance(error, OSError):  # click only writes a script to stdout
+            report_error(unwritable_error(error))
+            return FAULT
         report_bug(error)
         return BUG
 

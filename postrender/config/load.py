@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # The configuration as a Kubernetes object, for tools that accept only objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
+_OTHER_FILE = "Pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
 Values = dict[str, "Any"]
@@ -85,12 +86,14 @@ def load_files(source: Source) -> list[ConfigFile]:
         earlier = [file.file for file in files]
         value, location = last.values["extends"], last.location_of(("extends",))
         path = extended_file(value, last.file, earlier, source, location)
-        files.append(_load_file(path, source))
+        fix = f"Check the file, or correct `extends` in {last.file}"
+        files.append(_load_file(path, source, fix))
     return files
 
 
-def _load_file(file: str, source: Source) -> ConfigFile:
-    document, root = load_document(file)
+def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
+    """Return a validated file; fix: for a file that cannot be read."""
+    document, root = load_document(file, fix)
     values = document.data
     if is_config_object(values):
         values = object_values(values, document, ())
@@ -103,9 +106,10 @@ def _load_file(file: str, source: Source) -> ConfigFile:
     return config_file
 
 
-def load_document(path: str) -> tuple[ParsedDocument, Path]:
+def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Path]:
     """Return a configuration file as a document, and the path of its values in the document.
 
+    fix: for a file that cannot be read.
     Raises UserError for a file that cannot be read, is not YAML or has a duplicate key.
     """
     try:
@@ -114,9 +118,7 @@ def load_document(path: str) -> tuple[ParsedDocument, Path]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "the file is not UTF-8"
         raise UserError(
-            f"the configuration cannot be read: {reason}",
-            "Pass another file with --config",
-            Location(path),
+            f"the configuration cannot be read: {reason}", fix, Location(path)
         ) from None
     try:
         document = parse_document(text, Location(path, 1))

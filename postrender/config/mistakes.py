@@ -109,8 +109,18 @@ def _type_fix(error: ValidationError) -> str:
         return f"Write {name}.enabled: {_shown(instance)}"
     if error.validator_value == "string" and isinstance(instance, (bool, int, float)):
         return f'Quote the value: "{_shown(instance)}"'
-    if error.validator_value == "array" and not isinstance(instance, dict):
-        return f"Write the value as a list: [{_shown(instance)}]"
+    if error.validator_value == "array":
+        return _list_fix(error)
+    return _REFERENCE
+
+
+def _list_fix(error: ValidationError) -> str:
+    """Return the fix for a value that is not a list, from the schema of the items."""
+    items: Any = error.schema.get("items", {})  # type: ignore[union-attr]
+    if "properties" in items:
+        return f"Write a list of mappings with the keys {', '.join(items['properties'])}"
+    if items.get("type") == "string" and isinstance(error.instance, str):
+        return f"Write the value as a list: [{_shown(error.instance)}]"
     return _REFERENCE
 
 

@@ -14,6 +14,7 @@ from postrender.kubernetes.annotations import (
     RENDER_ID_ANNOTATION,
     REWRITE_ANNOTATION,
 )
+from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CRD,
     GroupKind,
@@ -337,7 +338,7 @@ class _Examiner:
                 return None
             self.refuse_reference(path, value, rule)
         namespace, _, name = value.rpartition("/") if rule.is_qualified else ("", "", value)
-        if self.names is not None and name not in self.names and not rule.is_word:
+        if not (rule.is_word or self.may_target(name)):
             return None
         site = self.locate(AddAfter(path, ()) if rule.family == RBAC else SetScalar(path, ""))
         template_indexes = (
@@ -353,6 +354,10 @@ class _Examiner:
             template=next(template_indexes, None),
             line=site.line if site else self.document.line_of(path),
         )
+
+    def may_target(self, name: str) -> bool:
+        """Return whether a name may be in the stream, or may be that of a new revision."""
+        return self.names is None or name in self.names or bool(without_hash(name))
 
     def is_unrelated(self, value: Json, rule: Rule) -> bool:
         """Return whether a value that is not a string is certainly not the name of a target."""

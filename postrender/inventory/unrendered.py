@@ -47,8 +47,9 @@ def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
         return None
     return Finding(
         code="no-objects",
-        problem="the input has no Kubernetes objects and looks like the values file of a chart",
-        fix="Render the chart first: helm template NAME CHART --values FILE | postrender render",
+        problem="the input has no Kubernetes objects",
+        fix="Pass rendered manifests. If the input is the values file of a chart, render the chart "
+        "first: helm template NAME CHART --values FILE | postrender render",
         location=Location(stream.source),
     )
 

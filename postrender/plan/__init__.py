@@ -5,7 +5,7 @@
 3. strategy, well_known: decide the strategy of each ConfigMap and Secret.
 4. helm_3_hooks: report originals that Helm 3 would not keep.
 5. mentions, readers: find programs that read an object by name, and adjust the decisions.
-6. numbering, names: number and name the revisions.
+6. numbering, names, pins: number and name the revisions, and find references to these names.
 7. retained: decide which earlier revisions (history) stay in the output.
 8. workload_edits: collect the edits of references, and annotate pod templates.
 9. attach_groups, group_names: assign revisions to attach groups.

@@ -20,6 +20,7 @@ from postrender.kubernetes.annotations import (
     ENV_FROM_ANNOTATION,
     MOUNT_IN_ANNOTATION,
     MOUNT_PATH_ANNOTATION,
+    REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, WORKLOAD_KINDS
 from postrender.plan.namespaces import Resolver
@@ -106,12 +107,13 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
 
 def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     namespace = resolver.effective_namespace(item.identity.namespace)
-    workloads = [
+    in_namespace = [
         workload
         for workload in inventory.items
-        if _is_mountable(workload)
+        if _is_namespaced_workload(workload)
         and resolver.effective_namespace(workload.identity.namespace) == namespace
     ]
+    workloads = [workload for workload in in_namespace if workload.is_rewritable]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None:
         selected = workloads
@@ -123,6 +125,7 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
         ]
     if len(candidates) == 1:
         return candidates[0]
+    _check_rewritable(inventory, item, in_namespace, selected)
     without_template = next((workload for workload in selected if workload.workload_ref), None)
     if not candidates and without_template and without_template.workload_ref:
         (_, kind), name = without_template.workload_ref
@@ -146,10 +149,50 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     )
 
 
-def _is_mountable(item: Item) -> bool:
-    """Return whether an object is a workload that may get auto-mounts."""
+def _check_rewritable(
+    inventory: Inventory, item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]
+) -> None:
+    """Raise UserError if postrender does not rewrite the workload for an auto-mount.
+
+    in_namespace: the workloads of the namespace;
+    selected: the rewritable workloads that may get the auto-mount.
+    """
+    refused = _refused(item, in_namespace, selected)
+    opted_out = next((workload for workload in refused if workload.has_opted_out), None)
+    if opted_out:
+        problem = f"{opted_out.identity} opts out with {REWRITE_ANNOTATION}"
+        fix = f"Remove {REWRITE_ANNOTATION} from {opted_out.identity}"
+    elif refused and not (selected or MOUNT_IN_ANNOTATION in item.annotations):
+        listed = ", ".join(str(workload.identity) for workload in refused)
+        problem = f"postrender does not rewrite any workload of its namespace (found {listed})"
+        fix = "Add another workload to the namespace"
+    else:
+        return
+    raise UserError(
+        f"{item.identity} requests an auto-mount, but {problem}",
+        f"{fix}, or remove the mount annotations of {item.identity}",
+        inventory.location_of(item),
+    )
+
+
+def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]) -> Sequence[Item]:
+    """Return the workloads that would get an auto-mount if postrender rewrote them."""
+    refused = [workload for workload in in_namespace if not workload.is_rewritable]
+    mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
+    if mount_in is None and not selected:
+        return refused
+    sources = [workload.workload_ref for workload in selected]
+    return [
+        workload
+        for workload in refused
+        if str(workload.identity) == mount_in
+        or (workload.identity.group_kind, workload.identity.name) in sources
+    ]
+
+
+def _is_namespaced_workload(item: Item) -> bool:
     workload = WORKLOAD_KINDS.get(item.identity.group_kind)
-    return workload is not None and workload.is_namespaced and item.is_rewritable
+    return workload is not None and workload.is_namespaced
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:

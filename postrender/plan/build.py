@@ -15,7 +15,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
 from postrender.plan.appended import new_attachers, retained_objects
-from postrender.plan.attach_groups import find_groups
+from postrender.plan.attach_groups import AttachGroups, find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
 from postrender.plan.configmap_edits import add_revision_edits
 from postrender.plan.duplicates import find_duplicates
@@ -28,6 +28,7 @@ from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import Resolver, is_proof, new_resolver
 from postrender.plan.numbering import RevisionNumbers, number_revisions
 from postrender.plan.originals import find_originals
+from postrender.plan.pins import find_attached_pins
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.plan.workload_edits import source_edits
 from postrender.references.rule import RBAC
@@ -51,6 +52,21 @@ class PlanBasis(NamedTuple):
     context: PlanContext | None = None
     repeated: frozenset[ItemKey] = frozenset()
     findings: tuple[Finding, ...] = ()
+
+
+class _Resolved(NamedTuple):
+    """An inventory with its references and auto-mounts resolved to objects.
+
+    all_links: all references;
+    links: the references without pins;
+    mounts: the auto-mounts by workload.
+    """
+
+    inventory: Inventory
+    resolver: Resolver
+    all_links: Sequence[Link]
+    links: Sequence[Link]
+    mounts: Mapping[ItemKey, Sequence[Mount]]
 
 
 class Plan(NamedTuple):
@@ -100,24 +116,9 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
         from postrender.plan.retired_secrets import with_retired_secrets
 
         groups = with_retired_secrets(context, groups, history.owners)
+    attach_groups = attach_groups._replace(groups=groups)
     mode, mode_reason = decide_mode(context.inventory, settings.attacher)
     attachers, stale_attachers = new_attachers(context, groups, mode)
-
-    findings = list(basis.findings)
-    if settings.attacher.is_enabled and groups:
-        location = Location(context.inventory.stream.source)
-        findings += attacher_findings(settings.attacher, mode, location)
-        findings += group_name_findings(attach_groups.named_after, location.source)
-    findings += _protection_findings(context)
-    if context.mentions:
-        # Imported late: most charts have no mentions.
-        from postrender.plan.leftovers import find_leftovers
-
-        findings += find_leftovers(context)
-    if history.owners.workloads:
-        from postrender.plan.last_owner import find_last_owners
-
-        findings += find_last_owners(context, groups, history.owners)
 
     return Plan(
         inventory=context.inventory,
@@ -128,8 +129,29 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
         appended=(*retained_objects(context, attach_groups), *attachers),
         mode=(mode, mode_reason),
         groups=groups,
-        findings=tuple(findings),
+        findings=(*basis.findings, *_result_findings(context, attach_groups, mode, history)),
     )
+
+
+def _result_findings(
+    context: PlanContext, attach_groups: AttachGroups, mode: str, history: History
+) -> Iterator[Finding]:
+    """Yield the findings about the attachers, old pods, leftovers and deleted owners."""
+    attacher, groups = context.settings.attacher, attach_groups.groups
+    if attacher.is_enabled and groups:
+        location = Location(context.inventory.stream.source)
+        yield from attacher_findings(attacher, mode, location)
+        yield from group_name_findings(attach_groups.named_after, location.source)
+    yield from _protection_findings(context)
+    if context.mentions:
+        # Imported late: most charts have no mentions.
+        from postrender.plan.leftovers import find_leftovers
+
+        yield from find_leftovers(context)
+    if history.owners.workloads:
+        from postrender.plan.last_owner import find_last_owners
+
+        yield from find_last_owners(context, groups, history.owners)
 
 
 def _may_have_retired_secrets(settings: Settings, history: History, context: PlanContext) -> bool:
@@ -164,60 +186,93 @@ def build_basis(
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
 
-    # References. The resolver for duplicates knows only the release namespace, because the
-    # explicit namespaces are collected without the duplicates.
+    # The resolver for duplicates knows only the release namespace, because the explicit namespaces
+    # are collected without the duplicates.
     repeated, inventory = find_duplicates(
         with_current_names(inventory), Resolver(settings.namespace)
     )
+    resolved, link_findings = _resolve(inventory, settings)
+    decisions, decision_findings = _decide(resolved, settings, history)
+    mentions = find_mentions(
+        inventory,
+        resolved.resolver,
+        resolved.links,
+        _searched(decisions),
+        settings.ignored_leftovers,
+    )
+    signs = _find_signs(inventory, mentions, resolved.links)
+    if signs:
+        decisions, by_name_findings = apply_signs(decisions, signs)
+        decision_findings += by_name_findings
+    numbers = number_revisions(history, resolved.resolver, settings)
+    links = by_source(resolved.links)
+    renamed = [decision for decision in decisions if decision.strategy == RENAME]
+    context = PlanContext(
+        inventory=inventory,
+        settings=settings,
+        resolver=resolved.resolver,
+        decisions={decision.item.key: decision for decision in decisions},
+        names=name_revisions(inventory, renamed, links, numbers),
+        links=links,
+        mounts=resolved.mounts,
+        workload_targets=targets_by_workload(links, resolved.mounts),
+        mentions=mentions,
+        read_by_name=signs.keys(),
+    )
+    context = _with_pins(context, resolved)
+    if history.is_known:
+        context = _with_history(context, numbers, history)
+    return PlanBasis(context, repeated, (*link_findings, *decision_findings))
+
+
+def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[Finding]]:
+    """Return the resolved references of an inventory, and findings about them."""
     resolver = new_resolver(inventory, settings)
-    all_links, link_findings = find_links(inventory, resolver)
+    all_links, findings = find_links(inventory, resolver)
     links = [link for link in all_links if not link.is_pinned]
     resolver = _with_proof(resolver, links)
-    mounts = _find_mounts(inventory, resolver)
-
-    # Decisions and names.
-    links_by_target = by_target(all_links)
-    mounted_in = _workloads_by_mounted_item(mounts)
-    stored_hooks = _hooks_by_target(inventory, history, resolver)
-    decisions, decision_findings = decide_strategies(
-        inventory, links_by_target, mounted_in, settings, stored_hooks
+    resolved = _Resolved(
+        inventory=inventory,
+        resolver=resolver,
+        all_links=all_links,
+        links=links,
+        mounts=_find_mounts(inventory, resolver),
     )
-    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
+    return resolved, findings
+
+
+def _decide(
+    resolved: _Resolved, settings: Settings, history: History
+) -> tuple[list[StrategyDecision], list[Finding]]:
+    """Return the decisions before the search for readers by name, and findings about them."""
+    inventory, links = resolved.inventory, by_target(resolved.all_links)
+    mounted_in = _workloads_by_mounted_item(resolved.mounts)
+    stored_hooks = _hooks_by_target(inventory, history, resolved.resolver)
+    decisions, findings = decide_strategies(inventory, links, mounted_in, settings, stored_hooks)
+    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in resolved.all_links):
         from postrender.plan.helm_3_hooks import find_helm_3_hooks
 
-        decision_findings += find_helm_3_hooks(
+        findings += find_helm_3_hooks(
             inventory,
-            links_by_target,
+            links,
             decisions,
             lambda visible, visible_links: decide_strategies(
                 visible, visible_links, mounted_in, settings, stored_hooks
             ),
         )
-    mentions = find_mentions(
-        inventory, resolver, links, _searched(decisions), settings.ignored_leftovers
+    return decisions, findings
+
+
+def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
+    """Return the context with the pins that the attacher looks after."""
+    pins = find_attached_pins(context, resolved.all_links)
+    if not pins:
+        return context
+    links = [*resolved.links, *pins]
+    return context._replace(
+        resolver=_with_proof(resolved.resolver, links),
+        workload_targets=targets_by_workload(by_source(links), resolved.mounts),
     )
-    signs = _find_signs(inventory, mentions, links)
-    if signs:
-        decisions, by_name_findings = apply_signs(decisions, signs)
-        decision_findings += by_name_findings
-    numbers = number_revisions(history, resolver, settings)
-    links_by_source = by_source(links)
-    renamed = [decision for decision in decisions if decision.strategy == RENAME]
-    context = PlanContext(
-        inventory=inventory,
-        settings=settings,
-        resolver=resolver,
-        decisions={decision.item.key: decision for decision in decisions},
-        names=name_revisions(inventory, renamed, links_by_source, numbers),
-        links=links_by_source,
-        mounts=mounts,
-        workload_targets=targets_by_workload(links_by_source, mounts),
-        mentions=mentions,
-        read_by_name=signs.keys(),
-    )
-    if history.is_known:
-        context = _with_history(context, numbers, history)
-    return PlanBasis(context, repeated, (*link_findings, *decision_findings))
 
 
 def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:

@@ -9,6 +9,7 @@ from postrender.errors import Finding, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
+    ENV_FROM_ANNOTATION,
     HASH_ANNOTATION,
     KEEP_ORIGINAL_ANNOTATION,
     KEYED_HASH,
@@ -32,6 +33,12 @@ _OWNED_SECRET_TYPES = (
     "bootstrap.kubernetes.io/token",
 )
 
+# The values of the annotations that have a fixed set of values.
+_CHOICES = {
+    STRATEGY_ANNOTATION: STRATEGIES,
+    KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
+    ENV_FROM_ANNOTATION: ("true", "false"),
+}
 _NOT_REFERENCED = "marked for renaming, but no workload references it"
 _BY_RULE = "set by a rule of the configuration"
 
@@ -70,7 +77,7 @@ def decide_strategies(
     links: by target;
     mounted_in: the workload of each auto-mounted object;
     hooks_by_target: by object, a hook of the previous release that references the object.
-    Raises UserError for an invalid `postrender/strategy`, and for an invalid object that is not
+    Raises UserError for an invalid value of an annotation, and for an invalid object that is not
     ignored.
     """
     decisions: list[StrategyDecision] = []
@@ -79,7 +86,7 @@ def decide_strategies(
         if item.content is None or item.is_attacher:
             continue
         item_links = links.get(item.key, ())
-        _check_strategy(inventory, item)
+        _check_annotations(inventory, item)
         decision = _preset_decision(item) or _decide(
             item, item_links, mounted_in.get(item.key), settings
         )
@@ -87,6 +94,7 @@ def decide_strategies(
             raise item.error
         if item.error:
             findings.append(_invalid(inventory, item, item.error))
+        # `keep-original: "false"` does not apply: the hook reads the base name, as a Job does.
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
             reason = f"{hooks_by_target[item.key]}, a hook of the previous release, references it"
             decision = decision._replace(keep_reason=reason)
@@ -218,7 +226,8 @@ def _decide(
         strategy, keep_reason = IGNORE, ""
         reason = _NOT_REFERENCED if is_requested else "no workload references it"
         if unrewritable:
-            reason = f"only {_never_rewritten(unrewritable[0].source)} references it"
+            is_only = len({link.source.key for link in links}) == 1
+            reason = ("only " if is_only else "") + _kept_reference(unrewritable[0])
     return StrategyDecision(
         item=item,
         strategy=strategy,
@@ -259,21 +268,25 @@ def _used_by(items: Sequence[Item]) -> str:
     return f"{', '.join(names[:3])}{more} {verb} it"
 
 
-def _never_rewritten(item: Item) -> str:
-    if item.has_opted_out:
-        return f"{item.identity}, which opts out with {REWRITE_ANNOTATION},"
-    return f"{item.identity}, which is never rewritten,"
+def _kept_reference(link: Link) -> str:
+    """Return the reference that keeps the base name, and the reason, as a clause."""
+    source = link.source
+    if source.has_opted_out:
+        return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references it"
+    if source.is_rewritable:
+        return f"{source.identity} references it, and {link.reference.rule.keep_reason}"
+    return f"{source.identity}, which is never rewritten, references it"
 
 
-def _check_strategy(inventory: Inventory, item: Item) -> None:
-    annotation = item.annotations.get(STRATEGY_ANNOTATION)
-    if annotation is not None and annotation not in STRATEGIES:
-        raise UserError(
-            f"the annotation {STRATEGY_ANNOTATION} is '{annotation}', expected one of "
-            f"{', '.join(STRATEGIES)}",
-            "Correct the annotation",
-            inventory.location_of(item),
-        )
+def _check_annotations(inventory: Inventory, item: Item) -> None:
+    for annotation, choices in _CHOICES.items():
+        value = item.annotations.get(annotation)
+        if value is not None and value not in choices:
+            raise UserError(
+                f"the annotation {annotation} is '{value}', expected one of {', '.join(choices)}",
+                "Correct the annotation",
+                inventory.location_of(item),
+            )
 
 
 def _rule_for(item: Item, is_referenced: bool, settings: Settings) -> StrategyRule | None:
@@ -301,10 +314,7 @@ def _keep_reason(
 ) -> str:
     """Return why the original stays next to its revision, or "" if it does not."""
     if unrewritable:
-        source, reason = unrewritable[0].source, unrewritable[0].reference.rule.keep_reason
-        if source.is_rewritable and reason:
-            return f"{source.identity} references it, and {reason}"
-        return f"{_never_rewritten(source)} references it"
+        return _kept_reference(unrewritable[0])
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
         is_kept = item.annotations[KEEP_ORIGINAL_ANNOTATION] == "true"
         return f"set by the annotation {KEEP_ORIGINAL_ANNOTATION}" if is_kept else ""

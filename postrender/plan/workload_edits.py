@@ -34,7 +34,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
     for item in context.inventory.items:
         links = context.links.get(item.key, ())
         mounts = context.mounts.get(item.key, ())
-        if not (links or mounts) or not item.is_rewritable:
+        if not (links or context.targets(item)) or not item.is_rewritable:
             continue
         item_edits = reference_edits(links, context.names, retained_names)
         for mount in mounts:

@@ -18,7 +18,7 @@ from postrender.attach.client import (
     ApiError,
     Client,
 )
-from postrender.attach.resources import CONFIG_MAPS, PODS
+from postrender.attach.resources import CONFIG_MAPS, PODS, SECRETS
 
 httpx2 = pytest.importorskip("httpx2")
 
@@ -111,6 +111,23 @@ def test_a_deleted_object_is_not_an_error(waits: Waits) -> None:
     assert client_of(404).delete(CONFIG_MAPS, "app", {})
     assert not client_of(409).delete(CONFIG_MAPS, "app", {})
     assert not waits
+
+
+def test_the_answers_to_writes_contain_metadata_only() -> None:
+    """The API server answers a patch, and some deletions, with the object."""
+    accepted: list[str] = []
+
+    def answer(request: Any) -> object:
+        accepted.append(request.headers["Accept"])
+        return httpx2.Response(200, json={})
+
+    session = httpx2.Client(
+        base_url="https://cluster.example.com", transport=httpx2.MockTransport(answer)
+    )
+    client = Client(session, "prod", "tests")
+    client.patch(SECRETS, "app", {})
+    client.delete(SECRETS, "app", {})
+    assert accepted == ["application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"] * 2
 
 
 def test_the_time_comes_from_the_api_server(waits: Waits) -> None:

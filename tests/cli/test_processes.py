@@ -374,12 +374,17 @@ def test_stdout_full(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_on_a_full_stdout_is_an_error(option: str) -> None:
-    done = run_in_shell(">/dev/full", "", option)
-    assert done.code == 1, done.err
-    assert "Traceback" not in done.err
-    assert "a bug" not in done.err
+@pytest.mark.parametrize("arguments", ["--help", "--version", "render --help", "config -h"])
+def test_help_on_a_full_stdout_is_an_error(arguments: str) -> None:
+    done = run_in_shell(">/dev/full", "", *arguments.split())
+    assert_refused(done, "<stdout>", "cannot be written")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_completion_on_a_full_stdout_is_an_error() -> None:
+    variables = {"_POSTRENDER_COMPLETE": "bash_source"}
+    command = ("sh", "-c", 'exec "$@" >/dev/full', "sh", *COMMAND)
+    assert_refused(run("", command=command, variables=variables), "<stdout>", "cannot be written")
 
 
 def run_unread(data: bytes, *arguments: str) -> Run:
@@ -533,6 +538,18 @@ def test_a_bug_writes_a_report(folder: Path) -> None:
     text = report.read_text()
     assert "ZeroDivisionError: provoked" in text
     assert "välue" not in text
+
+
+WITH_CLICK = "import postrender.cli.main as m; m._run_plain_call = lambda _: None"
+
+
+@pytest.mark.parametrize("prepare", ["", WITH_CLICK])
+def test_an_unexpected_os_error_is_not_an_error_of_stdout(folder: Path, prepare: str) -> None:
+    bug = BUG.replace("ZeroDivisionError(", "PermissionError(13, ")
+    done = run_python(prepare + bug, TMPDIR=str(folder))
+    assert (done.code, done.out) == (3, b"")
+    assert "a bug in postrender (PermissionError)" in done.err
+    assert "stdout" not in done.err
 
 
 def test_a_bug_where_no_report_can_be_written() -> None:
@@ -952,10 +969,17 @@ def test_check_shows_the_configuration_next_to_findings(folder: Path) -> None:
     assert run("", "check", "app.yaml").err.startswith("note: no postrender.yaml is used.\n")
 
 
-def test_check_ignores_the_attacher_and_the_history(folder: Path) -> None:
+def test_check_does_not_report_missing_protection(folder: Path) -> None:
     """Another command applies the manifests, with its own options."""
     (folder / "postrender.yaml").write_text("attacher: {enabled: false}\n")
     assert "[unprotected]" in run(GOOD).err
+    assert run(GOOD, "check") == Run(0, b"", "")
+
+
+def test_check_reads_the_history_of_the_configuration(folder: Path) -> None:
+    (folder / "postrender.yaml").write_text("history: {previous: earlier.yaml}\n")
+    assert_refused(run(GOOD, "check"), "earlier.yaml", "the file cannot be read")
+    (folder / "earlier.yaml").write_text(GOOD, "utf-8")
     assert run(GOOD, "check") == Run(0, b"", "")
 
 

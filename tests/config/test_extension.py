@@ -202,3 +202,11 @@ def test_the_documented_files_are_valid(tmp_path: Path) -> None:
     for recipe in recipes:
         file.write_text(recipe)
         assert load_config(explicit_file(str(file)))["rules"][-1]["strategy"] == "ignore"
+
+
+def test_an_extended_file_that_cannot_be_read_is_corrected_in_extends(chart: Path) -> None:
+    (chart.parents[2] / "defaults.yaml").write_bytes(b"\xff")
+    message = refused(explicit_file(str(chart)))
+    assert "defaults.yaml: the configuration cannot be read: the file is not UTF-8." in message
+    assert f"Check the file, or correct `extends` in {chart}." in message
+    assert "--config" not in message

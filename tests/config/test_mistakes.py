@@ -22,6 +22,17 @@ MISTAKES = {
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
     ),
     "rules: [{match: {}}]": "rules[0]: the required key 'strategy' is missing. Add the key.",
+    "rules: rename": (
+        'rules: the value is "rename", expected a list. '
+        "Write a list of mappings with the keys match, strategy, immutable, keepOriginal."
+    ),
+    "references: {kind: A, path: a}": (
+        "references: the value is a mapping, expected a list. "
+        "Write a list of mappings with the keys kind, group, name, path, target, match."
+    ),
+    "attacher: {podTemplate: {spec: {containers: app}}}": 'the value is "app", expected a list.',
+    "attacher: {retiredSecrets: app}": 'Write the value as a list: ["app"].',
+    "attacher: {retiredSecrets: 3}": "the value is 3, expected a list. Run `postrender config",
     "namespace: 12": 'namespace: the value is 12, expected a string. Quote the value: "12".',
     "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
     "references:\n- kind: A\n  path: .spec.maps[*]": (

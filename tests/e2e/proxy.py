@@ -118,11 +118,15 @@ def expired_watch() -> Answer:
 
 
 class Proxy:
-    """The proxy as a context manager; `fault` may be set at any time, `page` limits lists."""
+    """The proxy as a context manager; `fault` may be set at any time, `page` limits lists.
+
+    on_answer: called with each request and the content of its answer, except for watches.
+    """
 
     def __init__(self, plane: ControlPlane, fault: Fault | None = None) -> None:
         self.plane, self.fault = plane, fault
         self.page = 0
+        self.on_answer: Callable[[Request, bytes], object] = lambda _request, _content: None
         self.requests: list[Request] = []
         self._lock = threading.Lock()
         self._tls = ssl.create_default_context(cafile=str(plane.ca))
@@ -224,6 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._stream(response)
                 return
             content = b"" if request.is_watch and fault else response.read()
+            proxy.on_answer(request, content)
         except UNREACHABLE:
             self.close_connection = True
             return

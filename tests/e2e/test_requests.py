@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,6 +133,53 @@ def test_few_requests_while_a_config_map_is_missing(
         report(figures("without it, 10 s", 1, proxy, run))
     # In addition to the usual requests: one request per second.
     assert count_other_requests(proxy) <= OTHER_REQUESTS + 10
+
+
+def test_no_answer_contains_the_value_of_a_secret(
+    plane: ControlPlane, manifests: Release, api: Api, tmp_path: Path
+) -> None:
+    manifests.config |= {"secrets": True, "keepOriginal": False}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "app-secret"}}
+    secret["stringData"] = {"password": PASSWORD}
+    volumes = [{"name": "secret", "secret": {"secretName": "app-secret"}}]
+    workload = {"name": "app", "kind": "Rollout", "replicas": 0, "podSpec": {"volumes": volumes}}
+    values = {"workloads": [workload], "extra": [secret]}
+    objects = parse(manifests.render(manifests.template(values)))
+    create_all(api, [*objects, unused_secret()])
+    answers: dict[str, list[bytes]] = defaultdict(list)
+    runner = Runner(plane, api.namespace, tmp_path / "runs")
+    with Proxy(plane) as proxy:
+        proxy.on_answer = lambda request, content: answers[request.method].append(content)
+        run = runner.run(arguments_of(objects, on_failure="fail"), proxy.url)
+    deleted = api.get("Secret", OLD)
+    api.patch("Secret", OLD, {"metadata": {"finalizers": None}})
+    assert run.code == 0, run.log
+    assert deleted["metadata"]["deletionTimestamp"]
+    assert any(OLD.encode() in content for content in answers["DELETE"])
+    assert answers["PATCH"]
+    value = b64encode(PASSWORD.encode())
+    assert not [
+        content for contents in answers.values() for content in contents if value in content
+    ]
+
+
+PASSWORD = "correct horse battery staple"
+OLD = "app-secret-old"
+
+
+def unused_secret() -> Json:
+    """Return a Secret that a run deletes. The finalizer makes the API server return the object."""
+    annotations = {
+        "postrender/base-name": "app-secret",
+        "postrender/unused-since": "2020-01-01T00:00:00Z",
+    }
+    metadata = {
+        "name": OLD,
+        "labels": {"postrender/attach-group": GROUP},
+        "annotations": annotations,
+        "finalizers": ["example.com/test"],
+    }
+    return {"kind": "Secret", "metadata": metadata, "stringData": {"password": PASSWORD}}
 
 
 def test_a_large_namespace_is_read_in_pages_with_little_memory(

@@ -170,8 +170,8 @@ def test_an_input_without_objects_is_a_finding(text: str) -> None:
     assert (finding.code, finding.severity, finding.strict) == ("no-objects", "warning", False)
     assert finding.code in CODES
     assert str(finding) == (
-        "values.yaml: the input has no Kubernetes objects and looks like the values file of a "
-        "chart. Render the chart first: "
+        "values.yaml: the input has no Kubernetes objects. Pass rendered manifests. "
+        "If the input is the values file of a chart, render the chart first: "
         "helm template NAME CHART --values FILE | postrender render. [no-objects]"
     )
 

@@ -20,6 +20,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
     GROUP_LABEL,
     PAIRING_ANNOTATION,
+    RENDER_ID_ANNOTATION,
     USER_ANNOTATIONS,
 )
 from postrender.kubernetes.kinds import SECRET, ObjectKey, group_kind_of, roots_of
@@ -50,6 +51,8 @@ def read_side(
     inventory = context.inventory if context else inventory
     edits, render_ids = source_edits(context) if context else (NOTHING, NOTHING)
     was_rendered = is_rendered(stream)
+    if was_rendered:
+        edits = _without_render_ids(edits)
     # A side that is not rendered reaches the cluster with its edits.
     written = _written(inventory, data, edits) if was_rendered else {}
     by_item, originals = _objects_by_item(inventory, data, context, edits)
@@ -107,6 +110,14 @@ def _without_secret_requests(inventory: Inventory) -> Inventory:
         for item in inventory.items
     )
     return inventory._replace(items=tuple(items))
+
+
+def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
+    """Return the edits that do not correct a render ID. Each new render ID rolls the pods."""
+    return {
+        key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
+        for key, item_edits in edits.items()
+    }
 
 
 def _written(
