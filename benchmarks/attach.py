@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, cast
 
+from postrender.kubernetes.hashing import hashed_content, revision_name, without_hash
+from postrender.kubernetes.kinds import CONFIG_MAP
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -20,13 +23,15 @@ RENDER_ID = "0123456789"
 NAMESPACE = "default"
 
 _OWNER = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "app", "uid": "uid-deployment"}
+_CONTENT: dict[str, Any] = {"data": {"LOG_LEVEL": "debug"}, "immutable": True}
 
 Json = dict[str, Any]
 
 
 def names_of(count: int) -> list[str]:
-    """Return the names of the ConfigMaps."""
-    return [f"app-config-{number:05}-2456789bcd" for number in range(count)]
+    """Return the names of the ConfigMaps, which fit their content."""
+    content = hashed_content(CONFIG_MAP, _CONTENT, is_immutable=True)
+    return [revision_name(f"app-config-{number:05}", content) for number in range(count)]
 
 
 def arguments_of(count: int) -> tuple[str, ...]:
@@ -78,7 +83,8 @@ class _Server(ThreadingHTTPServer):
 
 def _config_map(name: str) -> Json:
     metadata = _metadata(name) | {"labels": {"postrender/attach-group": "app-attach"}}
-    return {"metadata": metadata | {"annotations": {"postrender/base-name": name[:-11]}}}
+    annotations = {"postrender/base-name": without_hash(name)}
+    return {"metadata": metadata | {"annotations": annotations}, **_CONTENT}
 
 
 def _deployment(count: int) -> Json:

@@ -259,7 +259,8 @@ class _Redactor:
         if kind is str:
             return self._text(value)
         if kind is tuple:
-            return value if self._is_clean(value) else tuple(self._redact_all(value))
+            is_clean = not value or self._is_clean(value)
+            return value if is_clean else tuple(self._redact_all(value))
         if isinstance(value, tuple):
             if isinstance(value, Identity) and self._has_base_names and not _is_secret(value):
                 return value
@@ -283,8 +284,6 @@ class _Redactor:
         Examples of such records are the lines of a diff. A search in the joined values is much
         faster than a copy of the records.
         """
-        if not records:
-            return True
         if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
             return False
         values = list(chain.from_iterable(records))

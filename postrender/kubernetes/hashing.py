@@ -130,7 +130,7 @@ def fits_content(
     numbered = _NUMBERED.search(name)
     return any(
         revision_name(base_name, hashed_content(group_kind, data, is_immutable), order, key) == name
-        for is_immutable in (data.get("immutable") is not False, True)
+        for is_immutable in ((True, False) if data.get("immutable") is False else (True,))
         for order in (0, *([int(numbered[1])] if numbered else ()))
     )
 
@@ -164,13 +164,16 @@ def template_text(template: Json) -> str:
 def _without_ignored_annotations(template: Json) -> Json:
     if not isinstance(template, dict):
         return template
+    metadata = mapping_at(template, ("metadata",))
+    if metadata and "annotations" not in metadata:
+        return template
     ignored = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
     annotations = {
         key: value
-        for key, value in mapping_at(template, ("metadata", "annotations")).items()
+        for key, value in mapping_at(metadata, ("annotations",)).items()
         if key not in ignored
     }
-    metadata = {**mapping_at(template, ("metadata",)), "annotations": annotations}
+    metadata = {**metadata, "annotations": annotations}
     if not annotations:
         del metadata["annotations"]
     rest = {key: value for key, value in template.items() if key != "metadata"}

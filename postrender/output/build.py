@@ -220,6 +220,8 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
     """Return the edits and the extra edits. If both edit a scalar, the extra edit is left out."""
+    if not extra:
+        return list(edits)
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,

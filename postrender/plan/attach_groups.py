@@ -57,11 +57,15 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
 
     render_ids: the render ID of each workload that references revisions.
     """
-    workloads = [
-        item
-        for item in sorted(context.inventory.items, key=item_order)
-        if item.key in render_ids and is_workload_attachable(item)
-    ]
+    workloads = sorted(
+        (
+            item
+            for item in context.inventory.items
+            if item.key in render_ids and is_workload_attachable(item)
+        ),
+        key=item_order,
+    )
+    refs = {item.key: _refs(context, item) for item in workloads}
     defaults, named_after = _default_names(context, workloads)
     group_keys = {item.key: _group_key(context, item, defaults) for item in workloads}
     group_names = _group_names(context, workloads, group_keys, defaults)
@@ -74,7 +78,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         _revisions(context, group_names),
         _retained_revisions(context, retained_group_names),
         # A revision may set a namespace where its workload sets none. Their group keys then differ.
-        ((group_keys[item.key], ref) for item in workloads for ref in _refs(context, item)),
+        ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
     ):
         for group_key, ref in pairs:
             emitted[group_key].add(ref)
@@ -86,7 +90,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         AttachGroup(
             name=group_key[1],
             namespace=items[0].identity.namespace,
-            workloads=tuple(_attached_workloads(context, items, render_ids, rollouts)),
+            workloads=tuple(_attached_workloads(items, refs, render_ids, rollouts)),
             emitted=tuple(sorted(emitted[group_key])),
         )
         for group_key, items in members.items()
@@ -266,19 +270,18 @@ def _retained_revisions(
 
 
 def _attached_workloads(
-    context: PlanContext,
     items: Sequence[Item],
+    refs: Mapping[ItemKey, tuple[RevisionRef, ...]],
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
     """Yield the workloads of a group, each with the Rollouts that use its pod template."""
     for item in items:
-        refs = _refs(context, item)
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
             yield AttachedWorkload(
                 identity=workload.identity,
                 render_id=render_ids[item.key],
-                names=refs,
+                names=refs[item.key],
                 wave=wave_of(workload),
             )
 

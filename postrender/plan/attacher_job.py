@@ -97,9 +97,11 @@ class AttachGroup(NamedTuple):
 
 def wave_of(item: Item) -> int:
     """Return the Argo CD sync wave of an object, 0 if the object sets no valid wave."""
-    text = item.annotations.get(SYNC_WAVE_ANNOTATION, "").strip()
+    text = item.annotations.get(SYNC_WAVE_ANNOTATION)
+    if not text:
+        return 0  # nearly every object
     try:
-        return int(text)
+        return int(text.strip())
     except ValueError:
         return 0
 

@@ -85,7 +85,9 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
         for reference in item.references:
             names = words_of(reference.name) if reference.rule.is_word else [reference.name]
             for name in names:
-                targets = sorted(resolver.find(item, reference, name), key=item_order)
+                targets = resolver.find(item, reference, name)
+                if len(targets) > 1:
+                    targets = sorted(targets, key=item_order)
                 links += [
                     Link(source=item, reference=reference, target=target, name=name)
                     for target in targets

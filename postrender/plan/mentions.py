@@ -39,6 +39,8 @@ _UNSEARCHED_ANNOTATIONS = (
 _RELOADER = "reloader.stakater.com"
 _TEXT_LISTS = frozenset({"args", "command"})
 _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameters"})
+# The keys of free text. "value" is the key in an entry of `env`.
+_TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
 _DATA = frozenset({"data", "stringData"})
 # The resources of kubectl: `[kubectl, get, cm, web]` references a ConfigMap.
 _RESOURCES = {
@@ -111,7 +113,9 @@ def find_mentions(
         text = inventory.stream.documents[index].text
         # Most documents need no second parse, because all their base names are references. A text
         # search does not find escaped base names.
-        is_named = names.has_more_than(accounted[index], text) or may_escape_names(text)
+        is_named = may_escape_names(text) or (
+            search.may_mention(items, text) and names.has_more_than(accounted[index], text)
+        )
         if is_named or is_encoded_in(text, names):
             document = parse_document(text, inventory.location_of(items[0], line=0))
             for item in items:
@@ -164,6 +168,17 @@ class _Search:
         self.resolver = resolver
         self.linked = linked
         self.by_name = by_name
+
+    def may_mention(self, items: Iterable[Item], text: str) -> bool:
+        """Return whether the objects of a document may have mentions, by the keys in its text."""
+        return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
+
+    def has_only_links(self, item: Item) -> bool:
+        """Return whether only references that resolve, and free text, may name another object."""
+        return _is_known(item) and all(
+            reference.rule.family == RBAC or (item.key, reference.path) in self.linked
+            for reference in item.references
+        )
 
     def run(self, item: Item, document: ParsedDocument) -> Iterator[Mention]:
         """Yield the mentions in one object."""
@@ -230,12 +245,22 @@ def _may_reference(item: Item, path: Path) -> bool:
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
     if path[0] in ("metadata", "apiVersion", "kind"):
         return False
-    identity = item.identity
-    if item.content is not None or identity.kind in ("ConfigMap", "Secret"):
+    if _has_data(item):
         return path[0] in _DATA
-    if is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS:
+    if _is_known(item):
         return _is_free_text(path)
     return not (_LABELS & set(path))
+
+
+def _has_data(item: Item) -> bool:
+    return item.content is not None or item.identity.kind in ("ConfigMap", "Secret")
+
+
+def _is_known(item: Item) -> bool:
+    """Return whether all references of a kind are known, so that only free text has others."""
+    identity = item.identity
+    is_searched = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
+    return is_searched and not _has_data(item)
 
 
 def _is_free_text(path: Path) -> bool:

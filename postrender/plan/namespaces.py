@@ -77,7 +77,7 @@ class Resolver(NamedTuple):
         ]
         if matches:
             # A hook may have the name of an ordinary object; a reference means the ordinary object.
-            return sorted(matches, key=lambda match: match.is_hook)[:1]
+            return [min(matches, key=lambda match: match.is_hook)]
         if len(candidates) == 1 and self._is_likely_same(namespace, candidates[0]):
             return candidates
         return ()

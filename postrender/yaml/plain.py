@@ -152,15 +152,10 @@ class PlainDocument:
 
     def entry_line(self, path: Path) -> int | None:
         """Return the line number of the key or dash at a path, or None in a flow collection."""
-        data: Any = self.data
-        number = None
         try:
-            for part in path:
-                number = self.entry_line_in(data, part)
-                data = data[part]
+            return self.entry_line_in(self.existing_value(path[:-1]), path[-1])
         except (KeyError, IndexError, TypeError, ValueError):
             return None
-        return number
 
     def entry_line_in(self, collection: Any, part: str | int) -> int:
         """Return the line number of an entry of a block collection.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from postrender.config.settings import NOTHING
 from postrender.diff.redact import Redacted, mark_content, mark_digest
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.annotations import (
@@ -63,6 +64,24 @@ class BaseNames(NamedTuple):
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
+
+
+class _Form(NamedTuple):
+    """The form of compared data.
+
+    base_names: by revision name;
+    redacts: whether the content and digests of Secrets become Redacted;
+    keeps_derived: whether the annotations that a render derives are kept;
+    keeps_empty_lists: whether mappings keep their empty lists.
+    """
+
+    base_names: Mapping[str, str]
+    redacts: bool = True
+    keeps_derived: bool = False
+    keeps_empty_lists: bool = True
+
+
+_AS_STORED = _Form(base_names=NOTHING, redacts=False, keeps_empty_lists=False)
 
 
 def as_applied(
@@ -125,7 +144,7 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
         for key, value in mapping_at(data, ("metadata",)).items()
         if key not in _IGNORED_FIELDS and key not in ("name", "namespace")
     }
-    compared = _comparable({**rest, "metadata": metadata}, names.of_all)
+    compared = _comparable({**rest, "metadata": metadata}, _Form(names.of_all))
     if not isinstance(compared, dict):
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
@@ -142,10 +161,10 @@ def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
         metadata.pop(field, None)
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # compared with the identity
-    written = _comparable({**data, "metadata": metadata}, names.of_all, keeps_derived=True)
-    kind = str(data.get("kind", ""))
-    if (api_group(str(data.get("apiVersion", ""))), kind) in WORKLOAD_KINDS:
-        written = _without_empty_lists(written)  # the API server does not store these lists
+    group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
+    is_workload = group_kind in WORKLOAD_KINDS  # the API server does not store their empty lists
+    form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
+    written = _comparable({**data, "metadata": metadata}, form)
     if not isinstance(written, dict):
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
@@ -195,66 +214,43 @@ def as_stored(template: Json) -> Json:
     Empty lists are left out, because the API server does not store an empty list of a PodSpec
     (core/v1). Two templates in this form differ exactly if their render IDs differ.
     """
-    return _without_empty_lists(_comparable(template, {}, redacts=False))
+    return _comparable(template, _AS_STORED)
 
 
-def _without_empty_lists(data: Json) -> Json:
-    if isinstance(data, dict):
-        return {key: _without_empty_lists(value) for key, value in data.items() if value != []}
-    return [_without_empty_lists(value) for value in data] if isinstance(data, list) else data
-
-
-def _comparable(
-    data: Json,
-    base_names: Mapping[str, str],
-    *,
-    redacts: bool = True,
-    keeps_derived: bool = False,
-) -> Json:
+def _comparable(data: Json, form: _Form) -> Json:
     # A hot loop: strings that are too short for a revision name cost no call.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
-        for key, value in (mark_content(data) if redacts and "kind" in data else data).items():
+        for key, value in (mark_content(data) if form.redacts and "kind" in data else data).items():
             if value.__class__ is str:
                 is_short = len(value) < _MIN_REVISION_LENGTH
-                compared[key] = value if is_short else with_base_names(value, base_names)
-            elif value is not None:
+                compared[key] = value if is_short else with_base_names(value, form.base_names)
+            elif value is not None and (form.keeps_empty_lists or value != []):
                 inner = (
-                    _annotations(value, base_names, redacts=redacts, keeps_derived=keeps_derived)
+                    _annotations(value, form)
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
-                    else _comparable(
-                        value, base_names, redacts=redacts, keeps_derived=keeps_derived
-                    )
+                    else _comparable(value, form)
                 )
                 if inner or key not in _MAY_BE_EMPTY:
                     compared[key] = inner
         return compared
     if isinstance(data, list):
-        return [
-            _comparable(value, base_names, redacts=redacts, keeps_derived=keeps_derived)
-            for value in data
-        ]
+        return [_comparable(value, form) for value in data]
     if isinstance(data, str):
-        return with_base_names(data, base_names)
+        return with_base_names(data, form.base_names)
     return data
 
 
-def _annotations(
-    values: dict[str, Json],
-    base_names: Mapping[str, str],
-    *,
-    redacts: bool,
-    keeps_derived: bool = False,
-) -> Json:
+def _annotations(values: dict[str, Json], form: _Form) -> Json:
     texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
-    if not redacts:
+    if not form.redacts:
         return dict(texts)
     return {
         key: Redacted(text)
         if key in _DERIVED_ANNOTATIONS or key == LAST_APPLIED_ANNOTATION
-        else mark_digest(key, with_base_names(text, base_names))
+        else mark_digest(key, with_base_names(text, form.base_names))
         for key, text in texts.items()
-        if keeps_derived or key not in _DERIVED_ANNOTATIONS
+        if form.keeps_derived or key not in _DERIVED_ANNOTATIONS
     }
 
 

@@ -94,7 +94,8 @@ def _namespaces(
         before, after = (compared.identity for compared in pair.both)
         side = new if after.namespace else old
         namespace = after.namespace or before.namespace
-        is_equal = resolver.key_of(before).namespace == resolver.key_of(after).namespace
+        effective = resolver.effective_namespace
+        is_equal = effective(before.namespace) == effective(after.namespace)
         if is_equal or (namespace, id(side)) in seen:
             continue
         seen.add((namespace, id(side)))
