@@ -25,7 +25,7 @@ help:
 	@echo 'make bench   measure speed and memory (takes four minutes)'
 	@echo 'make fuzz    run random inputs for five minutes; other times: make fuzz SECONDS=3600'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
-	@echo 'make image-requirements  update the pinned packages of the attacher image and the plugin'
+	@echo 'make image-requirements  update the pinned packages of the image, the plugin and the formula'
 	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
 	@echo 'make audit   look up the pinned packages in the vulnerability database of PyPI'
 	@echo 'make clean   remove $(VENV) and all other generated files'
@@ -147,6 +147,9 @@ image-requirements:
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV_UNIVERSAL) --output-file plugin/build-requirements.txt - > /dev/null
+	@$(CACHE)/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
+	  --constraint plugin/requirements.txt --output-file $(CACHE)/uv/pylock.toml pyproject.toml > /dev/null
+	@$(PYTHON) homebrew/resources.py < $(CACHE)/uv/pylock.toml > homebrew/resources.rb
 
 # The bills of materials of the wheel and of the image, in the format CycloneDX.
 sbom: $(READY)
