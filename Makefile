@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story matrix lint format types docs site bench fuzz plugin \
-  image-requirements sbom audit clean
+  image-requirements sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
@@ -28,6 +28,7 @@ help:
 	@echo 'make image-requirements  update the pinned packages of the image, the plugin and the formula'
 	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
 	@echo 'make audit   look up the pinned packages in the vulnerability database of PyPI'
+	@echo 'make release-check  check everything that a release publishes; one step: make release-check STEP=image'
 	@echo 'make clean   remove $(VENV) and all other generated files'
 
 venv: $(READY)
@@ -158,6 +159,12 @@ sbom: $(READY)
 # This target needs the vulnerability service of PyPI.
 audit: $(READY)
 	@$(VENV)/bin/python release/audit.py
+
+# The check works in a clean clone of the last commit, and publishes nothing.
+STEP ?=
+
+release-check: $(READY)
+	@$(RUN) release.check $(addprefix --only ,$(STEP))
 
 clean:
 	@rm -rf $(VENV) $(CACHE) .plugin .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
