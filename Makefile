@@ -34,6 +34,7 @@ help:
 venv: $(READY)
 
 $(READY): pyproject.toml
+	@test ! -L $(VENV) || { echo 'error: $(VENV) is a link, and make would empty its target. Remove the link'; exit 1; }
 	@echo 'Creating $(VENV). This takes a minute ...'
 	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
 	@$(PYTHON) -m venv --clear $(VENV)
