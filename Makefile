@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story matrix lint format types docs site bench fuzz plugin \
-  image-requirements sbom audit clean
+  image-requirements sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
@@ -25,14 +25,16 @@ help:
 	@echo 'make bench   measure speed and memory (takes four minutes)'
 	@echo 'make fuzz    run random inputs for five minutes; other times: make fuzz SECONDS=3600'
 	@echo 'make plugin  pack the Helm 4 plugin into dist'
-	@echo 'make image-requirements  update the pinned packages of the attacher image and the plugin'
+	@echo 'make image-requirements  update the pinned packages of the image, the plugin and the formula'
 	@echo 'make sbom    list the packages of the wheel and of the image (CycloneDX) in dist'
 	@echo 'make audit   look up the pinned packages in the vulnerability database of PyPI'
+	@echo 'make release-check  check everything that a release publishes; one step: make release-check STEP=image'
 	@echo 'make clean   remove $(VENV) and all other generated files'
 
 venv: $(READY)
 
 $(READY): pyproject.toml
+	@test ! -L $(VENV) || { echo 'error: $(VENV) is a link, and make would empty its target. Remove the link'; exit 1; }
 	@echo 'Creating $(VENV). This takes a minute ...'
 	@$(PYTHON) -c 'import sys; sys.exit("error: make needs Python 3.10 or later. Run: make PYTHON=python3.12" if sys.version_info < (3, 10) else 0)'
 	@$(PYTHON) -m venv --clear $(VENV)
@@ -147,6 +149,9 @@ image-requirements:
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV_UNIVERSAL) --output-file plugin/build-requirements.txt - > /dev/null
+	@$(CACHE)/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
+	  --constraint plugin/requirements.txt --output-file $(CACHE)/uv/pylock.toml pyproject.toml > /dev/null
+	@$(PYTHON) homebrew/resources.py < $(CACHE)/uv/pylock.toml > homebrew/resources.rb
 
 # The bills of materials of the wheel and of the image, in the format CycloneDX.
 sbom: $(READY)
@@ -155,6 +160,12 @@ sbom: $(READY)
 # This target needs the vulnerability service of PyPI.
 audit: $(READY)
 	@$(VENV)/bin/python release/audit.py
+
+# The check works in a clean clone of the last commit, and publishes nothing.
+STEP ?=
+
+release-check: $(READY)
+	@$(RUN) release.check $(addprefix --only ,$(STEP))
 
 clean:
 	@rm -rf $(VENV) $(CACHE) .plugin .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist

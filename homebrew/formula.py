@@ -1,7 +1,7 @@
 """Print a Homebrew formula for an sdist: `python homebrew/formula.py SDIST URL`.
 
-The hash is that of the sdist. Homebrew adds the Python packages to the formula:
-`brew update-python-resources postrender`.
+The formula has the hash of the sdist, and the Python packages in resources.rb.
+`make image-requirements` writes resources.rb.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Postrender < Formula
   sha256 "{digest}"
   license "Apache-2.0"
 
+  depends_on "rust" => :build # for rpds-py
   depends_on "libyaml"
   depends_on "python@3.13"
 
-  # Add the Python packages here: brew update-python-resources postrender
-
+{resources}
   def install
     virtualenv_install_with_resources
     generate_completions_from_executable(bin/"postrender", shell_parameter_format: :click)
@@ -50,7 +50,10 @@ def formula(sdist: Path, url: str) -> str:
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     homepage = re.search(r'^Homepage = "(.*)"$', project, re.M)
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
-    return FORMULA.format(homepage=homepage[1] if homepage else "", url=url, digest=digest)
+    resources = (ROOT / "homebrew" / "resources.rb").read_text("utf-8")
+    return FORMULA.format(
+        homepage=homepage[1] if homepage else "", url=url, digest=digest, resources=resources
+    )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from release.jobs import INPUT, JobError, component, load
 from tests.repositories import commit, git
 from tests.test_ci_examples import Checkout, checkout, needs_helm
 
@@ -29,27 +30,10 @@ def step(name: str, title: str) -> Any:
     return found
 
 
-def component() -> Any:
-    """Return the jobs of the component, with the defaults of its inputs."""
-    text = (ROOT / "templates" / "preview.yml").read_text("utf-8")
-    head, jobs = YAML(typ="safe").load_all(text)
+def jobs() -> dict[str, Any]:
+    """Return the jobs of the component."""
     given = {"chart": "chart", "release": "shop", "options": "--values chart/values-prod.yaml"}
-    inputs = {
-        name: given.get(name, part.get("default")) for name, part in head["spec"]["inputs"].items()
-    }
-    used = set(re.findall(r"\$\[\[ inputs\.(\w+) \]\]", text))
-    assert used == inputs.keys()
-
-    def filled(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: filled(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [filled(item) for item in value]
-        if isinstance(value, str):
-            return re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: str(inputs[found[1]]), value)
-        return value
-
-    return filled(jobs)
+    return component(ROOT / "templates" / "preview.yml", given)
 
 
 @needs_helm
@@ -82,7 +66,7 @@ def test_the_preview_of_the_action(checkout: Checkout, tmp_path: Path) -> None:
 
 @needs_helm
 def test_the_preview_of_the_component(checkout: Checkout) -> None:
-    job = component()["postrender-preview"]
+    job = jobs()["postrender-preview"]
     commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
     variables = {
         **job["variables"],
@@ -90,10 +74,26 @@ def test_the_preview_of_the_component(checkout: Checkout) -> None:
         "CI_COMMIT_SHA": git(checkout.folder, "rev-parse", "HEAD").strip(),
         "POSTRENDER_NAMESPACE": "prod",
     }
-    script = "\n".join(["set -e", *job["script"]]).replace("/tmp/postrender", str(ROOT))
-    done = checkout.run("sh", "-c", script, **variables)
+    script = "\n".join(["set -e", *job["script"]])
+    done = checkout.run("sh", "-c", script, **{**variables, "CHECKOUT": str(ROOT)})
     assert done.returncode == 0, done.stderr
     assert "farewell" in done.stdout
+
+
+def test_the_component_uses_every_input_and_no_other() -> None:
+    file = ROOT / "templates" / "preview.yml"
+    inputs = load(file)[0]["spec"]["inputs"]
+    assert set(INPUT.findall(file.read_text("utf-8"))) == inputs.keys()
+    with pytest.raises(JobError, match=r"\['charts'\] are unknown, \['chart'\] are missing"):
+        component(file, {"charts": "chart", "release": "shop"})
+
+
+def test_the_component_downloads_only_files_with_hashes() -> None:
+    commands = "\n".join(jobs()["postrender-preview"]["before_script"])
+    assert commands.count("get.helm.sh") == commands.count("sha256sum --check") == 1
+    assert '"$CHECKOUT/plugin/install"' in commands  # tests/test_plugin_manifest.py
+    assert "pip install" not in commands
+    assert len(jobs()["postrender-preview"]["variables"]["HELM_SHA256"]) == 64
 
 
 def test_the_install_step_uses_packages_with_hashes() -> None:
@@ -114,12 +114,12 @@ def test_other_actions_are_pinned_and_commands_contain_no_expressions(name: str)
 
 def test_the_action_that_runs_code_of_the_pull_request_has_no_token() -> None:
     assert "token" not in str(action("action.yml")["runs"])
-    assert "GITLAB_TOKEN" not in str(component()["postrender-preview"])
+    assert "GITLAB_TOKEN" not in str(jobs()["postrender-preview"])
 
 
 def test_the_jobs_with_a_token_do_not_check_out_the_pull_request() -> None:
     assert "checkout" not in str(action("comment/action.yml"))
-    job = component()["postrender-comment"]
+    job = jobs()["postrender-comment"]
     assert job["variables"]["GIT_STRATEGY"] == "none"
     assert job["environment"] == {"name": "postrender-comment", "action": "access"}
     for script in (job["script"], [step("comment/action.yml", "Post the comment")["run"]]):
@@ -138,16 +138,32 @@ def documented_workflows() -> list[Any]:
     return [YAML(typ="safe").load(block) for block in blocks if "postrender/postrender" in block]
 
 
-def test_the_documented_workflows_use_the_inputs() -> None:
-    preview, comment, gitlab = documented_workflows()
+def test_the_documented_workflow_runs_code_of_a_pull_request_without_a_write_token() -> None:
+    preview, _, _ = documented_workflows()
     assert preview["on"] == "pull_request"
     assert preview["permissions"] == {"contents": "read"}
     [job] = preview["jobs"].values()
-    assert job["steps"][-1]["with"].keys() <= action("action.yml")["inputs"].keys()
+    assert "permissions" not in job
+    assert "secrets." not in str(preview)
+    assert "token" not in str(preview)
+    [checked_out] = [step for step in job["steps"] if "checkout" in step["uses"]]
+    assert checked_out["with"]["persist-credentials"] is False
+
+
+def test_the_documented_job_with_a_write_token_runs_no_code_of_a_pull_request() -> None:
+    _, comment, _ = documented_workflows()
     assert comment["permissions"] == {}
-    assert comment["on"]["workflow_run"]["workflows"] == [preview["name"]]
     [job] = comment["jobs"].values()
-    assert len(job["steps"]) == 1
-    assert job["steps"][0]["uses"].startswith("postrender/postrender/comment@")
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert [step["uses"].split("@")[0] for step in job["steps"]] == [
+        "postrender/postrender/comment"
+    ]
+
+
+def test_the_documented_workflows_use_the_inputs() -> None:
+    preview, comment, gitlab = documented_workflows()
+    [job] = preview["jobs"].values()
+    assert job["steps"][-1]["with"].keys() <= action("action.yml")["inputs"].keys()
+    assert comment["on"]["workflow_run"]["workflows"] == [preview["name"]]
     [include] = gitlab["include"]
     assert include["inputs"].keys() <= {"chart", "release", "options", "namespace"}

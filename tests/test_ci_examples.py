@@ -1,4 +1,4 @@
-"""The jobs of examples/ci: their scripts run in real git repositories, with a real Helm.
+"""The scripts of examples/ci run in real git repositories, with a real Helm.
 
 The comments are posted to a stand-in, written from the documentation of the APIs of GitHub
 (2022-11-28) and GitLab (v4). No test runs on GitHub or GitLab.
@@ -20,7 +20,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from ruamel.yaml import YAML
 
 from tests.e2e.programs import program
 from tests.repositories import commit, git, new_repository, nobody
@@ -66,10 +65,6 @@ CHART = {
     "chart/templates/config.yaml": CONFIG,
     "chart/templates/web.yaml": DEPLOYMENT,
 }
-
-
-def workflow(name: str) -> Any:
-    return YAML(typ="safe").load((EXAMPLES / name).read_text("utf-8"))
 
 
 # --- the preview ---------------------------------------------------------------------------------
@@ -267,35 +262,6 @@ def test_the_result_has_no_value_of_a_secret(checkout: Checkout) -> None:
     assert "key" in result
     assert "b3fore" not in result
     assert "aft3r" not in result
-
-
-@needs_helm
-def test_the_commands_of_the_workflow(checkout: Checkout, tmp_path: Path) -> None:
-    job = workflow("github/preview.yaml")["jobs"]["preview"]
-    [step] = [step for step in job["steps"] if ".ci/preview" in step.get("run", "")]
-    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
-    summary = tmp_path / "summary.md"
-    done = checkout.run(
-        *("bash", "-e", "-c", step["run"]),
-        **{**job["env"], "BASE": "main", "HEAD": "change", "GITHUB_STEP_SUMMARY": str(summary)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert summary.read_text("utf-8") == checkout.markdown()
-    assert "farewell" in checkout.markdown()
-
-
-@needs_helm
-def test_the_commands_of_the_gitlab_job(checkout: Checkout) -> None:
-    job = workflow("gitlab/preview.gitlab-ci.yml")["preview"]
-    commit(checkout.folder, {"chart/values-prod.yaml": "greeting: farewell\n"})
-    base = git(checkout.folder, "rev-parse", "main").strip()
-    head = git(checkout.folder, "rev-parse", "HEAD").strip()
-    commits = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
-    # The runner joins the lines, and the shell stops at the first line that fails.
-    script = "\n".join(["set -e", *job["script"]])
-    done = checkout.run("sh", "-c", script, **{**job["variables"], **commits})
-    assert done.returncode == 0, done.stderr
-    assert "farewell" in done.stdout
 
 
 # --- the comment ---------------------------------------------------------------------------------
@@ -498,45 +464,3 @@ def test_an_unreachable_service_is_an_error(service: Service) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
-
-
-# --- the files -----------------------------------------------------------------------------------
-
-WORKFLOWS = ("github/preview.yaml", "github/preview-comment.yaml")
-
-
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_actions_are_pinned_to_a_commit(name: str) -> None:
-    text = (EXAMPLES / name).read_text("utf-8")
-    uses = re.findall(r"uses: (.*)", text)
-    assert uses
-    for action in uses:
-        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
-
-
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_commands_contain_no_expressions(name: str) -> None:
-    """Text from a pull request must not become part of a command."""
-    for job in workflow(name)["jobs"].values():
-        assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
-
-
-def test_code_of_a_pull_request_runs_without_a_write_token() -> None:
-    text = workflow("github/preview.yaml")
-    assert text["on"] == "pull_request"
-    assert text["permissions"] == {"contents": "read"}
-    assert "permissions" not in text["jobs"]["preview"]
-    for step in text["jobs"]["preview"]["steps"]:
-        assert "secrets." not in str(step)
-        assert "token" not in str(step)
-
-
-def test_the_job_with_the_write_token_checks_out_the_default_branch() -> None:
-    text = workflow("github/preview-comment.yaml")
-    assert text["permissions"] == {}
-    assert text["on"]["workflow_run"]["workflows"] == [workflow("github/preview.yaml")["name"]]
-    [job] = text["jobs"].values()
-    permissions = {"contents": "read", "actions": "read", "pull-requests": "write"}
-    assert job["permissions"] == permissions
-    refs = [step["with"]["ref"] for step in job["steps"] if "checkout" in step.get("uses", "")]
-    assert refs == ["${{ github.event.repository.default_branch }}"]

@@ -24,7 +24,7 @@ def test_the_formula_has_the_hash_of_the_sdist(tmp_path: Path) -> None:
     program = str(ROOT / "homebrew" / "formula.py")
     text = subprocess.check_output([sys.executable, program, str(sdist), URL], encoding="utf-8")
     assert f'  url "{URL}"\n  sha256 "{hashlib.sha256(b"sdist").hexdigest()}"\n' in text
-    assert len(re.findall(r"^ *(?:class|def|test do)", text, re.M)) == len(
+    assert len(re.findall(r"^ *(?:class|def|test do|resource .* do$)", text, re.M)) == len(
         re.findall(r"^ *end$", text, re.M)
     )
 

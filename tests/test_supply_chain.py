@@ -26,6 +26,7 @@ PERMISSIONS = {
     "ci.yml": {},
     "release.yml": {
         "packages": {"contents": "read"},
+        "plugin": {"contents": "read"},
         "sbom": {"contents": "read"},
         "provenance": {"id-token": "write", "attestations": "write"},
         "pypi": {"id-token": "write"},
@@ -97,6 +98,14 @@ def test_a_job_that_publishes_to_pypi_runs_no_code_of_the_repository() -> None:
         "actions/download-artifact",
         "pypa/gh-action-pypi-publish",
     ]
+
+
+def test_only_the_job_that_signs_the_plugin_reads_a_secret() -> None:
+    jobs = load(ROOT / ".github/workflows/release.yml")["jobs"]
+    assert [name for name, job in jobs.items() if "secrets." in str(job)] == ["plugin"]
+    assert jobs["plugin"]["environment"] == "plugin"
+    readers = [step for step in jobs["plugin"]["steps"] if "secrets." in str(step)]
+    assert [step["name"] for step in readers] == ["Pack and sign the plugin"]
 
 
 def test_the_checks_of_a_pull_request_are_those_of_this_repository() -> None:
