@@ -1202,7 +1202,7 @@ def strategy_of(run: Run, obj: Obj) -> str:
         chart = str(labels.get("helm.sh/chart"))
         is_known = kind_of(obj) == "ConfigMap" and is_well_known(name_of(obj), chart)
         has_data = any(obj.get(key) for key in ("data", "binaryData", "stringData"))
-        return "ignore" if is_known or not has_data else "rename"
+        return "ignore" if is_known or "sops" in obj or not has_data else "rename"
     if requested not in ("rename", "checksum", "ignore"):
         raise InputError(f"strategy {requested}")
     return str(requested)

@@ -39,6 +39,8 @@ _CHOICES = {
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
     ENV_FROM_ANNOTATION: ("true", "false"),
 }
+# The key that SOPS adds to an encrypted object.
+_SOPS = "sops"
 _NOT_REFERENCED = "marked for renaming, but no workload references it"
 _BY_RULE = "set by a rule of the configuration"
 
@@ -250,6 +252,9 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
         return f"{writer.identity} makes a program write to the {item.identity.kind}"
     if not is_used:
         return ""
+    if _SOPS in (item.content or {}):
+        # Each encryption gives other text, and the checksum of SOPS covers the name too.
+        return f"SOPS encrypts the {item.identity.kind}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
         return f"{reader} reads the {item.identity.kind} by this well-known name"
