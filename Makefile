@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 CACHE := .cache
 
 .PHONY: help venv demo test programs e2e story matrix lint format types docs site bench fuzz plugin \
-  image-requirements sbom audit release-check clean
+  image-requirements formula sbom audit release-check clean
 
 help:
 	@echo 'make venv    create $(VENV) (other targets run this when needed)'
@@ -149,9 +149,19 @@ image-requirements:
 	@echo 'hatchling>=1.27' | $(UV) --output-file docker/build-requirements.txt - > /dev/null
 	@$(UV_UNIVERSAL) --output-file plugin/requirements.txt pyproject.toml > /dev/null
 	@echo 'hatchling>=1.27' | $(UV_UNIVERSAL) --output-file plugin/build-requirements.txt - > /dev/null
-	@$(CACHE)/uv/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
-	  --constraint plugin/requirements.txt --output-file $(CACHE)/uv/pylock.toml pyproject.toml > /dev/null
-	@$(PYTHON) homebrew/resources.py < $(CACHE)/uv/pylock.toml > homebrew/resources.rb
+	@echo uv | $(UV_UNIVERSAL) --output-file homebrew/requirements.txt - > /dev/null
+
+# The Homebrew formula of an sdist, on stdout: make formula SDIST=FILE URL=URL. Only the package index
+# knows the addresses of the packages in the formula.
+LOCK := $(CACHE)/formula/pylock.toml
+
+formula:
+	@$(PYTHON) -m venv --clear $(CACHE)/formula
+	@$(CACHE)/formula/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  --only-binary :all: --requirement homebrew/requirements.txt
+	@$(CACHE)/formula/bin/uv pip compile --quiet --universal --python-version 3.13 --format pylock.toml \
+	  --constraint plugin/requirements.txt --output-file $(LOCK) pyproject.toml > /dev/null
+	@$(PYTHON) homebrew/formula.py $(SDIST) $(URL) < $(LOCK)
 
 # The bills of materials of the wheel and of the image, in the format CycloneDX.
 sbom: $(READY)

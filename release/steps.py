@@ -306,13 +306,15 @@ def _install_plugin(bench: Bench, program: str, archive: Path, url: str) -> str:
 def formula(bench: Bench) -> str:
     """Check the hashes of the formula."""
     url = f"{ADDRESS.format(version=bench.version)}/{bench.sdist.name}"
-    text = run(sys.executable, bench.source / "homebrew" / "formula.py", bench.sdist, url)
+    make = ["make", "--no-print-directory", "-C", bench.source, f"PYTHON={sys.executable}"]
+    text = run(*make, "formula", f"SDIST={bench.sdist}", f"URL={url}")
     if f'  url "{url}"\n  sha256 "{digest(bench.sdist)}"\n' not in text:
         raise CheckError("the formula does not have the hash of the sdist")
     lock = (bench.source / "plugin" / "requirements.txt").read_text("utf-8")
-    unknown = unlocked(text, lock)
-    if unknown:
-        raise CheckError(f"{', '.join(unknown)}: not in the lock file. Run make image-requirements")
+    different = [*unlocked(text, lock), *missing(text, lock)]
+    if different:
+        packages = ", ".join(different)
+        raise CheckError(f"formula and lock file differ in {packages}. Run make image-requirements")
     ruby = shutil.which("ruby")
     if ruby:
         file = bench.work / "postrender.rb"
@@ -332,6 +334,14 @@ def unlocked(text: str, lock: str) -> list[str]:
         if f"--hash=sha256:{value}" not in lock
         or not any(name == pin and f"-{version}.tar.gz" in url for pin, version in pins)
     ]
+
+
+def missing(text: str, lock: str) -> list[str]:
+    """Return the packages of a lock file that Python 3.13 needs and a formula does not have."""
+    # A package that Python 3.13 does not need has a marker for earlier versions.
+    markers = dict(re.findall(r"^([\w.-]+)==[\w.]+(?: ; (.*?))? \\$", lock, re.M))
+    needed = {name for name, marker in markers.items() if "< '3.13'" not in marker}
+    return sorted(needed - set(re.findall(r'resource "(.+)" do', text)))
 
 
 # The preview in a pull request

@@ -16,13 +16,24 @@ from ruamel.yaml import YAML
 ROOT = Path(__file__).resolve().parents[1]
 RELEASING = (ROOT / "RELEASING.md").read_text("utf-8")
 URL = "https://files.example.com/postrender-0.1.0.tar.gz"
+CLICK = "https://packages.example.com/click-8.5.1.tar.gz"
+LOCK = f"""\
+lock-version = "1.0"
+
+[[packages]]
+name = "click"
+version = "8.5.1"
+sdist = {{ url = "{CLICK}", size = 1, hashes = {{ sha256 = "{"c" * 64}" }} }}
+"""
 
 
 def test_the_formula_has_the_hash_of_the_sdist(tmp_path: Path) -> None:
     sdist = tmp_path / "postrender-0.1.0.tar.gz"
     sdist.write_bytes(b"sdist")
     program = str(ROOT / "homebrew" / "formula.py")
-    text = subprocess.check_output([sys.executable, program, str(sdist), URL], encoding="utf-8")
+    command = [sys.executable, program, str(sdist), URL]
+    text = subprocess.check_output(command, input=LOCK, encoding="utf-8")
+    assert f'  resource "click" do\n    url "{CLICK}"\n    sha256 "{"c" * 64}"\n  end\n' in text
     assert f'  url "{URL}"\n  sha256 "{hashlib.sha256(b"sdist").hexdigest()}"\n' in text
     assert len(re.findall(r"^ *(?:class|def|test do|resource .* do$)", text, re.M)) == len(
         re.findall(r"^ *end$", text, re.M)
