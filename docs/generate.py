@@ -167,8 +167,9 @@ FIXES = {
     "leftover": "If the field is a reference, add the field under `references`. If a program reads "
     'the name, set `postrender/keep-original: "true"`. '
     "Otherwise list the field under `leftovers.ignore`",
-    "by-name": "Nothing, if the reader should read each new content at once. "
-    "Otherwise add a rule or the annotation `postrender/strategy`",
+    "by-name": "If the program should read each new content at once, set "
+    '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
+    "ignore`. If the program should keep its old content, add the field under `references`",
     "namespace": "Pass `--namespace`",
     "unreferenced": "Reference the object in a workload, or remove the rule or annotation",
     "empty": "If a program fills the object, add the annotation `postrender/strategy: ignore`",

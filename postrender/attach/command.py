@@ -46,11 +46,13 @@ def run_attach(
     kubeconfig: str | None,
     *,
     fails: bool,
+    is_quiet: bool,
     arguments: Sequence[str],
 ) -> int:
     """Run attach against the cluster and return the exit code; errors are lines in the log.
 
     namespace: None for the namespace of the Pod or of the kubeconfig's context.
+    is_quiet: whether to log only errors, and not from LOG_LEVEL upwards.
     fails: whether a failure counts in the exit code even if an Event records the failure.
     arguments: the command line of this run.
     Raises UsageError if LOG_LEVEL is invalid, because the log is not set up yet.
@@ -58,7 +60,7 @@ def run_attach(
     # This command runs longer than the others, and its HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
-    configure_log(log_level(), is_json=not _is_terminal())
+    configure_log("error" if is_quiet else log_level(), is_json=not _is_terminal())
     client = None
     try:
         connection = connect(is_in_cluster(), context, kubeconfig)
@@ -105,16 +107,18 @@ def run_adopt(
     kubeconfig: str | None,
     *,
     is_dry: bool,
+    is_quiet: bool,
 ) -> list[str]:
     """Adopt the originals that the revisions of a rendered output replace; return a line for each.
 
     namespace: for objects that do not set a namespace; None means the namespace of the
     kubeconfig's context.
     is_dry: whether this is a dry run, which does not write.
+    is_quiet: whether to log only errors, and no warnings.
     Raises UserError.
     """
     originals = find_originals(inventory)
-    configure_log("warning", is_json=False)
+    configure_log("error" if is_quiet else "warning", is_json=False)
     connection = connect(is_in_cluster(), context, kubeconfig)
     lines = []
     for written_namespace in dict.fromkeys(original.namespace for original in originals):

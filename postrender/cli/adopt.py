@@ -5,6 +5,7 @@ from __future__ import annotations
 from postrender.cli.options import CLUSTER, FILENAME, INPUT, SWITCH, Command, Option
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
+from postrender.cli.reporting import is_quiet
 
 COMMAND = Command(
     "adopt",
@@ -41,6 +42,8 @@ def run(
     settings = Settings(with_secrets=True)
     stream = read_stream(*read_input(input, "render | postrender adopt"))
     inventory = take_inventory(stream, settings)
-    lines = run_adopt(inventory, namespace, kube_context, kubeconfig, is_dry=dry_run)
+    lines = run_adopt(
+        inventory, namespace, kube_context, kubeconfig, is_dry=dry_run, is_quiet=is_quiet()
+    )
     write([f"{line}\n" for line in lines])
     return DONE

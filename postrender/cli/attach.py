@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Command, Option
+from postrender.cli.reporting import is_quiet
 
 COMMAND = Command(
     "attach",
@@ -134,5 +135,11 @@ def run(
     )
     fails = on_failure == "fail"
     return run_attach(
-        request, namespace, kube_context, kubeconfig, fails=fails, arguments=sys.argv[1:]
+        request,
+        namespace,
+        kube_context,
+        kubeconfig,
+        fails=fails,
+        is_quiet=is_quiet(),
+        arguments=sys.argv[1:],
     )

@@ -33,6 +33,11 @@ def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
     _Presentation.color = color
 
 
+def is_quiet() -> bool:
+    """Return whether --quiet is set."""
+    return _Presentation.is_quiet
+
+
 def is_coloured(stream: TextIO | None) -> bool:
     """Return whether colours are written to a stream.
 

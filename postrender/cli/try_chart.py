@@ -162,7 +162,7 @@ def _settings(config: str | None, given: dict[str, object]) -> Settings:
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     """Render the sides with helm.
 
-    Raises UserError if helm fails, except for the chart without --set: then `note` has the reason.
+    Raises UserError if helm fails or prints no manifests. Without --set, `note` says so instead.
     """
     if new_chart:
         old = _stream(chart, chart, options)
@@ -173,7 +173,8 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     try:
         old = _stream(chart, f"{chart} without --set", options.without_sets)
     except UserError:
-        return _Sides(new=new, note="The chart cannot be rendered without --set.")
+        note = "Without --set, the chart has no manifests or cannot be rendered."
+        return _Sides(new=new, note=note)
     return _Sides(new=new, old=old)
 
 

@@ -26,20 +26,21 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
     variable = os.environ.get(VARIABLE, "")
     if variable and not option:
         return _key(os.fsencode(variable), Location(VARIABLE))
-    return _key(_content(configured), Location(configured)) if configured else None
+    if not configured:
+        return None
+    fix = f"Correct secretsHashKeyFile, or set {VARIABLE}"
+    if option:
+        fix = f"Correct --secrets-hash-key-file, or remove the option and set {VARIABLE}"
+    return _key(_content(configured, fix), Location(configured))
 
 
-def _content(file: str) -> bytes:
+def _content(file: str, fix: str) -> bytes:
     try:
         with open(file, "rb") as key_file:
             return key_file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(
-            f"the key cannot be read: {reason}",
-            f"Check --secrets-hash-key-file, or set {VARIABLE}",
-            Location(file),
-        ) from None
+        raise UserError(f"the key cannot be read: {reason}", fix, Location(file)) from None
 
 
 def _key(content: bytes, location: Location) -> HashKey:

@@ -88,8 +88,9 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
     value = _shown(instance)
     limit: Any = error.validator_value
     if error.validator == "type":
-        problem = f"{subject} is {value}, expected {_TYPES[limit]}"
-        return UserError(problem, _type_fix(error), location)
+        types = limit if isinstance(limit, list) else [limit]
+        expected = " or ".join(_TYPES[name] for name in types)
+        return UserError(f"{subject} is {value}, expected {expected}", _type_fix(error), location)
     if error.validator == "enum":
         choices = ", ".join(map(_shown, limit))
         return UserError(f"{subject} is {value}, expected one of {choices}", _REFERENCE, location)

@@ -20,6 +20,7 @@ from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
 _RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
+_RELEASE_OWNERS = ("ServiceAccount/", "Role/")
 _SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
 
 
@@ -97,10 +98,16 @@ def find_last_owners(
             code="last-owner",
             problem=f"{lost.kind}/{lost.name} is still used, but the apply deletes all of its "
             f"owners: {', '.join(lost.owners)}",
-            fix="Keep the attacher switched on and --group unchanged, or keep the "
-            "workload for one more release, scaled to 0",
+            fix=f"Enable the attacher and pass the earlier group{_earlier_group(lost)}, or keep "
+            "the workload for one more release, scaled to 0",
             location=Location(context.inventory.stream.source),
         )
+
+
+def _earlier_group(lost: LostOwners) -> str:
+    """Return ` with --group NAME`; the release owner has the name of the group."""
+    names = [title.partition("/")[2] for title in lost.owners if title.startswith(_RELEASE_OWNERS)]
+    return f" with --group {names[0]}" if names else " with --group"
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:

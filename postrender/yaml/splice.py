@@ -11,8 +11,9 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
+from postrender.yaml.scalars import resolve_plain
 
-# A string that does not need quotes in block and flow style, and is not read as a number.
+# A string that does not need quotes in block and flow style, unless it is a word such as `true`.
 _PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
@@ -103,9 +104,14 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
         return "'" + value.replace("'", "''") + "'"
     if site.quote in ("|", ">"):
         return flow_text(value) + newline
-    if isinstance(value, str) and not site.quote and _PLAIN_ANYWHERE.match(value):
+    if isinstance(value, str) and not site.quote and _is_plain(value):
         return value
     return flow_text(value)
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether a string needs no quotes. `true` and other words need them."""
+    return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value
 
 
 def _block(content: Json, site: Site, newline: str) -> str:

@@ -133,6 +133,15 @@ def test_an_invalid_variable_is_a_usage_error(
     assert f"{variable} is '{value}'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("options", "level"), [((), "INFO"), (("-q",), "ERROR")])
+def test_quiet_logs_only_errors(
+    options: tuple[str, ...], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
+    assert main.run(["attach", *options, "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
+    assert logging.getLevelName(logging.getLogger("postrender.attach").level) == level
+
+
 @pytest.mark.parametrize("in_cluster", ["true", "false", ""])
 def test_a_missing_cluster_configuration_is_an_error(
     in_cluster: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

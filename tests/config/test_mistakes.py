@@ -34,6 +34,8 @@ MISTAKES = {
     "attacher: {retiredSecrets: app}": 'Write the value as a list: ["app"].',
     "attacher: {retiredSecrets: 3}": "the value is 3, expected a list. Run `postrender config",
     "namespace: 12": 'namespace: the value is 12, expected a string. Quote the value: "12".',
+    'history: {keep: "3"}': 'history.keep: the value is "3", expected a whole number or null.',
+    "keepOriginal: x": 'keepOriginal: the value is "x", expected true or false or null.',
     "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
     "references:\n- kind: A\n  path: .spec.maps[*]": (
         ":3 references[0].path: '.spec.maps[*]' is not a path. "
