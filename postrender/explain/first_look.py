@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from postrender.kubernetes.kinds import Identity
 
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
-_MOST_PREVIEW_LINES = 20
+# A longer preview is cut to the second number of lines.
+_WHOLE_PREVIEW_LINES, _MOST_PREVIEW_LINES = 36, 22
 _MOST_NAMES = 4
 # The kinds whose controllers restart pods when the pod template changes.
 _RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
@@ -89,18 +90,17 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str) -> list[str]:
-    """Return the first lines of a preview, indented; text: the whole preview."""
+    """Return a preview, indented, or the first lines of a long one; text: the whole preview."""
     lines = text.rstrip().splitlines()
-    rest = len(lines) - _MOST_PREVIEW_LINES
-    shown = lines if rest <= 1 else lines[:_MOST_PREVIEW_LINES]
-    while shown and not shown[-1].strip():
-        shown = shown[:-1]
-    more = [f"… {counted(rest, 'more line')} on the page"] if rest > 1 else []
-    return [f"  {line}".rstrip() for line in (*shown, *more)]
+    if len(lines) > _WHOLE_PREVIEW_LINES:
+        rest = len(lines) - _MOST_PREVIEW_LINES
+        shown = "\n".join(lines[:_MOST_PREVIEW_LINES]).rstrip().splitlines()
+        lines = [*shown, f"… {counted(rest, 'more line')} on the page"]
+    return [f"  {line}".rstrip() for line in lines]
 
 
 def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
-    """Return the next steps: a change to preview, and the first release with each tool.
+    """Return the next steps: a change to preview, and the first release.
 
     upgrade: the helm upgrade command of the chart;
     has_preview: whether the report already has the preview of a change.
@@ -108,10 +108,10 @@ def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
     change = f"postrender try {visible(chart)} --set KEY=VALUE, or try OLD_CHART NEW_CHART"
     return [
         "postrender has not applied anything. Next:",
-        *([] if has_preview else [f"  preview    {change}"]),
-        f"  Helm 3     {visible(upgrade)} --post-renderer postrender",
-        "  Helm 4     helm plugin install FOLDER_OF_POSTRENDER, then the same command",
-        "  Argo CD    docs/how-to/argocd.md",
-        "  kustomize  kustomize build | postrender    (docs/how-to/kustomize.md)",
-        "Before the first release, set the attacher's image: docs/how-to/install.md.",
+        *([] if has_preview else [f"  preview  {change}"]),
+        "  image    build the attacher's image: docs/how-to/install.md",
+        "  protect  if the application runs already, the first release would delete ConfigMaps",
+        "           that old pods still use. Protect them: docs/how-to/first-release.md",
+        f"  release  {visible(upgrade)} --post-renderer postrender",
+        "           Helm 3, Helm 4: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
     ]

@@ -128,9 +128,9 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 def _condition(settings: AttacherSettings) -> str:
     """Return the condition that selects requests of attachers, by the name of the ServiceAccount.
 
-    The condition selects every account with the suffix that postrender gives, also if a user made the
-    account. It also selects a configured account that a release creates. Any other configured
-    account may have other tasks, so the condition does not select it.
+    The condition selects every account with the suffix that postrender gives, also an account of a
+    user. It also selects a configured account that a release creates. Any other configured account
+    may have other tasks, so the condition does not select it.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]
