@@ -28,7 +28,7 @@ COMMAND = Command(
         *CLUSTER,
         Option(
             "workload",
-            "Attach revisions to a workload with this render ID, such as "
+            "Attach revisions to a workload. ID is the render ID of its pod template. Example: "
             "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
@@ -43,8 +43,8 @@ COMMAND = Command(
         ),
         Option(
             "release-owner",
-            "Set an object that exists as long as the release, as an additional owner of every "
-            "revision.",
+            "Add this object as an owner of every revision. The object must exist as long as the "
+            "release.",
             metavar="KIND/NAME",
             default="",
             default_text="none",
@@ -72,14 +72,14 @@ COMMAND = Command(
         ),
         Option(
             "timeout",
-            "Wait this long for the workloads, such as 90s or 2m.",
+            "Wait for the workloads for this time, such as 90s or 2m.",
             metavar="TIME",
             default="90s",
         ),
         Option(
             "on-failure",
-            "Choose which failures exit with 1. fail: all; report: only severe failures, and those "
-            "that no Event records.",
+            "Choose which failures end the command with exit code 1. fail counts every failure. "
+            "report counts severe failures, and failures that no Event records.",
             CHOICE,
             metavar="fail|report",
             default="fail",

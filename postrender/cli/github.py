@@ -38,13 +38,14 @@ def without_commands(text: str, form: str) -> str:
 
     form: the output format of the result.
 
-    The runner reads `::` at the start of a line, after white space, and `##[` anywhere
-    (actions/runner, ActionCommand.cs). One character of each `::` or `##[` becomes an escape.
+    The runner treats `::` as a command at the start of a line, also if white space precedes it. It
+    treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). One character of each
+    such text becomes an escape. No line of the JSON begins with a text of the input.
     """
     colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
     text = text.replace("##[", f"#{hash_sign}[")
     if form == "json":
-        return text  # no line of the JSON begins with a text of the input
+        return text
     return "".join(
         f"{line[: -len(rest)]}{colon}{rest[1:]}" if rest.startswith("::") else line
         for line in text.splitlines(keepends=True)

@@ -28,9 +28,10 @@ COMMAND = Command(
     "Show what postrender does to a chart.",
     details=(
         "try renders the chart with helm template and shows the new names of its ConfigMaps. Then "
-        "try previews a change: from CHART to NEW_CHART, or else the effect of --set and "
-        "--set-string. try writes the preview as a page; without a change, the page shows a first "
-        "install. try does not apply anything. Variable HELM_BIN: the path of helm."
+        "try previews a change. With NEW_CHART, try compares the two charts. Otherwise try "
+        "compares CHART with and without --set and --set-string. try writes the preview as a page; "
+        "without a change, the page shows a first install. try does not apply anything. Variable "
+        "HELM_BIN: the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),

@@ -133,7 +133,7 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
     """Raise UserError for a key that is duplicated in a mapping."""
     for duplicate in document.duplicate_keys():
         location = document.nodes.location_of(duplicate.key)
-        problem = f"the key {duplicate.path[-1]!r} occurs twice in the mapping"
+        problem = f"the key {duplicate.path[-1]!r} is duplicated in the mapping"
         raise UserError(problem, "Remove one of the two keys", location)
 
 

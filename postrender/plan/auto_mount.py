@@ -135,13 +135,14 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
             f"Add {kind}/{name} to the input",
             inventory.location_of(without_template),
         )
-    listed = ", ".join(str(workload.identity) for workload in workloads) or "none"
+    found = candidates if mount_in is None else workloads
+    listed = ", ".join(str(workload.identity) for workload in found) or "none"
     raise UserError(
         f"{MOUNT_IN_ANNOTATION} is {mount_in or 'empty'}, expected a workload in the namespace of "
         f"{item.identity} (found {listed})"
         if mount_in is not None
-        else f"{item.identity} requests an auto-mount, but its namespace has {len(candidates)} "
-        f"workloads, expected one (found {listed})",
+        else f"{item.identity} requests an auto-mount, but the namespace of {item.identity} "
+        f"has {len(candidates)} workloads, expected 1 workload (found {listed})",
         f"Set {MOUNT_IN_ANNOTATION} to one of the workloads"
         if workloads
         else f"Add a workload to the namespace, or remove the mount annotations of {item.identity}",

@@ -40,12 +40,12 @@ def _string_text(value: str) -> str:
 
 def _is_simple(text: str) -> bool:
     """Return whether a text is a letter, and then letters, digits, `_`, `.`, `/` and `-`."""
-    # Faster than a pattern, which few texts of a small render need.
+    # This check is faster than a pattern, and a small render often does not need the pattern.
     return text.isascii() and text[:1].isalpha() and text.translate(_PUNCTUATION).isalnum()
 
 
 class VerbatimKey(str):
-    """A key that keeps its text from the input, because its value is not a string: `on`."""
+    """A key that keeps its text from the input, such as `on`, which YAML 1.1 reads as a boolean."""
 
     __slots__ = ()
 

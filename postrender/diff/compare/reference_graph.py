@@ -91,7 +91,7 @@ def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
 
 
 def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
-    """Return the pairs that change, and the pairs connected with them."""
+    """Return the numbers of the pairs that change, and of the pairs connected with them."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for link in links:
         neighbours[link.source].add(link.target)
