@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
 # A longer preview is cut to the second number of lines.
-_WHOLE_PREVIEW_LINES, _MOST_PREVIEW_LINES = 36, 22
+_WHOLE_PREVIEW_LINES, _MOST_PREVIEW_LINES = 23, 22
 _MOST_NAMES = 4
 # The kinds whose controllers restart pods when the pod template changes.
 _RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")

@@ -25,6 +25,8 @@ REVISION_OBJECTS = {
     "DaemonSet": "ControllerRevision",
 }
 ROLLING = ("rolls", "nextPods", "noPods")
+# Cases whose sides are outputs that are applied as they are. Another render would correct them.
+RENDERED = ("only-the-render-id-changes",)
 # Cases with their own namespaces, and a case with generated names that are not known.
 ELSEWHERE = ("another-namespace", "the-same-name-in-two-namespaces", "generate-name")
 
@@ -107,7 +109,8 @@ def have_observed(api: Api, objects: list[Json]) -> bool:
 
 @pytest.mark.parametrize("case", applicable_cases(), ids=lambda case: case.name)
 def test_exactly_the_predicted_workloads_roll(case: Case, api: Api, tmp_path: Path) -> None:
-    folder = rendered(case, tmp_path, "old", "new")
+    sides = () if case.name in RENDERED else ("old", "new")
+    folder = rendered(case, tmp_path, *sides)
     old, new = (
         objects_of((folder / name).read_text("utf-8"), api.namespace)
         for name in (case.old, case.new)
