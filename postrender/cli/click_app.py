@@ -69,12 +69,16 @@ def _reads_files(command: click.Command) -> bool:
     )
 
 
-class _Group(click.Group):
-    """A group of commands. The help of the group is written while its arguments are read."""
+class _WritesHelp(click.Command):
+    """A command or group. click writes the help of a command while it reads the arguments."""
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         with _written_to_stdout():
             return super().make_context(*args, **settings)
+
+
+class _Group(_WritesHelp, click.Group):
+    """A group of commands."""
 
 
 class _Commands(_Group):
@@ -94,14 +98,10 @@ class _Commands(_Group):
             ) from None
 
 
-class _Command(click.Command):
+class _Command(_WritesHelp):
     """A command with an example in its help; `-name` may be read as `--name`."""
 
     declaration: Command
-
-    def make_context(self, *args: Any, **settings: Any) -> click.Context:
-        with _written_to_stdout():
-            return super().make_context(*args, **settings)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_two_dashes(self.declaration, args))
