@@ -19,8 +19,10 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
-_RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
-_RELEASE_OWNERS = ("ServiceAccount/", "Role/")
+_RELEASE_OWNER_KINDS = ("ServiceAccount", "Role")
+_RELEASE_OWNER = pattern(
+    rf"--release-owner[\s\"',-]+((?:{'|'.join(_RELEASE_OWNER_KINDS)})/[a-z0-9.-]+)"
+)
 _SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
 
 
@@ -98,16 +100,19 @@ def find_last_owners(
             code="last-owner",
             problem=f"{lost.kind}/{lost.name} is still used, but the apply deletes all of its "
             f"owners: {', '.join(lost.owners)}",
-            fix=f"Enable the attacher and pass the earlier group{_earlier_group(lost)}, or keep "
-            "the workload for one more release, scaled to 0",
+            fix=f"Enable the attacher and pass the earlier group with {_group_option(lost)}, or "
+            "keep the workload for one more release, scaled to 0",
             location=Location(context.inventory.stream.source),
         )
 
 
-def _earlier_group(lost: LostOwners) -> str:
-    """Return ` with --group NAME`; the release owner has the name of the group."""
-    names = [title.partition("/")[2] for title in lost.owners if title.startswith(_RELEASE_OWNERS)]
-    return f" with --group {names[0]}" if names else " with --group"
+def _group_option(lost: LostOwners) -> str:
+    """Return the option for the earlier group, whose name is that of the release owner."""
+    for title in lost.owners:
+        kind, _, name = title.partition("/")
+        if kind in _RELEASE_OWNER_KINDS:
+            return f"--group {name}"
+    return "--group"
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:
