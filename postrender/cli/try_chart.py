@@ -232,7 +232,7 @@ def _report(
         shown = only_sections(preview, ("workloads", "configmaps"))
         lines += ["", *preview_lines(render(shown, terminal))]
     elif sides.note:
-        lines += ["", f"{sides.note} There is no change to preview."]
+        lines += ["", f"{sides.note} So postrender cannot preview a change."]
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
     return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=has_preview)]
 

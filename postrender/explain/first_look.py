@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from postrender.kubernetes.kinds import Identity
 
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
-# A longer preview is cut to the second number of lines.
-_WHOLE_PREVIEW_LINES, _MOST_PREVIEW_LINES = 23, 22
+_MOST_PREVIEW_LINES = 22
 _MOST_NAMES = 4
 # The kinds whose controllers restart pods when the pod template changes.
 _RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
@@ -92,7 +91,7 @@ def _decision(entry: ObjectEntry) -> str:
 def preview_lines(text: str) -> list[str]:
     """Return a preview, indented, or the first lines of a long one; text: the whole preview."""
     lines = text.rstrip().splitlines()
-    if len(lines) > _WHOLE_PREVIEW_LINES:
+    if len(lines) > _MOST_PREVIEW_LINES + 1:
         rest = len(lines) - _MOST_PREVIEW_LINES
         shown = "\n".join(lines[:_MOST_PREVIEW_LINES]).rstrip().splitlines()
         lines = [*shown, f"… {counted(rest, 'more line')} on the page"]
