@@ -23,18 +23,8 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# From these annotations, kustomize renames an object again and updates references to the object.
-_NAMING = frozenset(
-    {
-        _FORMER_NAMES,
-        _HASH_IS_DUE,
-        *_AFFIXES,
-        *(
-            _INTERNAL + name
-            for name in ("previousKinds", "previousNamespaces", "generatorBehavior", "refBy")
-        ),
-    }
-)
+# From these annotations, kustomize renames an object again.
+_NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
 # The file of an object and its index in the file: current and older annotation.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
@@ -66,7 +56,8 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     """Yield the annotations of an object that its revision must not have.
 
-    The name of a revision is final, so kustomize must not rename the revision again.
+    kustomize must not add its own hash to the name of a revision. The former names stay, because
+    kustomize still updates references that postrender left unchanged.
     is_copy: whether the original is kept too; then only the original keeps the annotations of the
         tools, such as the file and the index.
     """
