@@ -11,7 +11,7 @@ from postrender.cli.plans import plan_of
 from postrender.cli.registry import DONE
 from postrender.cli.reporting import is_coloured, report_finding, report_warning
 from postrender.cli.values import report_configuration, settings_of, with_hash_key
-from postrender.errors import UNPROTECTED, Location, UserError
+from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Location, UserError
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source, has_content, read_streams
 
@@ -97,12 +97,14 @@ class _Sides(NamedTuple):
 
     new: the manifests to explain;
     old: the manifests before the change, None if try does not preview a change;
-    note: the reason why the change cannot be previewed, "" if no change was requested.
+    note: the reason why the change cannot be previewed, "" if no change was requested;
+    if_unchanged: the line in place of a preview without changes, "" for the preview itself.
     """
 
     new: Stream
     old: Stream | None = None
     note: str = ""
+    if_unchanged: str = ""
 
 
 def run(
@@ -133,8 +135,7 @@ def run(
         set_strings=set_strings,
     )
     sides = _sides(chart, new_chart, options)
-    plan = _plan(sides.new, settings)
-    preview = _preview(sides, settings)
+    plan, preview = _without_helm_3(_plan(sides.new, settings), _preview(sides, settings))
     file = _write_page(preview, page)
     lines = _report(sides, plan, preview, options, current, with_secrets=settings.with_secrets)
     write_for_reader("\n".join([*lines, "", f"Page: {file}", ""]), "text")
@@ -176,7 +177,10 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     except UserError:
         note = "Without --set, the chart has no manifests or cannot be rendered."
         return _Sides(new=new, note=note)
-    return _Sides(new=new, old=old)
+    if_unchanged = (
+        f"--set does not change the manifests. To see the keys, run: helm show values {chart}"
+    )
+    return _Sides(new=new, old=old, if_unchanged=if_unchanged)
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
@@ -206,6 +210,18 @@ def _preview(sides: _Sides, settings: Settings) -> Preview:
     return compare(old, sides.new, settings)
 
 
+def _without_helm_3(plan: Plan, preview: Preview) -> tuple[Plan, Preview]:
+    """Return a plan and a preview without the problems of Helm 3, if helm is a later version."""
+    from postrender.sources.charts import passes_hooks
+
+    problems = {finding.problem for finding in plan.findings if finding.code == HOOK_ON_HELM_3}
+    if not problems or not passes_hooks():
+        return plan, preview
+    findings = tuple(finding for finding in plan.findings if finding.problem not in problems)
+    undecided = tuple(part for part in preview.undecided if part.problem not in problems)
+    return plan._replace(findings=findings), preview._replace(undecided=undecided)
+
+
 def _report(
     sides: _Sides,
     plan: Plan,
@@ -227,7 +243,9 @@ def _report(
     has_preview = sides.old is not None
     explanation = explain(plan)
     lines = explanation_lines(explanation, chart, is_short=has_preview, with_secrets=with_secrets)
-    if sides.old:
+    if sides.if_unchanged and not preview.has_changes:
+        lines += ["", sides.if_unchanged]
+    elif sides.old:
         terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
         shown = only_sections(preview, ("workloads", "configmaps"))
         lines += ["", *preview_lines(render(shown, terminal))]

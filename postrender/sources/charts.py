@@ -16,6 +16,8 @@ _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
 # The name in Chart.yaml. Helm reads the whole file, so this need not read every form of YAML.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
+_MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
+_FIRST_WITH_HOOKS = 4
 # A chart or a values file that helm downloads.
 _URL = "://"
 
@@ -125,6 +127,17 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
     if process.returncode:
         raise _failure(chart, process.returncode, errors.decode("utf-8", "replace"))
     return output
+
+
+def passes_hooks() -> bool:
+    """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not.
+
+    The result is False if helm does not print its version. Raises UserError without helm.
+    """
+    process = start([helm_program(_USER), "version", "--template={{.Version}}"])
+    output, _ = process.communicate()
+    version = _MAJOR_VERSION.match(output)
+    return version is not None and int(version[1]) >= _FIRST_WITH_HOOKS
 
 
 def _charts_in(folder: str) -> list[str]:

@@ -87,6 +87,31 @@ def test_the_effect_of_set_is_previewed(helm: Helm, chart: str) -> None:
     assert "hunter2" not in text + Path("page.html").read_text("utf-8")
 
 
+def test_set_without_an_effect_shows_where_the_keys_are(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    text = attempt(helm, chart, "--set=typo=1").out.decode()
+    assert "--set does not change the manifests." in text
+    assert "helm show values shop" in text
+    assert "no changes" not in text
+
+
+@pytest.mark.parametrize(("version", "is_shown"), [("v3.22.0", True), ("v4.3.1", False)])
+def test_a_problem_of_helm_3_is_shown_to_users_of_helm_3(
+    helm: Helm, chart: str, version: str, is_shown: bool
+) -> None:
+    name = "name: migrate\n  annotations: {helm.sh/hook: post-upgrade}\n"
+    hook = DEPLOYMENT.replace("name: web\n", name).replace(
+        "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
+    )
+    helm.print("version", version)
+    helm.print("template --set=", f"{CHANGED}---\n{hook}")
+    helm.print("template", f"{GOOD}---\n{hook}")
+    done = attempt(helm, chart, "--set=a=b")
+    assert ("Helm 3" in done.err) == is_shown
+    page = Path("page.html").read_text("utf-8")
+    assert ("does not pass hooks" in page) == is_shown
+
+
 def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:
     make_chart(Path("next"), "next-shop")
     helm.print("template -- next-shop shop", GOOD)
