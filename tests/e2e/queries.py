@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.e2e.api import Api, Json
 from tests.e2e.kubelet import content
+from tests.e2e.programs import version
 
 ATTACHER = "app.kubernetes.io/component=attacher"
 GROUP_LABEL = "postrender/attach-group"
@@ -114,7 +116,13 @@ def wait_for_phase(api: Api, phase: str, name: str = "app") -> Json:
         is_current = status.get("observedGeneration") == str(rollout["metadata"]["generation"])
         return rollout if is_current and status.get("phase") == phase else None
 
-    return api.wait_for(rollout_in_phase, f"Rollout/{name} is {phase}")
+    rollout = api.wait_for(rollout_in_phase, f"Rollout/{name} is {phase}")
+    if version("rollouts-controller") < (1, 10):
+        # Until 1.9, the controller writes the status also into its cache, over a newer object from
+        # the API server. It then does not see a change that follows the status at once.
+        # (rollout/controller.go: writeBackToInformer; 1.10 compares resource versions instead)
+        time.sleep(2)
+    return rollout
 
 
 def assert_nothing_is_missing(api: Api) -> None:
