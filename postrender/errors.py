@@ -2,9 +2,9 @@
 
 Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` A finding adds its code in brackets.
 The problem is a clause such as "X is Y, expected Z". The fix is an imperative that starts with a
-capital, or a question such as "Did you mean X?". Neither has a final period. Every error is raised
-as UserError or UsageError. `cli/main.py` reports a UserError, unless a command continues after the
-error. click reports a UsageError (`cli/click_app.py`).
+capital, or a question such as "Did you mean X?". Neither part has a final period. Every error is
+raised as UserError or UsageError. `cli/main.py` reports a UserError, unless a command continues
+after the error. click reports a UsageError (`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class UserError(Exception):
         return _message(self.location, self.problem, self.fix)
 
     def at(self, location: Location) -> UserError:
-        """Return the error with this location, or the error itself if it already has a location."""
+        """Return the error with this location, or the error itself if a location is set."""
         return self if self.location else UserError(self.problem, self.fix, location)
 
 
@@ -94,6 +94,7 @@ def sentences(problem: str, fix: str) -> str:
 
 
 def _message(location: Location | None, problem: str, fix: str) -> str:
+    """Return a message on one line, without its severity."""
     start = f"{location}: " if location else ""
     return " ".join(start.split()) + (" " if start else "") + sentences(problem, fix)
 

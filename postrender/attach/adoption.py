@@ -31,7 +31,7 @@ class Original(NamedTuple):
 
     namespace: None if the revision has no namespace in the output;
     is_in_output: whether the output also contains the original itself, and so overwrites the live
-    object;
+        object;
     labels, annotations: the labels and annotations that adopt adds.
     """
 
@@ -90,10 +90,10 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Adopt the live originals of one namespace; return a line for each. Raises ApiError.
+    """Adopt the live originals of one namespace; return a line for each original.
 
     If none of the originals is in the cluster, a last line shows which options to check.
-    is_dry: whether this is a dry run, which does not write.
+    is_dry: whether this is a dry run, which does not write. Raises ApiError.
     """
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
@@ -113,10 +113,12 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
 
 
 def _whole(data: Object) -> Object:
+    """Return an object unchanged, as the facts that list_all returns."""
     return data
 
 
 def _used_by(users: Sequence[str]) -> str:
+    """Return the part of a line about the Pods that use an original, "" without Pods."""
     if len(users) > SHOWN_PODS:
         return f", used by {len(users)} Pods such as {users[0]}"
     return f", used by {', '.join(users)}" if users else ""
@@ -125,7 +127,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Return the new state of an original, and an explanation or ""."""
+    """Adopt an original; return its state, and an explanation or "". data: the live object."""
     if data is None:
         return "not in the cluster, nothing to do", ""
     if original.is_in_output:

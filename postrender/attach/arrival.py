@@ -1,4 +1,4 @@
-"""The progress of an apply: whether the workloads are ready, and the given revisions exist.
+"""The progress of an apply: whether the workloads are ready and the given revisions exist.
 
 A workload is ready once the live object has the new pod template. Its controller must also have
 created the ReplicaSet or ControllerRevision for the template, unless a Deployment is paused.
@@ -74,7 +74,7 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
 
 
 def describe_missing(missing: Sequence[RevisionRef], revisions: Iterable[Revision]) -> list[str]:
-    """Return a clause with the state of each missing revision."""
+    """Return a clause for each missing revision, with the state of the revision."""
     finalizers = finalizers_of(revisions)
     return [
         f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
@@ -85,7 +85,7 @@ def describe_missing(missing: Sequence[RevisionRef], revisions: Iterable[Revisio
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """Return the finalizers that delay the deletion of revisions, as a list in a text."""
+    """Return the finalizers that delay the deletion of each revision, joined by commas."""
     return {
         revision.key: ", ".join(revision.finalizers)
         for revision in revisions
@@ -141,8 +141,8 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
 def _is_paused(consumer: Consumer) -> bool:
     """Return whether a workload is a paused Deployment.
 
-    The controller of a paused Deployment creates no ReplicaSet. Other controllers
-    create their history objects during a pause.
+    The controller of a paused Deployment does not create a ReplicaSet. Other controllers create
+    their history objects during a pause.
     """
     return consumer.resource == DEPLOYMENTS and consumer.is_paused
 
@@ -153,6 +153,7 @@ def _template_source(consumer: Consumer, watched: Watched) -> Consumer | None:
 
 
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
+    """Return whether an object has the new pod template, by its render ID or its references."""
     if workload.render_id:
         return workload.render_id in consumer.render_ids
     return consumer.references.issuperset(workload.references)

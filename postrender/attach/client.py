@@ -1,6 +1,6 @@
 """The API requests of attach and adopt: list, watch, patch, delete, create, get.
 
-Each request has retries, except a watch: its caller lists the objects again.
+The client retries each request except a watch, whose caller lists the objects again.
 
 This client is not lightkube.Client, because lightkube 1.0 cannot send two of the requests. Its
 delete has no preconditions, and its list has no PartialObjectMetadata. Lists of ConfigMaps and
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 Fact = TypeVar("Fact")
 
 PAGE_SIZE = 500
-# A page with more bytes is not read. Its size is divided until the page has fewer bytes, or one
-# object. The parsed objects take up to 20 times the memory of their text.
+# A page with more than PAGE_BYTES is not read. The client requests smaller pages instead, with the
+# number of objects divided by PAGE_DIVISOR, down to one object. The parsed objects take up to 20
+# times the memory of their text.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
 # The number of attempts for a list whose pages expire.
 LIST_TRIES = 5
@@ -104,7 +105,7 @@ class Client:
 
     manager: the field manager of the writes;
     requests: the number of sent requests, including retries;
-    writes: how many of these requests change an object.
+    writes: the number of these requests that change an object.
     """
 
     def __init__(self, session: Session, namespace: str, manager: str) -> None:
@@ -205,8 +206,8 @@ class Client:
     ) -> Iterator[tuple[str, Object]]:
         """Yield (type, object) of each change, until the watch ends.
 
-        The watch may end early (an expired version, a lost connection); the caller then lists
-        again. Raises ApiError if watching is forbidden.
+        The watch may end early, after an expired version or a lost connection. The caller then
+        lists again. Raises ApiError if watching is forbidden.
         seconds: the duration after which the server ends the watch.
         """
         parameters = {
@@ -269,7 +270,7 @@ class Client:
             raise
 
     def _change(self, method: str, url: str, action: str, body: Object, *expected: int) -> bool:
-        """Send a write; return False if the answer is one of the expected refusals.
+        """Send a write; return False if the status of the answer is one of `expected`.
 
         The answer contains metadata only. A whole Secret would contain its values.
         """
@@ -283,6 +284,7 @@ class Client:
         return True
 
     def _url(self, resource: Resource, name: str = "") -> str:
+        """Return the URL path of a kind in the namespace, or of the object with a name."""
         url = f"{resource.path}/namespaces/{self.namespace}/{resource.plural}"
         return f"{url}/{name}" if name else url
 
@@ -298,6 +300,7 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request with retries; return the object in the answer.
 
+        action: the request as a verb phrase, for messages.
         Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
         """
         headers = {"Accept": accept}
@@ -367,6 +370,7 @@ class Client:
         return seconds <= RETRY_SECONDS and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, action: str) -> ApiError:
+        """Return the error for a request without an answer."""
         reason = str(problem) or type(problem).__name__
         server = self._session.base_url.host
         return ApiError(
@@ -375,6 +379,7 @@ class Client:
         )
 
     def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
+        """Return the error for an answer whose status is an error."""
         try:
             message = str(json.loads(content)["message"])
         except (ValueError, KeyError, TypeError):
@@ -384,9 +389,10 @@ class Client:
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors for a failed connection or an unreadable answer."""
     import httpx2
 
-    # A body that is cut off or not JSON comes from a broken connection or a proxy.
+    # ValueError: a broken connection or a proxy causes a body that is cut off or not JSON.
     return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
 
 
@@ -398,6 +404,7 @@ def _is_untrusted(problem: BaseException | None) -> bool:
 
 
 def _retry_after(answer: Response) -> float:
+    """Return the seconds in the header Retry-After, 0 if the header is absent."""
     text = answer.headers.get("Retry-After", "")
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 
@@ -413,6 +420,7 @@ def _read(answer: Response, max_bytes: int | None) -> bytes:
 
 
 def _object(content: bytes) -> dict[str, Any]:
+    """Return the JSON object in the body of an answer. Raises ValueError for another body."""
     data = json.loads(content)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
@@ -420,6 +428,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
+    """Yield (type, object) of each event in the answer to a watch, up to the first error."""
     for line in answer.iter_lines():
         event = json.loads(line) if line else {}
         kind, data = event.get("type"), event.get("object")

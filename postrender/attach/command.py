@@ -49,15 +49,15 @@ def run_attach(
     is_quiet: bool,
     arguments: Sequence[str],
 ) -> int:
-    """Run attach against the cluster and return the exit code; errors are lines in the log.
+    """Run attach against the cluster, log the errors, and return the exit code.
 
     namespace: None for the namespace of the Pod or of the kubeconfig's context.
-    is_quiet: whether to log only errors, and not from LOG_LEVEL upwards.
+    is_quiet: whether to log only errors, whatever LOG_LEVEL is.
     fails: whether a failure counts in the exit code even if an Event records the failure.
     arguments: the command line of this run.
     Raises UsageError if LOG_LEVEL is invalid, because the log is not set up yet.
     """
-    # This command runs longer than the others, and its HTTP client creates reference cycles.
+    # This command runs longer than other commands, and its HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
     configure_log("error" if is_quiet else log_level(), is_json=not _is_terminal())
@@ -92,6 +92,7 @@ def _is_terminal() -> bool:
 
 
 def _start_line(request: AttachRequest, namespace: str) -> str:
+    """Return the first log line of a run."""
     workloads = ", ".join(map(str, request.workloads)) or "no workload"
     settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
     start = ", ".join([f"postrender {__version__}", *settings])
@@ -109,7 +110,7 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that the revisions of a rendered output replace; return a line for each.
+    """Adopt the originals that the revisions of an output replace; return a line for each original.
 
     namespace: for objects that do not set a namespace; None means the namespace of the
     kubeconfig's context.

@@ -39,7 +39,7 @@ class Connection(NamedTuple):
 def connect(
     is_in_cluster: bool | None = None, context: str | None = None, kubeconfig: str | None = None
 ) -> Connection:
-    """Return a connection; nothing is sent yet.
+    """Return a connection, without sending a request.
 
     is_in_cluster: whether to use the service account of the Pod. None means yes in a Pod, unless a
     context or a kubeconfig is passed.
@@ -62,7 +62,7 @@ def connect(
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
         parameters["auth"] = _with_readable_errors(parameters["auth"])
         # The certificate authority of many clusters (such as EKS) has no key identifier. Python
-        # 3.13 and later refuse such an authority; kubectl and all other Go programs accept it.
+        # 3.13 and later refuse this authority, but kubectl and all other Go programs accept it.
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
@@ -104,6 +104,7 @@ def _account(config: SingleConfig) -> Account | None:
 
 
 def _reason(error: Exception) -> str:
+    """Return the message of an error, or its class if the message is empty."""
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
 
@@ -111,6 +112,7 @@ def _reason(error: Exception) -> str:
 def _config(
     is_in_cluster: bool | None, context: str | None, kubeconfig: str | None
 ) -> SingleConfig:
+    """Return the configuration of a cluster; the parameters are those of connect."""
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
     is_chosen = context is not None or kubeconfig is not None
@@ -127,6 +129,6 @@ def _config(
         raise LookupError("the kubeconfig has no current context")
     plugin = config.user.exec if config.user else None
     if plugin and plugin.apiVersion == "client.authentication.k8s.io/v1":
-        # lightkube knows only v1beta1, which has the same fields as far as lightkube reads them.
+        # lightkube knows only v1beta1. The fields that lightkube reads are the same in v1.
         plugin.apiVersion += "beta1"
     return config

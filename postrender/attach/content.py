@@ -1,7 +1,7 @@
 """The check that the content of a given ConfigMap fits its name, before attach adds owners.
 
 The name of a revision ends in a hash of its content. Somebody may have created a ConfigMap with
-this name and another content. Such a ConfigMap gets no owners, because its creator manages it.
+this name and another content. attach does not add owners to the ConfigMap of somebody else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
 
 
 class ContentCheck:
-    """The verdicts of one run.
+    """The check of the given ConfigMaps in one run, with its verdicts.
 
     A ConfigMap is read once, unless the ConfigMap changes during the run. If an earlier run added
     owners to a ConfigMap, the earlier run made the check. A Secret is never read.
@@ -38,7 +38,7 @@ class ContentCheck:
         self._differing: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return the revisions, without each ConfigMap that somebody else created under the name.
+        """Return the revisions without the ConfigMaps that somebody else created.
 
         A revision of postrender that somebody edited is accepted, with a warning. Raises ApiError.
         """
@@ -47,7 +47,7 @@ class ContentCheck:
         return tuple(item for item in revisions if item not in self._differing)
 
     def problems(self) -> Iterator[UserError]:
-        """Yield an error for each revision that the last call did not accept."""
+        """Yield an error for each revision that the last call of `accepted` left out."""
         for revision in self._differing:
             yield UserError(
                 f"the content of {revision} does not match the hash in its name, so the object is "
@@ -57,6 +57,7 @@ class ContentCheck:
             )
 
     def _differs(self, revision: Revision) -> bool:
+        """Return whether a revision is a given ConfigMap that somebody else created."""
         needs_no_check = bool(revision.our_owners) or revision.is_deleting
         if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
             return False
@@ -72,6 +73,7 @@ class ContentCheck:
 
 
 def _verdict(revision: Revision, data: Object) -> str:
+    """Return _FITS, _EDITED or _DIFFERS for a ConfigMap; data: the whole object."""
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
         return _FITS

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Failure(NamedTuple):
-    """A failure of the run, which is reported at its end.
+    """A failure of the run, which the run reports at its end.
 
     workloads: the affected workloads, with their uids ("" for an unknown uid);
     is_severe: whether the run fails even with `--on-failure report`. An object in use is lost, the
@@ -127,10 +127,11 @@ def _missing_failure(
     state: ClusterState,
     uids: Uids,
 ) -> Failure:
-    """Return the failure for missing revisions, which is severe if an object references one.
+    """Return the failure for missing revisions.
 
-    After a later apply, it is possible that no object references the revisions of this run. The
-    failure is then not severe.
+    The failure is severe if an object references a missing revision. After a later apply, objects
+    may no longer reference the revisions of this run.
+    clause: the end of the problem, after the names of the revisions.
     """
     affected = [work for work in arrival.requested if set(refs) & set(work.references)]
     return Failure(
@@ -166,6 +167,7 @@ def _report(client: Client, failure: Failure) -> bool:
 
 
 def _record(client: Client, failure: Failure) -> None:
+    """Record an Event for a failure on each affected workload. Raises ApiError."""
     for workload, uid in failure.workloads:
         record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
 

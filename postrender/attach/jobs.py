@@ -1,6 +1,6 @@
 """The Jobs of an attach group: signs of a later apply, and Jobs that a newer Job supersedes.
 
-Only Jobs of the mode *job* are deleted here, because Jobs of the mode *hook* have a TTL.
+This module deletes only Jobs of the mode *job*, because Jobs of the mode *hook* have a TTL.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
 
-# The time in which the Pod of a Job usually starts. With the default of --timeout, the sum is less
-# than the five minutes for which Helm waits for a hook by default.
+# The time in which the Pod of a Job usually starts. By default, Helm waits five minutes for a hook.
+# START_LIMIT and the default of --timeout together are shorter.
 START_LIMIT = timedelta(minutes=1)
 
 _log = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ def read_job(data: Object) -> AttacherJob:
 
 
 def _is_end(condition: object) -> bool:
+    """Return whether a condition shows that its Job is finished."""
     return (
         isinstance(condition, dict)
         and condition.get("type") in ("Complete", "Failed")
@@ -78,7 +79,7 @@ def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 
 
 def other_job_reason(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> str:
-    """Return why another Job shows that an apply may be under way, "" if no Job shows this.
+    """Return why an apply may be under way, judged by the other Jobs of the group, or "".
 
     The other Job is unfinished, or is newer than the Job of this run. For a run outside of a Job,
     the newest Job with the same arguments counts as the Job of this run.
@@ -103,8 +104,8 @@ def late_job_reason(
     """Return why a run is too late to delete anything, "" if the run is in time.
 
     Helm 4 and Argo CD wait for a hook, so that no later apply starts in the meantime. If a
-    hook starts late, the tool may stop waiting. A later apply may then be under way without a Job
-    yet.
+    hook starts late, the tool may stop waiting. A later apply may then be under way, before its
+    Job exists.
     limit: how long after the creation of its Job a run may delete revisions.
     A run outside of a Job is never late.
     """

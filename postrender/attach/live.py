@@ -45,7 +45,7 @@ _UNKNOWN_MANAGER = "before-first-apply"
 _OWNER_KINDS = frozenset(
     {*BY_GROUP_KIND, *(resource.group_kind for resource in RELEASE_OWNER_KINDS)}
 )
-# Records contain only the beginning of a longer text. Every name and render ID is shorter.
+# Records contain only the beginning of a long text. Every name and render ID is shorter.
 _LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
@@ -71,7 +71,7 @@ class Owner(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A live object with a pod template, or with a copy of one (a ControllerRevision).
+    """A live object with a pod template, or with a copy of a template (a ControllerRevision).
 
     controller: the uid of the controller, "" for none;
     references: all referenced ConfigMaps and Secrets, by kind and name;
@@ -185,6 +185,7 @@ def _finalizers(data: Object) -> Iterator[str]:
 
 
 def _text(data: Object, *path: str) -> str:
+    """Return the string at a path, "" for any other value."""
     value = value_at(data, path)
     return value if isinstance(value, str) else ""
 
@@ -252,7 +253,7 @@ def _reports_problem(condition: Object) -> bool:
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
     """Yield the uids of the owner references that attach added, from metadata.managedFields.
 
-    Some tools clear managedFields. An owner without a manager is recognised by its form.
+    Some tools clear managedFields. attach recognises an owner without a manager by its form.
     """
     foreign = set()
     for entry in _dicts_at(data, "metadata", "managedFields"):
@@ -278,6 +279,7 @@ def _has_our_form(entry: Object) -> bool:
 
 
 def _dicts_at(data: Object, *path: str) -> Iterator[Object]:
+    """Yield the mappings in the list at a path."""
     values = value_at(data, path)
     for value in values if isinstance(values, list) else ():
         if isinstance(value, dict):

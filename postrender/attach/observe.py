@@ -72,7 +72,7 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return a revision of the applied stream; an original is returned as not sweepable.
+    """Return a revision of the applied stream, and an original as not sweepable.
 
     `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
     If attach made a Job the only owner, the original would be deleted together with the Job.
@@ -83,12 +83,16 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
+    """Return the objects of a kind with the label of a group, or all objects of the kind.
+
+    All objects are read if the request has no group, or if a given revision is not labelled.
+    """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
     kind = resource.kind.lower()
     given = {name for given_kind, name in request.given if given_kind == kind}
     if selector and not given <= {revision.name for revision in revisions}:
-        # A given revision does not exist, or has no label because another tool created it.
+        # A given revision does not exist, or another tool created the revision without a label.
         revisions, _ = client.list_all(resource, partial(read_revision, resource))
     return revisions
 
@@ -105,6 +109,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
+    """Return the revision with a name in a list, [] if the revision is absent or forbidden."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -121,7 +126,7 @@ def read_state(
 
     A revision of another group is included if find_related returns the revision. The revisions must
     be read before the consumers. An owner that is missing in the later lists was then certainly
-    deleted. It is not an error if the Role does not permit the run to list a kind.
+    deleted. A kind that the Role does not permit the run to list is not an error.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(

@@ -140,10 +140,10 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give every revision the owners that the rule requires.
+    """Return the patches that give every revision its required owners and its mark.
 
     Revisions of the applied stream are first.
-    scope: the unused revisions to mark;
+    scope: covers the unused revisions to mark;
     in_stream: the revisions of the applied stream, which are never marked.
     """
     consumers_of = _consumers_by_revision(state)
@@ -177,8 +177,8 @@ def find_unused(
 ) -> list[tuple[Revision, str]]:
     """Return the marked revisions that the scope covers and that have no consumer.
 
-    Each revision has a reason why a sweep keeps the revision, "" for a revision to delete. A
-    revision that is being deleted is left out.
+    The text after each revision is the reason to keep the revision, "" for a revision to delete.
+    A revision that is being deleted is left out.
     includes_unmarked: whether to include the revisions that no run has marked.
     """
     consumers_of = _consumers_by_revision(state)
@@ -197,7 +197,7 @@ def find_related(
 ) -> tuple[Revision, ...]:
     """Return the revisions of other groups that a run looks after.
 
-    One of the run's workloads owns the revision, or an object of such a workload references the
+    A workload of the run owns the revision, or an object of that workload references the
     revision. An unused revision is also included if the scope covers the revision.
     others: the revisions of other groups.
     """
@@ -212,6 +212,7 @@ def find_related(
 
 
 def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]) -> bool:
+    """Return whether a workload of the run is a consumer, or controls a consumer."""
     return any(
         member.uid in scope.workloads
         for consumer in consumers
@@ -231,6 +232,7 @@ def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
 def _keep_reason(
     state: ClusterState, revision: Revision, in_stream: frozenset[RevisionRef], now: datetime
 ) -> str:
+    """Return the reason why a sweep keeps an unused revision, "" for a revision to delete."""
     since = parse_time(revision.unused_since or "")
     if revision.key in in_stream:
         return "the applied stream contains the revision"
@@ -263,7 +265,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
     A consumer with a controller that cannot be read is not an owner. The consumer may be deleted
     while its controller exists, and the garbage collector would delete the revision. A bare Pod or
-    Job is also not an owner. It may be deleted while other objects still need the revision.
+    Job is also not an owner, because other objects may need the revision after its deletion.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -274,12 +276,12 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
             continue
         # A Pod with a controller is deleted together with the controller, and is not an owner.
         is_controlled_pod = consumer.resource == PODS and bool(consumer.controller)
-        owners.update((owner.uid, owner) for owner in chain[is_controlled_pod:])
-    return [owner.owner for owner in owners.values() if not owner.is_deleting]
+        owners.update((member.uid, member) for member in chain[is_controlled_pod:])
+    return [member.owner for member in owners.values() if not member.is_deleting]
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return an object and the chain of its controllers, up to the first unreadable object."""
+    """Return an object and the chain of its controllers, up to the first unreadable controller."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -287,16 +289,17 @@ def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]
 
 
 def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner, ...]:
+    """Return the owners that a revision does not have yet."""
     present = {owner.uid for owner in revision.owners}
     return tuple(owner for owner in owners if owner.uid not in present)
 
 
 def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -> Iterator[Owner]:
-    """Yield the stale owners, if an earlier run added them.
+    """Yield the stale owners that an earlier run added.
 
     An owner is stale if the object was deleted. An object that a controller made is also stale if
     the object no longer references the revision. A bare Pod or Job is always stale. A workload
-    stays an owner: with its next change, a new ReplicaSet may reference the revision. A revision
+    remains an owner: with its next change, a new ReplicaSet may reference the revision. A revision
     that is not sweepable has only the release owner, because the revision must outlive every
     workload. A release owner is stale if the object was re-created with another uid. Every
     release owner of an original in the applied stream is stale. The garbage collector removes
@@ -329,10 +332,12 @@ def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
 
 
 def _is_bare(consumer: Consumer) -> bool:
+    """Return whether an object is a Pod or a Job without a controller."""
     return consumer.resource in _SHORT_LIVED and not consumer.controller
 
 
 def _is_readable(state: ClusterState, owner: Owner) -> bool:
+    """Return whether attach lists the kind of an owner, and the run may list the kind."""
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 

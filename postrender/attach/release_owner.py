@@ -56,7 +56,7 @@ def account_of(token: str) -> Account | None:
 def find_release_owner(
     client: Client, wanted: NamedObject | None, account: Account | None
 ) -> Owner | None:
-    """Return the release owner of a run, or None if the run has none.
+    """Return the release owner of a run, None if the owner is unknown or does not exist.
 
     wanted: the object that the request sets as the release owner;
     account: the ServiceAccount of the run, None if unknown. If the account is the wanted object, no

@@ -20,7 +20,7 @@ _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KIN
 
 
 def title(ref: RevisionRef) -> str:
-    """Return a revision as messages show it: `ConfigMap/app-h2k4`."""
+    """Return a revision in the form of messages: `ConfigMap/app-h2k4`."""
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
 
 
@@ -59,7 +59,7 @@ class AttachRequest(NamedTuple):
     deletes_finished_jobs: whether to delete the group's finished Jobs that this run supersedes;
     is_tolerant: whether a kind that cannot be listed is only a warning;
     release_owner: the object that exists as long as the release, None if unknown;
-    retired: revisions of a kind that the stream no longer revises, to delete once they are unused.
+    retired: revisions of a kind that the stream no longer revises, to delete once unused.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -79,7 +79,7 @@ class AttachRequest(NamedTuple):
 
     @property
     def in_stream(self) -> frozenset[RevisionRef]:
-        """The given and the emitted revisions: all of the applied stream that the request lists."""
+        """The given and the emitted revisions, which are all in the applied stream."""
         return self.emitted | set(self.given)
 
     @property
@@ -154,7 +154,7 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return each workload with a render ID once, with the references of all its entries."""
+    """Return one entry for each workload and render ID, with the references of all its entries."""
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
     for workload in workloads:
         key = workload.resource, workload.name, workload.render_id

@@ -1,7 +1,7 @@
 """The kinds of live objects that attach reads, and where the API serves them.
 
-To add a kind of consumer, add an entry here and a rule to the Role in plan/attacher_job.py.
-A kind with pod templates also needs an entry in kubernetes/kinds.py.
+To add a kind of consumer, add an entry to CONSUMER_KINDS, and a rule to the Role in
+plan/attacher_job.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 # The kinds of the object that exists as long as the release.
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
-# The kinds whose objects can be consumers. A kind comes before the kinds that its controller
+# The kinds whose objects can be consumers. A kind precedes the kinds that its controller
 # creates. With this order, no consumer is missed if a controller creates an object while the lists
 # are read. The object is in a later list, or its controller was read with the same pod template.
 CONSUMER_KINDS = (
@@ -79,9 +79,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds whose objects a controller creates and deletes. Such an object stops being an owner once
-# it no longer references the revision. A workload that a user applies stays an owner until the
-# workload is deleted.
+# The kinds whose objects a controller creates and deletes. Such an object is an owner only while
+# the object references the revision. A workload that a user applies is an owner until the workload
+# is deleted.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

@@ -1,7 +1,7 @@
 """One run of attach: wait, reconcile, sweep, verify.
 
 A run can be interrupted at any point. After every patch, a revision still has the owners that
-protect it, among them its workload. The next run does the remaining work.
+protect the revision, among them its workload. The next run does the remaining work.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def attach(
     arguments: Sequence[str] = (),
     account: Account | None = None,
 ) -> list[Failure]:
-    """Add owners to the revisions of an attach group, mark and sweep them; return the failures.
+    """Add owners to revisions, mark and sweep unused revisions, and return the failures.
 
     arguments: the command line of this run, which identifies its own Job;
     account: the ServiceAccount of this run, None if unknown. Raises ApiError.
@@ -93,14 +93,14 @@ def _reconcile(
     group = group._replace(revisions=content.accepted(group.revisions))
     scope = group.scope(frozenset(consumer.uid for consumer in arrival.consumers.values()))
     state = read_state(client, group, scope, release_owner)
-    # While the arrival is not complete, another apply may be running, so nothing is marked.
+    # While the arrival is not complete, another apply may be running, so the run marks nothing.
     marked = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, marked, request.in_stream, client.now())
     return scope, state, send(client, patches)
 
 
 def _current_uids(client: Client, request: AttachRequest) -> Uids:
-    """Return the current uid of each workload, "" if it does not exist or is being deleted."""
+    """Return the current uid of each workload, "" if the workload is absent or being deleted."""
     watched = Watched(client)
     consumers = {
         workload: watched.find(workload.resource, workload.name) for workload in request.workloads

@@ -29,6 +29,7 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:
+    """Send a patch; return the refusal, or None if the API server did not refuse."""
     try:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
             _log.info(f"{patch.revision}: {_description(patch)}")

@@ -42,7 +42,7 @@ def sweep(
         for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
         if revision.key in to_delete and not keep_reason
     ]
-    # A later apply may have created its ConfigMaps, but not yet the workloads that use them.
+    # A later apply may have created its ConfigMaps, but not yet the workloads.
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
         _log.info(f"nothing is deleted, because {conflict}")
@@ -81,7 +81,7 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions that nothing keeps, and log the reason to keep each of the others."""
+    """Yield the revisions to delete or mark, and log the reason to keep each other revision."""
     for revision, keep_reason in unused:
         reason = keep_reason or _edit_reason(client, revision)
         if reason:
@@ -106,7 +106,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
     """Delete a revision; return whether the revision was deleted.
 
-    refusals: the list to which the error is added if the API server refuses.
+    refusals: the list that gets the error if the API server refuses.
     """
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
     try:

@@ -1,4 +1,4 @@
-"""The wait until the workloads are ready and the revisions exist; `arrival` defines ready."""
+"""The wait until the workloads are ready, as `arrival` defines, and the revisions exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from postrender.attach.watched import Watched
 # each time. The lists find missing ConfigMaps and Secrets, which are not watched. A broken watch
 # only delays the result.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# A watch that ends before the first time is broken, and is repeated only after the second time.
+# A watch shorter than SHORTEST_SECONDS is broken, and is repeated only after PAUSE_SECONDS.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ def wait(
 ) -> Arrival:
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    While waiting, each existing workload becomes an owner of its existing revisions.
+    During the wait, each existing workload becomes an owner of its existing revisions.
     deadline: the end of the wait on the clock of time.monotonic;
     pins: returns the patches that add these owners. Raises ApiError.
     """

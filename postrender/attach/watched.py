@@ -12,7 +12,7 @@ from postrender.attach.resources import Resource
 
 
 class Watched:
-    """The objects of one namespace, by kind; each method may raise ApiError."""
+    """The objects of one namespace, by kind. Each method may raise ApiError."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -32,7 +32,7 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until `is_enough` returns True; return whether it did.
+        """Watch a kind until `is_enough` returns True; return False if the watch ends earlier.
 
         seconds: the maximum duration.
         """

@@ -21,7 +21,7 @@ _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-# The most digits of a number that is read here; click reads longer numbers.
+# The most digits of a number that this module reads. click reads longer numbers.
 _LONGEST_NUMBER = 7
 
 
@@ -75,7 +75,8 @@ def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[
 def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
     """Return the value of one occurrence of an option, None for a FLAG or a SWITCH.
 
-    rest: the arguments after the option; a separate value is taken from them.
+    separator, text: the `=` in the argument and the value after the `=`, "" if absent.
+    rest: the arguments after the option, from which a separate value is taken.
     """
     if option.form in (FLAG, SWITCH):
         if separator:
@@ -96,6 +97,7 @@ def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) 
 
 
 def _value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
+    """Return the value of an option: the given value, the variable, or the default."""
     if option.form not in (VALUE, CHOICE, NUMBER, FLAG, SWITCH):
         return tuple(given) or option.default or ()
     if given:

@@ -1,4 +1,4 @@
-"""`postrender check`: the findings about manifests; strict findings fail the command."""
+"""`postrender check`: the findings about manifests. Strict findings fail the command."""
 
 from __future__ import annotations
 
@@ -55,11 +55,12 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
+    """Check one input, report its findings or its error, and return the exit code."""
     try:
         plan = plan_of(read_stream(*read_input(name, "check")), settings)
         findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
         if findings:
-            report_configuration(settings)  # the file may have a rule for the finding, or lack one
+            report_configuration(settings)  # the cause may be a rule, or a missing rule
         plan = plan._replace(findings=findings)
         report_findings(plan, settings, cause="the check", fix="Fix the findings")
     except UserError as error:

@@ -1,4 +1,4 @@
-"""The command line as click reads it: help, completion, usage errors, unusual arguments."""
+"""The command line as read by click: help, completion, usage errors, unusual arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code; usage errors are reported here."""
+    """Run a command line, report usage errors, and return the exit code."""
     try:
         code = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
         return code if isinstance(code, int) else DONE
@@ -64,13 +64,14 @@ def _with_hint(error: click.ClickException) -> click.ClickException:
 
 
 def _reads_files(command: click.Command) -> bool:
+    """Return whether a command has an argument for a file."""
     return isinstance(command, _Command) and any(
         not argument.choices for argument in command.declaration.arguments
     )
 
 
 class _WritesHelp(click.Command):
-    """A command or group. click writes the help of a command while it reads the arguments."""
+    """A command or group. click writes the help of a command while click reads the arguments."""
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         with _written_to_stdout():
@@ -99,7 +100,7 @@ class _Commands(_Group):
 
 
 class _Command(_WritesHelp):
-    """A command with an example in its help; `-name` may be read as `--name`."""
+    """A command with an example in its help, which may read `-name` as `--name`."""
 
     declaration: Command
 
@@ -176,6 +177,7 @@ def _click_command(name: str, module: str) -> click.Command:
 
 
 def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
+    """Return whether an argument is stdin, and stdin is a terminal."""
     return not values.get("filename") and is_terminal_input(
         values[argument.parameter] or argument.default
     )
@@ -233,7 +235,7 @@ _FORMS: Mapping[str, Any] = {
 
 
 class _Number(click.IntRange):
-    """A whole number; the help does not show the range."""
+    """A whole number, whose range the help does not show."""
 
     def _describe_range(self) -> str:
         return ""

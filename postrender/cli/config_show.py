@@ -46,9 +46,9 @@ def _lines(
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the lines of a mapping; a comment after each value shows the source of the value.
+    """Yield the lines of a mapping, with the source of each value in a comment.
 
-    default_values: the default of each key; a mapping with keys there is a section, not a value.
+    default_values: the default of each key. A default that is a mapping with keys marks a section.
     """
     indent = "  " * len(path)
     for key, value in values.items():
@@ -66,7 +66,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
     """Return the location of each key, as `FILE:LINE`, by the path of the key.
 
     files: the configuration file, then the files that it extends. A list or a mapping in several
-    files has several locations, because its items may be from all of them.
+    files has several locations, because its items may be from all these files.
     """
     sources: dict[Path, str] = {}
     for file in reversed(files):
@@ -78,6 +78,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
+    """Yield the path of every key in a value, also inside mappings; path: of the value."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, key)

@@ -1,4 +1,4 @@
-"""`postrender diff`: what a change will do."""
+"""`postrender diff`: the effects of a change."""
 
 from __future__ import annotations
 
@@ -115,6 +115,7 @@ def run(
 
 
 def _side(name: str, settings: Settings) -> Stream:
+    """Return the stream of OLD or NEW. Raises UserError for empty input, unless allowed."""
     sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else name)
     check_content(stream, settings)

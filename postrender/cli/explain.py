@@ -1,4 +1,4 @@
-"""`postrender explain`: what render would do, and why."""
+"""`postrender explain`: the decisions of render, and the reasons."""
 
 from __future__ import annotations
 

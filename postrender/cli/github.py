@@ -17,7 +17,7 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
 def is_job() -> bool:
-    """Return whether stderr goes to the log of a GitHub Actions job."""
+    """Return whether stderr is the log of a GitHub Actions job."""
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     return in_job and sys.stderr is not None and not sys.stderr.isatty()
 
@@ -38,9 +38,9 @@ def without_commands(text: str, form: str) -> str:
 
     form: the output format of the result.
 
-    The runner treats `::` as a command at the start of a line, also if white space precedes it. It
-    treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). One character of each
-    such text becomes an escape. No line of the JSON begins with a text of the input.
+    The runner treats `::` as a command at the start of a line, also after white space. The
+    runner treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). One character of
+    each of these texts becomes an escape. No line of the JSON begins with a text of the input.
     """
     colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
     text = text.replace("##[", f"#{hash_sign}[")

@@ -82,4 +82,4 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     try:
         return invoke(code, values)
     except UsageError:
-        return None  # click reports the error; the command has not started
+        return None  # click reports the error, because the command has not started

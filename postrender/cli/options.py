@@ -1,6 +1,6 @@
 """Declarations of arguments and options, and the options that several commands share.
 
-Both readers of the command line work on these declarations: `arguments` and `click_app`.
+Both readers of the command line use these declarations: `arguments` and `click_app`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Option(NamedTuple):
     key: the path of the configuration key that the option overrides, () if there is none.
     limit: the highest value of a NUMBER.
     default_text: the default in words, if `default` does not show the default.
-    own_parameter: the parameter, if it differs from the name.
+    own_parameter: the parameter, if the parameter differs from the name.
     """
 
     name: str
@@ -102,7 +102,7 @@ MAX_SUMMARY = 45
 INPUT = Argument("input", "[INPUT]", default="-")
 FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
 
-# Options of every command; cli/registry.py applies them.
+# The options of every command, which cli/registry.py applies.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
     Option("verbose", "Also print notes about the run.", SWITCH, default=False, short="v"),
@@ -126,6 +126,7 @@ def _setting(
     short: str = "",
     default_text: str = "",
 ) -> Option:
+    """Return an option with a variable; key: the path of the configuration key."""
     variable = "POSTRENDER_" + name.replace("-", "_").upper()
     return Option(
         name=name,
@@ -323,13 +324,14 @@ def with_filename(values: dict[str, object]) -> dict[str, object]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
+    """Return the texts of a repeatable argument or option, () if absent."""
     return tuple(map(str, value)) if isinstance(value, tuple) else ()
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
     """Return arguments with `--name` for `-name`, if the command has has_one_dash.
 
-    name: a long name of the command's own options; the options in COMMON need two dashes.
+    name: a long name of the command's own options. The options in COMMON need two dashes.
     """
     if not command.has_one_dash:
         return arguments

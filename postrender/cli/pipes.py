@@ -20,8 +20,9 @@ def is_terminal_input(name: object) -> bool:
 
 
 def write_for_reader(text: str, form: str) -> None:
-    """Write a result in a format to stdout; a person may quit the pager before the end.
+    """Write a result to stdout for a person, who may quit the pager before the end.
 
+    form: the output format of the result.
     Raises UserError if stdout cannot be written.
     """
     if os.environ.get("GITHUB_ACTIONS"):
@@ -60,7 +61,7 @@ def unwritable_error(error: OSError) -> UserError:
 
 
 def end_process(code: int) -> None:
-    """Flush the output and end the process at once; a normal exit takes longer."""
+    """Flush the output and end the process at once, because a normal exit takes longer."""
     os._exit(_flush() or code)
 
 

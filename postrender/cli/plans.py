@@ -14,7 +14,7 @@ from postrender.yaml.stream import Stream, has_content
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
-    """Raise UserError for empty input, unless the settings allow it.
+    """Raise UserError for empty input, unless the settings allow empty input.
 
     In most cases, the command that wrote the input has failed.
     """

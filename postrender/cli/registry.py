@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# A plain call imports only the module of its command; click imports all of them. A command of two
-# words belongs to a group.
+# A plain call imports only the module of its command, and click imports all modules. A command of
+# two words belongs to a group.
 COMMANDS = {
     "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",
@@ -39,9 +39,9 @@ GROUPS = {"config": "Create, check and show the configuration."}
 
 
 def load(reference: str) -> Any:
-    """Import a module and return it, or return an attribute for `module:name`.
+    """Import a module and return the module, or return an attribute for `module:name`.
 
-    importlib does the same, but its own import takes half a millisecond.
+    importlib is not used, because its own import takes half a millisecond.
     """
     module, _, name = reference.partition(":")
     __import__(module)

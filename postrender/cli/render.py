@@ -46,6 +46,7 @@ def run_render(
 ) -> int:
     """Render an input and return the exit code.
 
+    given: the values of the other options, by parameter.
     is_function: whether kustomize or kpt started the program, with a ResourceList.
     """
     settings = render_settings(config, given)
@@ -80,7 +81,7 @@ def run_render(
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """Print a finding if Helm may be unable to store the output; for a Helm release only."""
+    """Print a finding if --previous is a Helm release, and the output may be too large for Helm."""
     if settings.history.previous.startswith("helm:"):
         from postrender.output.release_size import find_size
 

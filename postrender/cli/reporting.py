@@ -64,13 +64,13 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note unless --verbose or --quiet is set; --verbose prints the note earlier."""
+    """Print a note unless --quiet is set, or --verbose, which prints the note earlier."""
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, "postrender", sentences(text, ""), None)
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
-    """Print one finding as a line on stderr, and append the line to the log file if there is one.
+    """Print one finding as a line on stderr, and append the line to the log file, if any.
 
     With --quiet, only a finding that fails the run is printed.
     is_failure: whether the run fails because of the finding.
@@ -112,8 +112,9 @@ def check_log_file(name: str) -> None:
 
 
 def _log(line: str, log_file: str) -> None:
+    """Append a line to the log file, if any."""
     if log_file:
-        # The file was writable at the start. If it no longer is, stderr still gets the line.
+        # The file was writable at the start. After a later error, stderr still gets the line.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(_visible(line) + "\n")
@@ -122,6 +123,7 @@ def _log(line: str, log_file: str) -> None:
 
 
 def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
+    """Print a message on stderr; in a GitHub Actions job, as a workflow command."""
     # Imported late: most runs are not jobs of GitHub Actions.
     if os.environ.get("GITHUB_ACTIONS"):
         from postrender.cli import github
@@ -133,7 +135,7 @@ def _print_message(severity: str, title: str, text: str, location: Location | No
 
 
 def _visible(line: str) -> str:
-    """Return a message without escape sequences for a terminal, which names may contain."""
+    """Return a message with escapes for control characters, which names may contain."""
     if line.isascii() and line.isprintable():
         return line
     from postrender.text.escapes import visible
@@ -142,6 +144,7 @@ def _visible(line: str) -> str:
 
 
 def _print(line: str, colour: str = "") -> None:
+    """Print a line on stderr, with a colour if stderr has colours."""
     if sys.stderr is None:
         return
     line = _visible(line)
@@ -178,9 +181,10 @@ def report_bug(error: BaseException) -> None:
             report.write(text)
         fix = f"Open an issue, and attach the report {report.name} and the input"
     except (OSError, ValueError):
-        # The attacher's Pod has a read-only root: at least the location in the code is printed.
+        # The attacher's Pod has a read-only root, so only the location in the code is printed.
         frames = traceback.extract_tb(error.__traceback__)
-        trail = " < ".join(f"{os.path.basename(at.filename)}:{at.lineno}" for at in frames[::-1])
+        locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
+        trail = " < ".join(locations)
         fix = f"Open an issue with the input and this trace; no report could be written: {trail}"
     problem = f"a bug in postrender ({type(error).__name__})"
     _print_message(ERROR, "postrender", sentences(problem, fix), None)

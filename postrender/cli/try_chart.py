@@ -1,4 +1,4 @@
-"""`postrender try`: what postrender would do with a chart, for a new user."""
+"""`postrender try`: the effects of postrender on a chart, for a new user."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ COMMAND = Command(
     ),
 )
 
-# try does not apply the manifests, so findings about the delivery come too early.
+# try does not apply the manifests, so findings about the delivery are too early.
 _ABOUT_DELIVERY = frozenset({UNPROTECTED})
 _MOST_FINDINGS = 5
 
@@ -162,9 +162,10 @@ def _settings(config: str | None, given: dict[str, object]) -> Settings:
 
 
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
-    """Render the sides with helm.
+    """Return the sides, rendered with helm.
 
-    Raises UserError if helm fails or prints no manifests. Without --set, `note` says so instead.
+    Raises UserError if helm fails or prints no manifests. If only the side without --set fails,
+    `note` contains the reason instead.
     """
     if new_chart:
         old = _stream(chart, chart, options)
@@ -184,6 +185,7 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
+    """Return the rendered chart. Raises UserError without manifests; title: for messages."""
     from postrender.sources.charts import render_chart
 
     stream = read_streams([Source(title, render_chart(chart, options))], title)
@@ -197,6 +199,7 @@ def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
 
 
 def _plan(stream: Stream, settings: Settings) -> Plan:
+    """Return the plan for a stream, without findings about the delivery."""
     plan = plan_of(stream, settings)
     findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
     return plan._replace(findings=findings)
@@ -282,7 +285,7 @@ def _write_page(preview: Preview, file: str | None) -> str:
 
 
 def _report_findings(plan: Plan) -> None:
-    """Print the first findings, and the number of the others."""
+    """Print the first findings, and the number of other findings."""
     for finding in plan.findings[:_MOST_FINDINGS]:
         report_finding(finding, "", is_failure=False)
     rest = len(plan.findings) - _MOST_FINDINGS

@@ -1,6 +1,7 @@
 """The configuration in effect, its report, and the checks of a KRM function's input.
 
-Options override variables, variables override a functionConfig, and both override the file.
+Options override variables, variables override a functionConfig, and a functionConfig overrides the
+file.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
 def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
     """Print the findings about ignored configuration files.
 
-    A command with a plan reports them with report_findings.
+    A command with a plan prints these findings with report_findings.
     """
     for finding in findings:
         report_finding(finding, log_file, is_failure=False)

@@ -33,9 +33,9 @@ def extended_file(
 ) -> str:
     """Return the path of the file that a file extends.
 
-    value: the value of `extends`; earlier: the files that were read, the last of which is `file`;
+    value: the value of `extends`; earlier: the files that were read, with `file` as the last file;
     location: of the value. Raises UserError for a path that the source may not read, and for a
-    missing file. Also raises UserError for a file of another user or one that extends itself.
+    missing file. A file of another user, or a file that extends itself, is an error too.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):

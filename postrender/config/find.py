@@ -1,8 +1,8 @@
 """The search for the configuration file.
 
 The search stops at the first folder with .git, which is the repository. A file of another user is
-an error, because a shared folder such as /tmp may contain files of anybody. Git does the same
-(CVE-2022-24765).
+an error, because a shared folder such as /tmp may contain files of anybody. Git has the same
+rule (CVE-2022-24765).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _above(folders: list[str]) -> tuple[Finding, ...]:
-    """Return a finding for the nearest file above the repository, if the repository has no file."""
+    """Return a finding for the nearest postrender.yaml in the folders above a repository."""
     for folder in folders:
         path = os.path.join(folder, FILE_NAME)
         if os.path.isfile(path):

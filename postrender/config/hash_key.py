@@ -35,6 +35,7 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
 
 
 def _content(file: str, fix: str) -> bytes:
+    """Return the beginning of a key file. Raises UserError with `fix` for an unreadable file."""
     try:
         with open(file, "rb") as key_file:
             return key_file.read(_MAX_BYTES + 1)
@@ -44,6 +45,7 @@ def _content(file: str, fix: str) -> bytes:
 
 
 def _key(content: bytes, location: Location) -> HashKey:
+    """Return the key without line breaks at its end. Raises UserError for a wrong length."""
     key = content.rstrip(b"\r\n")
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise UserError(

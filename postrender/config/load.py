@@ -75,7 +75,7 @@ def load_files(source: Source) -> list[ConfigFile]:
     """Return a configuration file and the files that it extends, in this order, validated.
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema. Also
-    raises UserError for a value that needs more trust than the source has, and as extended_file.
+    raises UserError as extended_file and check_trust do.
     """
     files = [_load_file(source.file, source)]
     while files[-1].values.get("extends"):
@@ -143,7 +143,7 @@ def is_config_object(data: Json) -> bool:
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the spec of a configuration object, {} if there is none.
+    """Return the spec of a configuration object, {} for an object without a spec.
 
     path: the path of the object in the document.
     Raises UserError for an unknown key, and for a spec that does not fit the schema.

@@ -1,4 +1,4 @@
-"""Errors for the mistakes in a configuration, each with a fix.
+"""Errors for the mistakes in a configuration, with their fixes.
 
 The location of an error has the path, so the problem does not repeat the path. This module is
 imported only if a configuration does not fit its schema.
@@ -73,6 +73,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
+    """Yield the dotted path of every key in a schema; start: the path of the schema."""
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path

@@ -83,6 +83,8 @@ def _additional_fit(value: Any, expected: Any, schema: Schema) -> bool:
     return all(surely_fits(item, expected) for item in additional)
 
 
+# The check of each keyword. The arguments are the checked value, the value of the keyword, and the
+# schema that contains the keyword.
 _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
     "$schema": _is_annotation,
     "$id": _is_annotation,

@@ -137,7 +137,7 @@ class Settings(NamedTuple):
     """All settings of a run.
 
     hash_key_file: the file of hash_key; hash_key: the key of the hashes of Secrets;
-    keep_original: whether the originals of all objects stay; None for those of Secrets only;
+    keep_original: whether to keep all originals; None to keep only the originals of Secrets;
     file: the configuration file, "" if there is none;
     findings: about the search for the configuration file.
     """

@@ -1,9 +1,9 @@
 """The trust in each source of settings, and the settings that need more trust than others.
 
 A chart, a repository or a stream may come from somebody else. Such a source may change the output.
-The source must not choose a cluster, write files, read files of others, or start programs, except a
-restricted git. SETTINGS lists every setting with such an effect. A test checks that the list is
-complete.
+The source must not choose a cluster, write files, read files of other users, or start programs,
+except a restricted git. SETTINGS lists every setting with such an effect. A test checks that the
+list is complete.
 """
 
 from __future__ import annotations
@@ -85,10 +85,12 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
+    """Return the function `need` of a setting that needs full trust for every value."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
 def _path(value: str, repository: str) -> _Need:
+    """Return the need of a path: REPOSITORY if the path and its links are in the repository."""
     if (
         repository
         and is_inside(value, repository)
@@ -104,13 +106,14 @@ def _extension(_value: str, repository: str) -> _Need:
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files in a folder; readers of a folder do not follow other links."""
+    """Yield the links to files in a folder. Readers of a folder do not follow other links."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
 
 
 def _manifests(value: str, repository: str) -> _Need:
+    """Return the need of manifests: a path, `git:REV:PATH` or `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
         return _Need(FULL, "run helm")
     if value.startswith("git:"):
@@ -122,7 +125,7 @@ class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
     path: the path of the key; option: the option that sets the same value;
-    need: returns the need for a value and a repository.
+    need: returns the trust that a value needs. The arguments are the value and the repository.
     """
 
     path: Path

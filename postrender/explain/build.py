@@ -98,6 +98,7 @@ def _references(
 
 
 def _auto_mounts(context: PlanContext, key: ItemKey, *, is_renamed: bool) -> list[ObjectReference]:
+    """Return the auto-mounts of a ConfigMap or Secret as references."""
     return [
         ObjectReference(
             identity=mount.workload.identity,

@@ -28,7 +28,7 @@ _RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
 def explanation_lines(
     explanation: Explanation, chart: str, *, is_short: bool, with_secrets: bool
 ) -> list[str]:
-    """Return the objects and their new names, and the effect of the first release.
+    """Return the lines about the objects, their new names, and the effect of the first release.
 
     is_short: whether to list fewer objects, because a preview follows;
     with_secrets: whether the explanation also covers Secrets.
@@ -52,6 +52,7 @@ def explanation_lines(
 
 
 def _effect(entries: Sequence[ObjectEntry]) -> list[str]:
+    """Return the lines about the effect of the first release."""
     renamed = [entry for entry in entries if entry.strategy == RENAME]
     if not renamed:
         return ["postrender would not rename anything in this chart."]
@@ -81,6 +82,7 @@ def _title(identity: Identity) -> str:
 
 
 def _decision(entry: ObjectEntry) -> str:
+    """Return the new name of an object, or the strategy and its reason."""
     if entry.strategy == RENAME:
         kept = ", and the original is kept" if entry.keep_reason else ""
         return f"-> {visible(entry.revision or 'a revision')}{kept}"
@@ -89,7 +91,7 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str) -> list[str]:
-    """Return a preview, indented, or the first lines of a long one; text: the whole preview."""
+    """Return the first lines of a preview, indented, and a count of the other lines."""
     lines = text.rstrip().splitlines()
     if len(lines) > _MOST_PREVIEW_LINES + 1:
         rest = len(lines) - _MOST_PREVIEW_LINES

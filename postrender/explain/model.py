@@ -1,4 +1,4 @@
-"""The report of `postrender explain` as data: `build` builds it, a format prints it."""
+"""The report of `postrender explain` as data, which `build` creates and a format prints."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Explanation(NamedTuple):
     objects: the ConfigMaps of the input and, with --secrets, the Secrets;
     earlier: the objects of earlier outputs, which --previous provides;
     attach_groups: the names of the attach groups, each with one Job for each sync wave;
-    mode, mode_reason: the form of the attacher Jobs (job or hook), and why; "" without a Job;
+    mode, mode_reason: the form of the Jobs (job or hook), and the reason; "" without a Job;
     graph: the reference graph, for the formats mermaid and dot.
     """
 

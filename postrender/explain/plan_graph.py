@@ -2,7 +2,7 @@
 
 Each node has the base name of its object, and a note with the decision. The note contains the
 revision name, unless a hash in the name could reveal a Secret. The hash of a ConfigMap that
-references a Secret could do so, because the hash covers the name of the Secret's revision.
+references a Secret could reveal the Secret, because the hash covers the Secret's revision name.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
 
 
 def _references(context: PlanContext) -> Iterator[_KeyEdge]:
+    """Yield an edge for each reference to a ConfigMap or Secret, and for each auto-mount."""
     for source, links in context.links.items():
         for link in links:
             target = link.target.key

@@ -1,1 +1,1 @@
-"""The objects of a stream, their references, and where edits would go."""
+"""The objects of a stream, their references, and the sites of likely edits."""

@@ -1,8 +1,8 @@
 """The inventory of a stream: its objects, references, and the sites of likely edits.
 
 Documents are parsed one at a time, and the parsed nodes are dropped again. Documents that may have
-ConfigMaps (or Secrets, if they are revised) are parsed first, because the prefilter needs their
-names.
+ConfigMaps are parsed first, because the prefilter needs the names of the ConfigMaps. The same rule
+applies to Secrets if Secrets are revised.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ def _examine(
     *,
     is_edited: bool = True,
 ) -> ExaminedDocument:
+    """Examine one document. Raises UserError as examine does, and for an incomplete document."""
     document = stream.documents[index]
     location = stream.location_of(document)
     examined = examine(index, document.text, location, settings, names, is_edited=is_edited)

@@ -1,7 +1,7 @@
 """Duplicate keys in a mapping.
 
-For kubectl, Helm and the API server, the last value counts. The exception is an ambiguous pair of
-keys, see check_duplicate_keys.
+For kubectl, Helm and the API server, the last value counts. check_duplicate_keys describes the
+exception, an ambiguous pair of keys.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
 
 
 def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
+    """Return the error for an ambiguous pair of keys."""
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
         f"the keys '{duplicate.first.value}' on line {line} and '{duplicate.key.value}' are the "

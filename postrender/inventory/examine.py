@@ -1,7 +1,7 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
 The YAML nodes are dropped afterwards. A plan parses a document again only to search for mentions,
-or for signs of a reader by name.
+or for signs of a program that reads objects by name.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ExaminedDocument(NamedTuple):
     """The objects of one document.
 
     sites: of edits that a plan is likely to make.
-    last_item: the path of the last item of a List; new items are added after it.
+    last_item: the path of the last item of a List, after which new items are added.
     open_end: the edit that adds a missing final line break after a block scalar.
     findings: about the text of the document.
     is_fragment: whether the document begins like an object and lacks the rest.
     data: all data of the document, None if the text may be edited. A plan needs only the items, and
-    the data would take much memory.
+        the data would take much memory.
     """
 
     items: tuple[Item, ...]
@@ -74,8 +74,8 @@ def examine(
     """Parse one document and return its objects.
 
     location: of the first line.
-    names: the names of possible targets. References to other names are ignored, except for rules
-        that find words in a string. None for all references.
+    names: the names of possible targets, None for all names. A reference to another name is
+        ignored, unless the name has a hash or the rule searches a string for words.
     is_edited: whether the text may be edited. If so, the sites of likely edits are located.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
@@ -109,6 +109,7 @@ def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
 
 
 def _open_end(document: ParsedDocument) -> SetScalar | None:
+    """Return the edit that adds a line break to a block scalar at the end of a document."""
     from postrender.yaml.nodes import last_block_scalar
 
     last = last_block_scalar(document.nodes.root)
@@ -124,6 +125,7 @@ def _findings(document: ParsedDocument) -> tuple[Finding, ...]:
 
 
 def _is_fragment(data: Json) -> bool:
+    """Return whether data begins like an object and lacks the rest."""
     if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
         return False
     has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
@@ -296,7 +298,7 @@ class _Examiner:
         """Return the references in an object; templates: the path and data of its pod templates."""
         settings, group_kind = self.settings, item.identity.group_kind
         if group_kind[1] == CRD:
-            return ()  # a schema is not a reference; the prefilter skips most CRDs
+            return ()  # a schema has no references, and the prefilter skips most CRDs
         matches = find_built_in(group_kind, settings.revisable, data)
         if settings.references:
             from postrender.references.custom import find_custom

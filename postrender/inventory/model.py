@@ -21,7 +21,7 @@ from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
-# A revision number; the length is limited so that a wrong value is not a huge number.
+# A revision number, whose length is limited so that a wrong value is not a huge number.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
@@ -30,7 +30,8 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    name: as written, without a namespace before it; the whole string if the rule finds words in it.
+    name: as written, without the namespace; the whole string if the rule searches a string for
+        words.
     namespace: as written with the name, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
     line: in the document, from 0.
@@ -100,12 +101,12 @@ class Item(NamedTuple):
 
     @property
     def has_generated_name(self) -> bool:
-        """Return whether the API server generates the name of the object (generateName)."""
+        """Whether the API server generates the name of the object (generateName)."""
         return not self.identity.name
 
     @property
     def is_revision(self) -> bool:
-        """Return whether the object is a revision that an earlier run of postrender created."""
+        """Whether the object is a revision that an earlier run of postrender created."""
         return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property

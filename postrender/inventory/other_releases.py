@@ -1,7 +1,7 @@
 """Notes about objects that another release or another cluster owns, for `explain`.
 
 No attacher can protect these objects. A reference to a revision of another release fails when that
-release stops using the revision. A copied object is deleted if its owners are not in the cluster.
+release stops using the revision. Kubernetes deletes a copied object if its owners do not exist.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """Yield the notes about the stream of an inventory."""
+    """Yield the notes about copied objects, and about references to other releases."""
     yield from _copied_owners(inventory)
-    # Only these documents can reference a revision; reading the others would cost time.
+    # Only these documents can reference a revision. Reading other documents would cost time.
     indexes = [
         index
         for index, document in enumerate(inventory.stream.documents)

@@ -1,7 +1,7 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart have nothing to do with ConfigMaps and are never parsed. That makes a
-render fast, and unusual YAML in these documents cannot cause an error. In this module, ConfigMap
+Most documents of a chart have nothing to do with ConfigMaps and are never parsed. A render is
+therefore fast, and unusual YAML in these documents cannot cause an error. In this module, ConfigMap
 also means Secret if Secrets are revised.
 """
 
@@ -43,7 +43,7 @@ def _kind_at(text: str, start: int) -> str:
     end = text.find("\n", start)
     kind = text[start + len(_KIND) : end]
     if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
-        return kind  # nearly every document; the pattern is compiled only for others
+        return kind  # nearly every document, so the pattern is rarely compiled
     match = _ROOT_KIND.match(text, start)
     return match[1] if match else ""
 

@@ -1,4 +1,4 @@
-"""Misspelt annotations: they have the prefix of postrender, and postrender does not read them."""
+"""Misspelt annotations, which have the prefix of postrender and are unknown to postrender."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unkno
 
 
 def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
-    """Yield a finding for each annotation of an object that postrender would not read."""
+    """Yield a finding for each annotation with the prefix of postrender that is unknown."""
     for item in inventory.items:
         for key in item.annotations:
             if is_unknown(key):

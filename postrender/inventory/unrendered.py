@@ -19,7 +19,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 
     error: the error of the YAML parser. location: of the first line of the text.
     A ConfigMap may contain the templates of another program. An action (`{{ … }}`) therefore counts
-    only in the line of the error, or in the last line with content above.
+    only in the line of the error, or in the nearest line with content above.
     """
     if _ACTION not in text:
         return None

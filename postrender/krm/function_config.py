@@ -1,7 +1,7 @@
 """The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
 
 A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
-postrender.yaml. A ConfigMap (`kpt fn eval … -- strict=true` creates one) has paths of keys in
+postrender.yaml. A ConfigMap, as in `kpt fn eval … -- strict=true`, has paths of keys in
 `data`, such as `attacher.image`. The functionConfig overrides postrender.yaml.
 
 The author of the stream also writes the functionConfig, and may be untrusted. So only
@@ -38,10 +38,10 @@ Value = TypeVar("Value")
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the validated values of the functionConfig of a ResourceList, {} if it has none.
+    """Return the validated values of the functionConfig of a ResourceList, {} if absent.
 
-    Raises UserError for a functionConfig of another kind, or one that does not fit the schema. Also
-    raises UserError for a setting with an effect outside the output.
+    Raises UserError for a functionConfig of another kind, and for values that do not fit the
+    schema. Also raises UserError for a setting with an effect outside the output.
     """
     source = sole_document(stream)
     if _FIELD not in source.text:
@@ -71,6 +71,7 @@ def function_values(stream: Stream) -> Values:
 
 
 def _shown(key: str, value: Json) -> str:
+    """Return a key and its value in the form of a message."""
     return f"no {key}" if value is None else f"{key} {value!r}"
 
 
@@ -94,6 +95,7 @@ def check_no_function_config(stream: Stream) -> None:
 
 
 def _from_config_map(data: Json, document: ParsedDocument) -> Values:
+    """Return the validated values in the data of a ConfigMap."""
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():

@@ -1,4 +1,4 @@
-"""The ResourceList: the one document of the stdin of a KRM function, with all objects as items."""
+"""The ResourceList: the only document on stdin of a KRM function, with all objects as items."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def is_resource_list(stream: Stream) -> bool:
 
 
 def sole_document(stream: Stream) -> Document:
-    """Return the one document with content, the ResourceList."""
+    """Return the only document with content, the ResourceList."""
     return next(document for document in stream.documents if has_content(document.text))

@@ -45,7 +45,7 @@ def with_error(
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
     """Return the parts of the output ResourceList, with the findings about the input as results.
 
-    No finding is an error here, because a strict finding ends the run before the output.
+    A finding is never an error in this case, because a strict finding ends the run earlier.
     """
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
@@ -53,6 +53,7 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
+    """Return the text of a ResourceList, in parts, with results added to its `results`."""
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
     parsed = parse_document(document.text, Location(""))
@@ -117,9 +118,9 @@ class _Objects:
         }
 
     def object_at(self, location: Location) -> dict[str, Json] | None:
-        """Return the object at a location, None if there is none.
+        """Return the object at a location, None for a location outside of objects.
 
-        This is the last object of this kind and name that starts at or above the location.
+        The object is the last of its kind and name that starts at or above the location.
         """
         return next(
             (

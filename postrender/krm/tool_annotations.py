@@ -23,7 +23,7 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# From these annotations, kustomize renames an object again.
+# By these annotations, kustomize renames an object again.
 _NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
 # The file of an object and its index in the file: current and older annotation.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
@@ -56,7 +56,7 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     """Yield the annotations of an object that its revision must not have.
 
-    kustomize must not add its own hash to the name of a revision. The former names stay, because
+    kustomize must not add its own hash to the name of a revision. The former names remain, because
     kustomize still updates references that postrender left unchanged.
     is_copy: whether the original is kept too; then only the original keeps the annotations of the
         tools, such as the file and the index.
@@ -67,7 +67,7 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the annotations that an original must not have if it is kept next to its revision.
+    """Yield the annotations that an original next to its revision must not have.
 
     kustomize would add its hash, and the original would get the name of the revision.
     """
@@ -100,7 +100,7 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _current(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the current name of its target, found as kustomize finds it."""
+    """Return a reference with the current name of its target, which is found as in kustomize."""
     targets = former.get((reference.rule.target, reference.name), ())
     namespace = reference.namespace or item.identity.namespace
     if item.identity.kind != "ClusterRole":
@@ -119,6 +119,7 @@ def _has_same_affixes(item: Item, target: Item) -> bool:
 
 
 def _has_same_end(first: str, second: str) -> bool:
+    """Return whether the shorter of two comma-separated lists is the end of the longer list."""
     first_parts, second_parts = first.split(","), second.split(",")
     length = min(len(first_parts), len(second_parts))
     return first_parts[-length:] == second_parts[-length:]

@@ -1,4 +1,4 @@
-"""The labels and annotations of postrender, and those of other tools that postrender uses.
+"""The labels and annotations of postrender, and the annotations of other tools.
 
 The prefix `postrender/` is a valid DNS subdomain, which Kubernetes requires, but not a domain.
 The project owns no domain, and somebody else could register an unowned domain. A later change of

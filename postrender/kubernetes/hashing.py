@@ -36,7 +36,7 @@ _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Json) -> str:
-    """Return data as Go's encoding/json writes it: compact, keys sorted, `<>&` escaped."""
+    """Return data as JSON, in the form of Go: compact, keys sorted, `<>&` escaped."""
     text = _encode(data)
     for character, escape in _GO_ESCAPES:
         if character in text:

@@ -28,7 +28,7 @@ def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return group, kind and name in spec.workloadRef; None if the object has none."""
+    """Return group, kind and name in spec.workloadRef, None without a workloadRef."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))

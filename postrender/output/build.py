@@ -1,6 +1,6 @@
 """The output of a plan: edits applied to the text, with all other bytes unchanged.
 
-An object whose text cannot be edited is written again from its data, which loses its comments. If
+An object whose text cannot be edited is written again from its data, without its comments. If
 the object is a whole document or the document has aliases, the whole document is written again.
 """
 
@@ -82,7 +82,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> dict[int, list[Edit]]:
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the index of the only document with content, if it is a List."""
+    """Return the index of the only document with content, None unless the document is a List."""
     if not inventory.last_items:
         return None
     documents = inventory.stream.documents
@@ -179,7 +179,7 @@ class _DocumentEdits:
         return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """Return the text of the document with edits; objects are spliced or rewritten."""
+        """Return the text of the document with edits, by a splice or a rewrite of each object."""
         inventory = self.plan.inventory
         document = inventory.stream.documents[self.document]
         newline = inventory.stream.newline
@@ -219,7 +219,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return the edits and the extra edits. If both edit a scalar, the extra edit is left out."""
+    """Return the edits and the extra edits. An edit of a scalar replaces the extra edit."""
     if not extra:
         return list(edits)
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
@@ -230,7 +230,7 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
 
 
 def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool) -> list[str]:
-    """Return an original and the edited copy after it, as two documents."""
+    """Return an original and its edited copy, as two documents."""
     if not original.endswith("\n"):
         original += newline
     marker = copy.find("---") if copy.startswith("%") else 0

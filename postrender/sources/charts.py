@@ -14,7 +14,7 @@ _USER = "postrender try"
 # The name of a release when Chart.yaml has no name that is valid for a release.
 _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
-# The name in Chart.yaml. Helm reads the whole file, so this need not read every form of YAML.
+# The name in Chart.yaml. Helm reads the whole file, so the pattern need not match all YAML.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
 _MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
 _FIRST_WITH_HOOKS = 4
@@ -42,7 +42,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def shown_arguments(self) -> list[str]:
-        """The options that may be printed; a value in --set may be a password."""
+        """The options that may be printed, without --set, whose value may be a password."""
         return self.without_sets.arguments
 
     @property

@@ -1,9 +1,9 @@
 """Manifests in a git commit, `git:REV:PATH`, read without a checkout.
 
-Input from the user reaches git on stdin only (`git cat-file --batch`), so it cannot become an
-option. The repository may be hostile. Even `git cat-file` fetches a missing object from a promisor
-remote, whose URL may be a command. A folder of a clone may itself be a bare repository
-with such a remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore switch off fetches, embedded
+Input from the user reaches git on stdin only (`git cat-file --batch`), so the input cannot become
+an option. The repository may be hostile. Even `git cat-file` fetches a missing object from a
+promisor remote, whose URL may be a command. A folder of a clone may itself be a bare repository
+with a promisor remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore switch off fetches, embedded
 bare repositories, hooks, monitors, pagers, diff programs and prompts.
 """
 
@@ -52,7 +52,7 @@ _SAFE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# Environment variables that make git run a program. The commands here do not need the programs.
+# Environment variables that make git run a program. This module does not need the programs.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
 # Problem and fix for a path that is not a file. The keys are answers of git (`git cat-file
 # --follow-symlinks`).
@@ -81,7 +81,7 @@ _NO_FILE = {
 class _Object(NamedTuple):
     """The answer of git for an object name. kind: blob, tree, commit, tag, or a key of _NO_FILE.
 
-    Here `missing` also means that the commit does not have the path.
+    The kind `missing` also means that the commit does not have the path.
     """
 
     kind: str
@@ -139,6 +139,10 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
+    """Return the object at `git:REV:PATH`, of kind `missing` if the commit lacks the path.
+
+    Raises UserError for an unknown commit, and for a path that git cannot read.
+    """
     ref, path = _parse(name)
     tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
     if tree.kind != "tree":
@@ -185,7 +189,7 @@ def _parse(name: str) -> tuple[str, str]:
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the object name of an entry; git follows a link only if the name is `REV:PATH`."""
+    """Return the object name of an entry, `REV:PATH` for a link, so that git follows the link."""
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
@@ -201,12 +205,14 @@ def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
 
 
 def _source(name: str, item: _Object) -> Source:
+    """Return a file in git. Raises UserError for an object that is not a file."""
     if item.kind != "blob":
         raise _no_file(name, item.kind)
     return checked_source(name, item.data)
 
 
 def _no_file(name: str, kind: str) -> UserError:
+    """Return the error for a path that is not a file; kind: as in _Object, or `submodule`."""
     other = (f"the path is a git object of type {kind}, expected a file", "Check the path")
     problem, fix = _NO_FILE.get(kind, other)
     return UserError(problem, fix, Location(name))
@@ -225,6 +231,7 @@ def _missing_path(name: str, hint: str) -> UserError:
 
 
 def _unknown_ref(name: str, ref: str) -> UserError:
+    """Return the error for a Git ref that git does not find."""
     [remote] = _cat_objects([f"origin/{ref}^{{tree}}"], name)
     if remote.kind == "tree":
         fix = f"Write {GIT}origin/{name[len(GIT) :]}"
@@ -263,7 +270,7 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return the output of a git command. Raises UserError with the message of git if it fails."""
+    """Return the output of a git command. Raises UserError, with the message of git."""
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))

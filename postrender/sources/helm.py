@@ -1,4 +1,4 @@
-"""The stored revisions of a Helm release, with their manifests and hooks, read with helm.
+"""The release revisions that Helm stores, with their manifests and hooks, read with helm.
 
 Helm does not pass the release to a post-renderer, so the user sets the namespace and the name.
 Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
@@ -54,7 +54,7 @@ class HelmError(UserError):
 
 
 class NotFoundError(HelmError):
-    """The error for a release, or a revision of a release, that Helm does not store."""
+    """The error for a release or a release revision that Helm does not store."""
 
 
 def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
@@ -74,7 +74,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None if Helm has no such release.
+    """Return the stored manifests of a release, oldest first; None for an unknown release.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
@@ -116,7 +116,7 @@ def namespaces_of(release: Release) -> list[str]:
 
 
 def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return number and status of each stored revision of a release, None for no release."""
+    """Return number and status of each stored release revision, None without a release."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     try:
         entries = _entries(release, [*command, *_namespace_option(release)])
@@ -148,6 +148,7 @@ def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
 
 
 def _get(release: Release, part: str, number: int) -> list[str]:
+    """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
     return ["get", part, release.name, "--revision", str(number), *_namespace_option(release)]
 
 
@@ -158,10 +159,10 @@ def _namespace_option(release: Release) -> list[str]:
 def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
     """Run helm commands, several in parallel, and return their outputs in order.
 
-    After an error or an interrupt, no helm process is left running.
+    After an error or an interrupt, no helm process continues to run.
     Raises UserError for a command that cannot be started or fails.
     """
-    # Imported late: only a run with a Helm release needs them.
+    # Imported late: only a run with a Helm release needs these modules.
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 

@@ -18,7 +18,7 @@ def helm_program(user: str) -> str:
 
     user: the option or command that needs helm, for the message. Raises UserError without helm.
     """
-    # Helm sets HELM_BIN to the word with which it was started, such as `helm`.
+    # Helm sets HELM_BIN to the word with which the user started helm, such as `helm`.
     program = os.environ.get("HELM_BIN") or "helm"
     path = program if os.path.dirname(program) else find_program(program)
     if path:

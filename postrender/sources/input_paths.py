@@ -34,7 +34,7 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
 
 
 class ChartError(UserError):
-    """A chart folder instead of rendered manifests."""
+    """The error for a chart folder instead of rendered manifests."""
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:

@@ -123,6 +123,7 @@ def _read_listed(path: str, root: str) -> Source:
 
 
 def _read_file(name: str) -> Source:
+    """Return the content of a file, or of stdin for `-`. Raises UserError."""
     source = STDIN if name == "-" else name
     try:
         if name != "-":
@@ -138,6 +139,7 @@ def _read_file(name: str) -> Source:
 
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:
+    """Return the error for a file that cannot be read."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     fix = "Check the file and its permissions"
     if isinstance(error, FileNotFoundError):

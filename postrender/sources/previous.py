@@ -35,7 +35,7 @@ def with_release_namespace(settings: Settings) -> Settings:
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
-    """Return the history, and findings about it.
+    """Return the history, and the findings about the history.
 
     Raises UserError for manifests that cannot be read, or that are from another namespace.
     """
@@ -62,6 +62,7 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
 
 
 def _release(settings: Settings) -> Release | None:
+    """Return the Helm release in --previous, None for other manifests."""
     history = settings.history
     return parse_release(history.previous, history.context, history.kubeconfig)
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def _reject(value: object) -> object:
+    """Raise TypeError for a value of a type that JSON lacks."""
     raise TypeError(f"{type(value).__name__} is not a type of JSON")
 
 

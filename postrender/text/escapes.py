@@ -19,7 +19,7 @@ _INVISIBLE = pattern(
 def visible(text: str, keep: str = "") -> str:
     r"""Return a text in which invisible characters are written as escapes, such as `\x1b`.
 
-    Invisible characters are control characters, format characters (also those of bidirectional
+    Invisible characters are control characters, format characters (also for bidirectional
     text), and separators except the space. Unassigned and private-use characters, unpaired
     surrogates, fillers and variation selectors are invisible too.
     keep: characters that are left unchanged, such as a tab; not for fillers or variation selectors.

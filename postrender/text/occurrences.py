@@ -19,7 +19,7 @@ _DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
 
 
 def forms_of(text: str, name: str) -> set[str]:
-    """Return the forms in which a name occurs in a text; an empty set if it does not occur."""
+    """Return the forms in which a name occurs in a text, an empty set for an absent name."""
     is_one_line = "\n" not in text.strip()
     return {
         form

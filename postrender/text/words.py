@@ -27,6 +27,7 @@ def words_of(text: str) -> list[str]:
 
 
 def _spaced(text: str) -> bytes:
+    """Return a text as bytes, with a space for each byte outside of words."""
     return text.encode("utf-8", "surrogatepass").translate(_TO_SPACES)
 
 
@@ -36,7 +37,7 @@ def letters_of(text: str) -> str:
 
 
 class WordSet:
-    """A set of names that counts the words of a text that are names of the set."""
+    """A set of names, and the count of these names among the words of a text."""
 
     __slots__ = ("_encoded", "_few")
 
