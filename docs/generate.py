@@ -142,7 +142,7 @@ def permissions() -> str:
 
 
 def findings() -> str:
-    """Return a table of the codes of findings, with what to do about each."""
+    """Return a table of the codes of findings, with a fix for each code."""
     return table(
         ("code", "severity", "meaning", "fix"),
         (
@@ -181,10 +181,10 @@ FIXES = {
     '`postrender/keep-original: "true"`',
     "duplicate-key": "Remove one of the two keys",
     "invalid-object": "Fix the field that the message shows",
-    "attacher-image": "Build the [image](attach.md#the-image), push it, and set `attacher.image`",
+    "attacher-image": "Build and push the [image](attach.md#the-image), and set `attacher.image`",
     "history-keep": "Raise `history.keep`, or lower Helm's `--history-max`",
-    "history-unchecked": "Nothing for a first install. Otherwise check the namespace in "
-    "`--previous`",
+    "history-unchecked": "Ignore the note for a first install. Otherwise check the "
+    "namespace in `--previous`",
     "release-size": "Lower `history.keep`, or move large data out of the ConfigMaps",
     "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
     "Or keep the workload for one more release, scaled to 0",

@@ -12,8 +12,8 @@ COMMAND = Command(
     "Protect live ConfigMaps for a first release.",
     details=(
         "INPUT is the output of postrender, or - for stdin, which is the default. The first "
-        "release with revisions would delete the live originals. Adopted originals are kept for "
-        "old pods, and the attacher deletes them once they are unused."
+        "release with revisions would delete the live originals. Adopted originals stay in the "
+        "cluster for old pods. The attacher deletes these originals once they are unused."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),

@@ -13,7 +13,7 @@ COMMAND = Command(
     details=(
         "The appended Job runs this command in the cluster. The command sets the owner references "
         "of revisions and deletes unused revisions. Outside of a Pod, the command uses the "
-        "kubeconfig. Long options may begin with one dash, too. The command reads the environment "
+        "kubeconfig. Long options may also begin with one dash. The command reads the environment "
         "variables of the older tool configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and "
         "JOB_NAME."
     ),
@@ -21,8 +21,9 @@ COMMAND = Command(
     options=(
         Option(
             "group",
-            "Set the attach group, the value of the label postrender/attach-group.",
+            "Set the attach group. NAME is the value of the label postrender/attach-group.",
             metavar="NAME",
+            default_text="none",
             own_parameter="group_name",
         ),
         *CLUSTER,
@@ -32,18 +33,20 @@ COMMAND = Command(
             "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
+            default_text="none",
             own_parameter="workloads",
         ),
         Option(
             "emitted",
-            "Keep these applied revisions, which no --workload lists, such as configmap/web-c. "
-            "Repeatable.",
+            "Keep these applied revisions. Pass the revisions that --workload does not list, such "
+            "as configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
+            default_text="none",
         ),
         Option(
             "release-owner",
-            "Add this object as an owner of every revision. The object must exist as long as the "
+            "Make this object an owner of every revision. The object must exist as long as the "
             "release.",
             metavar="KIND/NAME",
             default="",
@@ -51,35 +54,36 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions of Secrets once they are unused, such as secret/web-d. "
-            "Repeatable.",
+            "Delete these revisions once they are unused. Pass revisions of Secrets, such as "
+            "secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
+            default_text="none",
         ),
         Option(
             "rollout",
-            "Attach revisions to this Rollout, without a render ID.",
+            "Attach ConfigMaps to this Rollout. Pass the ConfigMaps with --configmaps.",
             metavar="NAME",
             default="",
             default_text="none",
         ),
         Option(
             "configmaps",
-            "Set the ConfigMaps that the Rollout in --rollout references.",
+            "Attach these ConfigMaps to the Rollout. Pass the Rollout with --rollout.",
             metavar="NAME,…",
             default="",
             default_text="none",
         ),
         Option(
             "timeout",
-            "Wait for the workloads for this time, such as 90s or 2m.",
+            "Wait this long for the workloads. Examples are 90s and 2m.",
             metavar="TIME",
             default="90s",
         ),
         Option(
             "on-failure",
-            "Choose which failures end the command with exit code 1. fail counts every failure. "
-            "report counts severe failures, and failures that no Event records.",
+            "Choose which failures cause exit code 1. fail counts every failure. report counts "
+            "severe failures, and failures that no Event records.",
             CHOICE,
             metavar="fail|report",
             default="fail",
@@ -87,13 +91,13 @@ COMMAND = Command(
         ),
         Option(
             "delete-finished-jobs",
-            "Delete the group's finished Jobs that this Job supersedes.",
+            "Delete superseded Jobs of the attach group. attach deletes only finished Jobs.",
             SWITCH,
             default=False,
         ),
         Option(
             "no-prune",
-            "Set owner references, but only report unused revisions.",
+            "Keep and report unused revisions. attach still sets owner references.",
             SWITCH,
             default=False,
         ),

@@ -26,7 +26,7 @@ COMMAND = Command(
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
     options=(
-        FILENAME._replace(help="Also read this file. Repeatable.", form=REPEATED),
+        FILENAME._replace(help="Read this file too. Repeatable.", form=REPEATED),
         *settings_options(
             "config",
             "untrusted",

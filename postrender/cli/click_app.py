@@ -118,11 +118,11 @@ def app() -> click.Group:
     """Return the whole command line."""
     group = _Commands(
         "postrender",
-        help="""Give each version of a ConfigMap its own name, and update every reference.
+        help="""Give each ConfigMap content its own name.
 
-        Without a command, or with an option first, postrender renders: it reads rendered
-        manifests on stdin and writes them with revisions on stdout. `postrender render -h`
-        lists the options.
+        postrender also updates every reference to a ConfigMap. Without a command, or with an
+        option first, postrender runs the command render. render reads manifests on stdin and
+        writes manifests with revisions to stdout. `postrender render -h` lists the options.
         """,
         context_settings=_CONTEXT,
         params=[_version_option()],

@@ -11,7 +11,7 @@ from postrender.errors import Location, UserError
 COMMAND = Command(
     "config init",
     "Create a configuration file.",
-    details="An existing file is never overwritten.",
+    details="postrender never overwrites an existing file.",
     example="postrender config init chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=FILE_NAME),),
 )

@@ -24,10 +24,10 @@ COMMAND = Command(
         *settings_options("config", "untrusted", "namespace", "secrets"),
         Option(
             "mode",
-            "Print the permissions for this form of the Job.",
+            "Print permissions for this form of the Job.",
             CHOICE,
             choices=_MODES,
-            default_text="attacher.mode; auto covers both forms",
+            default_text="attacher.mode, where auto covers both forms",
         ),
     ),
 )

@@ -25,7 +25,7 @@ def run(file: str) -> int:
     report_ignored(findings)
     if source is None:
         raise UserError(
-            "no postrender.yaml is in this folder or a folder above",
+            "postrender.yaml is missing in this folder and in the folders above",
             "Pass a file, or create a file with: postrender config init",
         )
     settings_from(load_config(source), source.file)

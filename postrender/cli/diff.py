@@ -43,14 +43,14 @@ COMMAND = Command(
         output_option(format_names()),
         Option(
             "exit-code",
-            "Exit with code 4 if there are changes or undecided parts.",
+            "Exit with code 4 if anything changes. Undecided parts count as changes.",
             SWITCH,
             default=False,
             aliases=("detailed-exitcode",),
         ),
         Option(
             "unified",
-            "Show N unchanged lines around each change of a text.",
+            "Show N unchanged lines around each change.",
             NUMBER,
             metavar="N",
             default=3,
@@ -58,7 +58,13 @@ COMMAND = Command(
             short="U",
             own_parameter="context",
         ),
-        Option("only", "Show only this section. Repeatable.", CHOICES, choices=SECTIONS),
+        Option(
+            "only",
+            "Show only this section. Repeatable.",
+            CHOICES,
+            choices=SECTIONS,
+            default_text="all sections",
+        ),
         *settings_options(
             "config",
             "untrusted",

@@ -100,12 +100,18 @@ class Command(NamedTuple):
 MAX_SUMMARY = 45
 
 INPUT = Argument("input", "[INPUT]", default="-")
-FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
+FILENAME = Option(
+    "filename",
+    "Read this file, instead of INPUT.",
+    metavar="FILE",
+    short="f",
+    default_text="none",
+)
 
 # The options of every command, which cli/registry.py applies.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
-    Option("verbose", "Also print notes about the run.", SWITCH, default=False, short="v"),
+    Option("verbose", "Print notes about the run too.", SWITCH, default=False, short="v"),
     Option(
         "color",
         "Use colours.",
@@ -150,7 +156,7 @@ SETTINGS = (
     ),
     _setting(
         "untrusted",
-        "Let a discovered postrender.yaml change only the output.",
+        "Restrict a discovered postrender.yaml. The file can then change only the output.",
         form=FLAG,
         default_text="no",
     ),
@@ -164,15 +170,15 @@ SETTINGS = (
     ),
     _setting(
         "secrets",
-        "Also create revisions of Secrets. Without a key, short passwords can be guessed from the "
-        "names.",
+        "Create revisions of Secrets too. Without a key, anybody can guess short passwords from "
+        "the names.",
         "secrets",
         form=FLAG,
         default_text="no",
     ),
     _setting(
         "secrets-hash-key-file",
-        "Read the key of the hashes of Secrets from this file.",
+        "Read the hash key for Secrets from this file.",
         "secretsHashKeyFile",
         metavar="FILE",
         default_text="the key in $POSTRENDER_SECRETS_HASH_KEY, or no key",
@@ -186,7 +192,7 @@ SETTINGS = (
     ),
     _setting(
         "keep-original",
-        "Keep all originals next to revisions, for the hooks of Helm 3.",
+        "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
         "keepOriginal",
         form=FLAG,
         default_text="originals of Secrets, and originals that are still needed",
@@ -224,7 +230,7 @@ SETTINGS = (
     ),
     _setting(
         "previous",
-        "Retain the revisions of previously applied manifests.",
+        "Retain earlier revisions in the output. Pass the previously applied manifests.",
         "history",
         "previous",
         metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
@@ -232,7 +238,7 @@ SETTINGS = (
     ),
     _setting(
         "kube-context",
-        "Set the kubeconfig context for --previous=helm:….",
+        "Set the kubeconfig context for helm. Only --previous=helm:… runs helm.",
         "history",
         "kubeContext",
         metavar="CONTEXT",
@@ -240,7 +246,7 @@ SETTINGS = (
     ),
     _setting(
         "kubeconfig",
-        "Set the kubeconfig file for --previous=helm:….",
+        "Set the kubeconfig file for helm. Only --previous=helm:… runs helm.",
         "history",
         "kubeconfig",
         metavar="FILE",
@@ -248,7 +254,7 @@ SETTINGS = (
     ),
     _setting(
         "log-file",
-        "Also append findings and errors to this file.",
+        "Append findings and errors to this file too.",
         "logFile",
         metavar="FILE",
         default_text="none",

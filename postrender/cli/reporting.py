@@ -185,6 +185,6 @@ def report_bug(error: BaseException) -> None:
         frames = traceback.extract_tb(error.__traceback__)
         locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
         trail = " < ".join(locations)
-        fix = f"Open an issue with the input and this trace; no report could be written: {trail}"
+        fix = f"Open an issue with the input and this trace of the code: {trail}"
     problem = f"a bug in postrender ({type(error).__name__})"
     _print_message(ERROR, "postrender", sentences(problem, fix), None)

@@ -29,9 +29,9 @@ COMMAND = Command(
     details=(
         "try renders the chart with helm template and shows the new names of its ConfigMaps. Then "
         "try previews a change. With NEW_CHART, try compares the two charts. Otherwise try "
-        "compares CHART with and without --set and --set-string. try writes the preview as a page; "
-        "without a change, the page shows a first install. try does not apply anything. Variable "
-        "HELM_BIN: the path of helm."
+        "compares CHART with and without --set and --set-string. try writes the preview as a page. "
+        "Without a change, the page shows a first install. try does not apply anything. The "
+        "variable HELM_BIN sets the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),
@@ -42,12 +42,14 @@ COMMAND = Command(
             REPEATED,
             metavar="FILE",
             short="f",
+            default_text="none",
         ),
         Option(
             "set",
             "Pass this value to helm. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
+            default_text="none",
             own_parameter="sets",
         ),
         Option(
@@ -55,6 +57,7 @@ COMMAND = Command(
             "Pass this value to helm as a string. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
+            default_text="none",
             own_parameter="set_strings",
         ),
         Option(
@@ -253,7 +256,7 @@ def _report(
         shown = only_sections(preview, ("workloads", "configmaps"))
         lines += ["", *preview_lines(render(shown, terminal))]
     elif sides.note:
-        lines += ["", f"{sides.note} So postrender cannot preview a change."]
+        lines += ["", f"{sides.note} postrender therefore cannot preview a change."]
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
     return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=has_preview)]
 
@@ -307,4 +310,4 @@ def _open_page(file: str) -> None:
     from pathlib import Path
 
     if not webbrowser.open(Path(file).as_uri()):
-        report_warning("no browser opens the page", f"Open {file} yourself")
+        report_warning("the browser does not open the page", f"Open {file} yourself")

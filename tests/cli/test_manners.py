@@ -67,6 +67,14 @@ def test_each_option_says_its_variable_and_default(name: str, run: Run) -> None:
         assert option.default_text.replace(" ", "") in shown
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_first_sentence_of_an_option_is_short(name: str) -> None:
+    for option in command_of(name).all_options:
+        sentence = option.help.split(". ")[0].removesuffix(".")
+        assert len(sentence) < MAX_SUMMARY, option.name
+        assert sentence.split()[0] not in ("Also", "Only"), option.name
+
+
 @pytest.mark.parametrize("option", ["-n", "--namespace"])
 def test_the_namespace_has_a_short_option(option: str, run: Run) -> None:
     assert "namespace: prod  # --namespace" in run("config", "show", option, "prod")[1]
