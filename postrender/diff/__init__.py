@@ -1,5 +1,5 @@
 """`postrender diff`: the effect of a change, as a preview that a format prints."""
 
-# The sections of a preview for `--only`. They are here because the command line needs the names
-# before it loads any other module of the package.
+# The sections of a preview for `--only`. This module has the names because the command line needs
+# the names before any other module of the package is loaded.
 SECTIONS = ("configmaps", "workloads", "revisions", "objects")

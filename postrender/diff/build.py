@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> Preview:
-    """Return the preview of the change from one stream to another, rendered or not.
+    """Return the preview of a change; each stream may be rendered or not.
 
     context: the number of lines around each change of text.
     Raises UserError for input that render rejects, and for a side with content but no objects.
@@ -107,7 +107,7 @@ def _compare(
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
 ) -> Preview:
-    """Return the preview.
+    """Return the preview of the change between two sides.
 
     resolver: the resolver with the release namespace;
     context: the number of lines around each change of text;

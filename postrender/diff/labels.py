@@ -11,7 +11,7 @@ AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF = "workloadRef"
 
 # The label of a reference in a pod spec, by a part of its path. If a path has several of these
-# parts, the first entry here counts.
+# parts, the first entry of this dict counts.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
 # Fields that only hold the name; the field above such a field is a better label.

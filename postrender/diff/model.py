@@ -21,7 +21,7 @@ RETAINED = "retained"  # an earlier revision in both manifests
 DROPPED = "dropped"  # an earlier revision in the older manifests only
 
 # The effect on a workload.
-ROLLS = "rolls"  # new pods replace the old ones
+ROLLS = "rolls"  # new pods replace the old pods
 STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
 NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new pod template
@@ -169,7 +169,7 @@ class WorkloadChange(NamedTuple):
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if the workload in the chart does not change;
     effect: ROLLS … STAYS;
     causes: the reasons why the pod template changes, in order of kind;
-    via: the workload whose pod template is used (workloadRef), None for the workload's own;
+    via: the workload whose pod template is used (workloadRef), None for its own template;
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods may
     read the new content;
     fields: the changes outside of pod templates.
@@ -191,7 +191,7 @@ class RevisionChange(NamedTuple):
     name: the revision's name, "" for a Secret and for a redacted name;
     is_retained: whether the newer manifests contain the revision as an earlier revision;
     lost_owners: for a REUSED revision, its owners as `Kind/name`, if the change deletes all owners.
-    The revision is then deleted too, although workloads still use it. Else ().
+    The revision is then also deleted, although workloads still use the revision. Else ().
     """
 
     identity: Identity
@@ -252,7 +252,7 @@ class Edge(NamedTuple):
 class Graph(NamedTuple):
     """The references between objects.
 
-    In a preview, the objects are those that change, and those connected with a change.
+    In a preview, the objects either change or are connected with an object that changes.
     """
 
     nodes: tuple[GraphNode, ...] = ()

@@ -1,13 +1,13 @@
 """The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
 A reader can guess short or common content and compare its hash with a digest. Digests are therefore
-redacted too: `checksum/secret` annotations of charts, and names of revisions, which end in a hash.
+also redacted: `checksum/secret` annotations of charts, and names of revisions, which end in a hash.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
-2. `mark_content` and `mark_digest` turn values into `Redacted` text: it is compared, never shown.
-   This step needs the object around a value, so it runs before the comparison.
+2. `mark_content` and `mark_digest` turn values into `Redacted` text, which is compared but never
+   shown. This step needs the object around a value, so it runs before the comparison.
 3. `redact` walks a whole model as the last step of diff.build and of explain.build. Fields and
-   records that are added to a model later are therefore redacted too.
+   records that are added to a model later are therefore also redacted.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ def redact(
     """Return a copy of a model, or of any record in a model, with Secret content redacted.
 
     secret_names: the revision names to redact, with the base names that replace them;
-    has_base_names: whether every Identity has a base name already. Then, of the identities, only
-    those of Secrets are redacted. Another object may have the same name as a Secret's revision.
+    has_base_names: whether every Identity has a base name already. Then only the identities of
+    Secrets are redacted. Another object may have the same name as a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted

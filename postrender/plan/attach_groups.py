@@ -77,7 +77,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
     for pairs in (
         _revisions(context, group_names),
         _retained_revisions(context, retained_group_names),
-        # A revision may set a namespace where its workload sets none. Their group keys then differ.
+        # A revision may set a namespace that its workload does not set. The group keys then differ.
         ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
     ):
         for group_key, ref in pairs:
@@ -112,9 +112,9 @@ def _group_without_workloads(
 ) -> Iterator[AttachGroup]:
     """Yield the group of a stream in which only objects without a pod template use revisions.
 
-    The attacher makes the release the owner of these revisions. Nothing is yielded if the revisions
-    have several namespaces or groups. Two namespaces as written may be the same namespace, and the
-    objects of two attachers would then be duplicates.
+    The attacher makes the release the owner of these revisions. Revisions with several namespaces
+    or groups get no group. Two namespaces as written may be the same namespace, and the objects of
+    two attachers would then be duplicates.
     """
     items = [context.decisions[key].item for key in group_names]
     revisions = [item for item in items if context.revision_of(item)]
@@ -244,7 +244,7 @@ def _retained_group_name(
 def _revisions(
     context: PlanContext, group_names: Mapping[ItemKey, str]
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield the revisions of the stream, with their groups, and the originals next to them.
+    """Yield the revisions of the stream and the originals next to revisions, with their groups.
 
     The originals are included because `postrender adopt` may have labelled the live originals.
     """

@@ -77,8 +77,8 @@ class AttachGroup(NamedTuple):
 
     workloads: empty if only objects without a pod template reference the revisions;
     namespace: as written in the objects, None if absent;
-    emitted: the revisions of the group in the output, also retained revisions, and the originals
-        that stay next to them;
+    emitted: the revisions of the group in the output, including retained revisions, and the
+        originals next to these revisions;
     retired: the revisions of Secrets to delete, if Secrets are switched off.
     """
 
@@ -272,7 +272,7 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> set[str]:
 
 
 def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the object that exists as long as the release, as `Kind/name`; "" for none.
+    """Return the object that exists as long as the release, as `Kind/name`, else "".
 
     A ServiceAccount is preferred, because the token in the Job's Pod contains the account's uid.
     `attach` must read the uid of a Role from the API server.
@@ -408,7 +408,7 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """Return the image that the project's Dockerfile builds; no public registry has it."""
+    """Return the image that the project's Dockerfile builds; no public registry has the image."""
     return f"postrender:{__version__}"
 
 

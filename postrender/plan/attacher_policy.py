@@ -128,9 +128,9 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 def _condition(settings: AttacherSettings) -> str:
     """Return the condition that selects requests of attachers, by the name of the ServiceAccount.
 
-    The condition selects every account with the suffix that postrender gives, also an account of a
-    user. It also selects a configured account that a release creates. Any other configured account
-    may have other tasks, so the condition does not select it.
+    The condition selects every account with the suffix that postrender gives, even an account that
+    a user creates. The condition also selects a configured account that a release creates. Any
+    other configured account may have other tasks, and is not selected.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]

@@ -24,7 +24,7 @@ def rbac_objects(
 ) -> list[dict[str, Json]]:
     """Return the Role and the RoleBinding of attachers.
 
-    If the attachers share a ServiceAccount that postrender creates, it is the first object.
+    The first object is the shared ServiceAccount, if postrender creates this account.
     namespace: "" for objects without a namespace.
     """
     account = settings.service_account or SHARED_ACCOUNT

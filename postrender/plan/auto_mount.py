@@ -54,8 +54,8 @@ class Mount(NamedTuple):
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
     """Return the auto-mounts that ConfigMaps (and Secrets) request, by workload.
 
-    Raises UserError if a mount path is relative, or if a workload is missing or ambiguous. Two
-    objects with the same mount path in one container are an error too.
+    Raises UserError if a mount path is relative, or if a workload is missing or ambiguous. Also
+    raises UserError for two objects with the same mount path in one container.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
@@ -135,8 +135,8 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
             f"Add {kind}/{name} to the input",
             inventory.location_of(without_template),
         )
-    found = candidates if mount_in is None else workloads
-    listed = ", ".join(str(workload.identity) for workload in found) or "none"
+    considered = candidates if mount_in is None else workloads
+    listed = ", ".join(str(workload.identity) for workload in considered) or "none"
     raise UserError(
         f"{MOUNT_IN_ANNOTATION} is {mount_in or 'empty'}, expected a workload in the namespace of "
         f"{item.identity} (found {listed})"
@@ -197,7 +197,10 @@ def _is_namespaced_workload(item: Item) -> bool:
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """Return the objects with a workload's pod template: a Rollout may use a Deployment's."""
+    """Return the objects with a workload's pod template.
+
+    A Rollout may use the template of a Deployment.
+    """
     if not workload.workload_ref:
         return [workload]
     return [

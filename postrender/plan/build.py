@@ -155,7 +155,7 @@ def _result_findings(
 
 
 def _may_have_retired_secrets(settings: Settings, history: History, context: PlanContext) -> bool:
-    """Return whether an earlier output may have had revisions of Secrets; most had none."""
+    """Return whether an earlier output may have had revisions of Secrets; most outputs had none."""
     return bool(
         history.owners.secrets
         or settings.attacher.retired_secrets
@@ -226,7 +226,7 @@ def build_basis(
 
 
 def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[Finding]]:
-    """Return the resolved references of an inventory, and findings about them."""
+    """Return the resolved references of an inventory, and findings about these references."""
     resolver = new_resolver(inventory, settings)
     all_links, findings = find_links(inventory, resolver)
     links = [link for link in all_links if not link.is_pinned]
@@ -244,7 +244,7 @@ def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[
 def _decide(
     resolved: _Resolved, settings: Settings, history: History
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions before the search for readers by name, and findings about them."""
+    """Return the decisions before the search for readers by name, and findings about decisions."""
     inventory, links = resolved.inventory, by_target(resolved.all_links)
     mounted_in = _workloads_by_mounted_item(resolved.mounts)
     stored_hooks = _hooks_by_target(inventory, history, resolved.resolver)
@@ -276,7 +276,7 @@ def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
 
 
 def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:
-    """Return the objects whose base names are searched: those to rename, and revisions."""
+    """Return the objects whose base names are searched: objects to rename, and revisions."""
     return [
         decision.item
         for decision in decisions

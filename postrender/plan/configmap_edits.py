@@ -141,7 +141,7 @@ def retained_object(
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
-            # Helm adopts the object without removing its live `keep`, so `delete` must replace it.
+            # Helm adopts the object without removing its live `keep`, so `delete` replaces `keep`.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:

@@ -1,6 +1,6 @@
 """ConfigMaps and Secrets that are defined twice in a stream.
 
-Helm 3 cannot install such a stream. If the definitions differ, no rule decides between them.
+Helm 3 cannot install such a stream. No rule decides between definitions that differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from postrender.yaml.paths import Json
 def find_duplicates(
     inventory: Inventory, resolver: Resolver
 ) -> tuple[frozenset[ItemKey], Inventory]:
-    """Return the objects that repeat an earlier object, and the inventory without them.
+    """Return the objects that repeat an earlier object, and the inventory without these objects.
 
     Raises UserError if two objects have the same key and different content.
     """

@@ -1,8 +1,8 @@
 """The name of an attach group, and of the objects of its attacher.
 
-The name comes from the release, because the attacher's ServiceAccount owns the revisions. If the
+The name is made from the release, because the attacher's ServiceAccount owns the revisions. If the
 name changes, the tool that applies the manifests replaces the ServiceAccount. If the release is
-unknown, the name comes from a workload, and a finding reports the name.
+unknown, the name is made from a workload, and a finding reports the name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
     """Return the name of the release from the settings, or else from a label; "" if unknown.
 
     workloads: the objects of one namespace that reference revisions. Their label
-        `app.kubernetes.io/instance` is used only if all of them have the same value.
+        `app.kubernetes.io/instance` is used only if all these objects have the same value.
     """
     if settings.group or settings.release:
         return settings.group or settings.release

@@ -35,7 +35,7 @@ def find_helm_3_hooks(
     decisions: Sequence[StrategyDecision],
     decide: Decide,
 ) -> list[Finding]:
-    """Return a finding for each original that stays only because of hooks that Helm 3 hides.
+    """Return a finding for each original that Helm 3 would not keep, because of missing hooks.
 
     links: by target; decide: repeats the decisions for the objects of another inventory. The
         decision for an object does not depend on other decisions.

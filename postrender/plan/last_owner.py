@@ -40,7 +40,7 @@ class LostOwners(NamedTuple):
 def read_previous_owners(previous: Previous) -> PreviousOwners:
     """Return the owners that the attachers of the last manifest and of its hooks set.
 
-    The names of Secrets come from all manifests and hooks.
+    The names of Secrets are read from all manifests and hooks.
     """
     manifests: tuple[Manifest, ...] = (*previous.manifests[-1:], *previous.hooks)
     owners = read_owners(
@@ -78,7 +78,7 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners that the attachers of a plan will set."""
+    """Return the owners that the attachers of a plan set."""
     settings = context.settings.attacher
     workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
@@ -107,7 +107,7 @@ def find_last_owners(
 
 
 def _group_option(lost: LostOwners) -> str:
-    """Return the option for the earlier group, whose name is that of the release owner."""
+    """Return the option that sets the earlier group, which has the name of the release owner."""
     for title in lost.owners:
         kind, _, name = title.partition("/")
         if kind in _RELEASE_OWNER_KINDS:
@@ -126,9 +126,10 @@ def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> froze
 def find_lost_owners(
     context: PlanContext, lasting: Iterable[str], owners: PreviousOwners
 ) -> Iterator[LostOwners]:
-    """Yield each revision of the new output if none of its owners is in the new output.
+    """Yield each revision of the new output that has no owner in the new output.
 
-    lasting: the objects of the new attachers, as `Kind/name`; owners: those of the last output.
+    lasting: the objects of the new attachers, as `Kind/name`;
+    owners: the owners that the previous attachers set.
     """
     if not owners.release_owners.isdisjoint(lasting):
         return
@@ -146,7 +147,7 @@ def find_lost_owners(
 
 
 def _is_in_stream(context: PlanContext, workload: str) -> bool:
-    """Return whether the stream has a workload, or may have it in an unexamined document."""
+    """Return whether a workload is in the stream, or may be in an unexamined document."""
     kind, _, name = workload.partition("/")
     if any(
         (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items

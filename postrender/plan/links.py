@@ -57,7 +57,7 @@ class Link(NamedTuple):
     def is_pinned(self) -> bool:
         """Return whether a person wrote a revision name into a pod template.
 
-        A pod template that postrender rendered has a render ID, and this template has none. The
+        A pod template that postrender rendered has a render ID. This template has no render ID. The
         reference resolves only while the manifests have that revision. Pinned references are
         therefore left unchanged.
         """

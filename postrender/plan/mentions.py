@@ -28,7 +28,7 @@ from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
-# The prefixes of annotations that never reference a ConfigMap: our own, and those of other tools.
+# The prefixes of annotations that never reference a ConfigMap, of postrender and of other tools.
 _UNSEARCHED_ANNOTATIONS = (
     PREFIX,
     PAIRING_ANNOTATION,
@@ -57,11 +57,11 @@ class Mention(NamedTuple):
     """A string with the base name of one or more objects that may be renamed.
 
     path: the path of the string in the object;
-    line: in the document, from 0;
+    line: the line in the document, from 0;
     text: the string, decoded if it is base64 in a Secret. Nothing may print a decoded string;
     name: the base name;
-    fields: the names of the field. For a string in a list, a flag, a resource of kubectl, or the
-        key of the list. Elsewhere, an environment variable, or the last two keys of the path;
+    fields: the names of the field. A string in a list has a flag, a resource of kubectl, or the
+        key of the list. Other strings have an environment variable or the last two keys;
     targets: the objects that the name may mean.
     """
 
@@ -142,7 +142,7 @@ def _accounted_counts(
             form = AddAfter if link.reference.rule.family == RBAC else SetScalar
             site = sites.get((form, path))
             texts[document].add(site.start if site and form is SetScalar else path)
-    counts = defaultdict(int, {document: len(found) for document, found in texts.items()})
+    counts = defaultdict(int, {document: len(places) for document, places in texts.items()})
     for targets in by_name.values():
         for target in targets:
             if target.identity.name == target.base_name:
@@ -174,7 +174,7 @@ class _Search:
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
-        """Return whether only references that resolve, and free text, may name another object."""
+        """Return whether only free text may have mentions, because all references resolve."""
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
             for reference in item.references
@@ -257,7 +257,7 @@ def _has_data(item: Item) -> bool:
 
 
 def _is_known(item: Item) -> bool:
-    """Return whether all references of a kind are known, so that only free text has others."""
+    """Return whether all references of a kind are known, except for references in free text."""
     identity = item.identity
     is_searched = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
     return is_searched and not _has_data(item)

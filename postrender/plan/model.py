@@ -55,7 +55,7 @@ class PlanContext(NamedTuple):
     workload_targets: by workload, the number of a pod template (None for all) and an object that
         the template references or mounts;
     mentions: the strings that contain a base name and that no rule rewrites;
-    read_by_name: the objects with a sign that a program reads them by their base names;
+    read_by_name: the objects with a sign that a program reads the object by its base name;
     orders: the revision numbers of the objects to rename, if there is a history;
     retained: the decisions for the objects of the history, also for dropped objects.
     """
@@ -75,7 +75,7 @@ class PlanContext(NamedTuple):
 
     @property
     def retained_names(self) -> dict[ItemKey, list[str]]:
-        """By the current object of a base name, the names of retained revisions, newest first."""
+        """The names of retained revisions, newest first, by the current object of the base name."""
         names: dict[ItemKey, list[str]] = defaultdict(list)
         for retained in self.retained:
             if retained.current and retained.is_emitted and not retained.revision.is_original:
@@ -84,7 +84,7 @@ class PlanContext(NamedTuple):
 
     @property
     def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
-        """By workload, the Rollouts that use its pod template, if both objects are rewritable."""
+        """The Rollouts that use a pod template, by workload, if both objects are rewritable."""
         return find_rollouts(
             [item for item in self.inventory.items if item.is_rewritable], self.resolver
         )

@@ -58,7 +58,7 @@ class Resolver(NamedTuple):
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # An original that is kept without need does no harm; one that is missing does.
+            # An unneeded original does no harm, but a missing original does.
             return [
                 candidate
                 for candidate in candidates
@@ -108,7 +108,7 @@ class Resolver(NamedTuple):
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
-        """Return a namespace as namespace_of, or the only explicit namespace for an absent one."""
+        """Return the result of namespace_of; instead of None, the only explicit namespace."""
         return written or self.release_namespace or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
@@ -120,7 +120,7 @@ class Resolver(NamedTuple):
     def key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
         """Return the key of an object in its effective namespace.
 
-        name: the name to use instead of the object's own.
+        name: the name to use instead of the object's own name.
         """
         namespace = self.effective_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)

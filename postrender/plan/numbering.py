@@ -83,7 +83,7 @@ def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
 
     The revision that was current last is the newest, whatever its number is, because a rollback
     assigns no number. Revisions without a number, which a render without --previous created, get
-    higher numbers than the others.
+    higher numbers than the other revisions.
     """
     numbered: list[EarlierRevision] = []
     order = 0

@@ -1,4 +1,4 @@
-"""Earlier revisions that stay in the output, so that rollbacks and old pods still find them.
+"""Earlier revisions that stay in the output, for rollbacks and for old pods.
 
 Helm 3 cannot roll back to manifests with an object that is live but not in the current manifests.
 When an object leaves the output, the object must leave the cluster at the same time. An old
@@ -104,9 +104,10 @@ def _decide(
     """Return the decision for one earlier revision and the reason.
 
     position: the position among the earlier revisions of the base name, 1 for the newest;
-    keep: the number of revisions to keep, including the current one.
+    keep: the number of revisions to keep, including the current revision.
     """
-    # After the chart drops a base name, its revisions stay while Helm stores a release with them.
+    # After the chart drops a base name, its revisions stay while Helm stores a release that has
+    # these revisions.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:

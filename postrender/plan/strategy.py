@@ -51,7 +51,7 @@ class StrategyDecision(NamedTuple):
     strategy: rename, checksum or ignore;
     reason: a clause for the user;
     is_revision: whether the object already is a revision, by its metadata or the hash in its name;
-    keep_reason: why the original stays next to its revision, "" if it does not;
+    keep_reason: why the original stays next to its revision, "" if the original does not stay;
     is_immutable: whether the revision is immutable;
     is_requested: whether a rule or an annotation sets the strategy;
     is_keep_decided: whether a rule or an annotation decides about the original.
@@ -168,7 +168,7 @@ def _invalid(inventory: Inventory, item: Item, error: UserError) -> Finding:
 
 
 def _preset_decision(item: Item) -> StrategyDecision | None:
-    """Return the decision that no rule or annotation can change, if there is one."""
+    """Return the decision if no rule or annotation can change the decision, else None."""
     kind = item.identity.kind
     if item.is_hook:
         return StrategyDecision(item, IGNORE, f"the {kind} is a hook")
@@ -253,7 +253,7 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
     if not is_used:
         return ""
     if _SOPS in (item.content or {}):
-        # Each encryption gives other text, and the checksum of SOPS covers the name too.
+        # Each encryption gives other text, and the checksum of SOPS also covers the name.
         return f"SOPS encrypts the {item.identity.kind}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
@@ -317,7 +317,7 @@ def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> 
 def _keep_reason(
     item: Item, unrewritable: Sequence[Link], rule: StrategyRule | None, settings: Settings
 ) -> str:
-    """Return why the original stays next to its revision, or "" if it does not."""
+    """Return why the original stays next to its revision, "" if the original does not stay."""
     if unrewritable:
         return _kept_reference(unrewritable[0])
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:

@@ -39,7 +39,7 @@ _KEPT_KINDS: frozenset[GroupKind] = frozenset(
 
 def rules_in(module: str) -> tuple[Rule, ...]:
     """Return the rules of a module of this package."""
-    # importlib does the same, but its own import takes longer.
+    # importlib.import_module also works, but the import of importlib takes longer.
     name = f"{__name__}.{module}"
     __import__(name)
     rules: tuple[Rule, ...] = sys.modules[name].RULES

@@ -22,6 +22,7 @@ from postrender.yaml.paths import Json, parse_pattern
 
 
 def _has_resource(resource: str) -> Callable[[Mapping[str, Json]], bool]:
+
     def condition(policy_rule: Mapping[str, Json]) -> bool:
         resources = policy_rule.get("resources")
         return isinstance(resources, list) and (resource in resources or "*" in resources)

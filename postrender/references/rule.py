@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     kind: the kind of that object, as a glob.
     pattern: the path pattern of the field.
     target: the group and kind of the referenced object.
-    family: POD_TEMPLATE; RBAC, whose names are added and never removed; or OUTSIDE for others.
+    family: POD_TEMPLATE; RBAC, whose names are added and never removed; else OUTSIDE.
     name: the name of the object with the field, as a glob.
     is_word: whether the string is text that has the referenced name as a whole word.
     only_if: a condition on the mapping two levels above the string (`resources` of RBAC).

@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
-Nearly every document is read line by line (`plain`). The YAML parser (`nodes`) reads the others,
-and is imported only when it is needed. Only the parser can find some locations and sites. A
-document that was read line by line is then also parsed.
+Nearly every document is read line by line (`plain`). The YAML parser (`nodes`) reads the other
+documents, and is imported only when it is needed. Only the parser can find some locations and
+sites. A document that was read line by line is then also parsed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Edits of an object, as data, and their effect on plain data.
 
-Every edit has a path in its document and is applied twice. This module applies it to plain data,
-because hashes cover the edited object. postrender.yaml.splice applies it to the text.
+Every edit has a path in its document and is applied twice. This module applies the edit to plain
+data, because hashes cover the edited object. postrender.yaml.splice applies the edit to the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The keys of a mapping node: the last one wins, also if it is merged.
+"""The keys of a mapping node: the last key wins, also if the key is merged.
 
 sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
 their order. Each entry overrides the entries above. A merge key (`<<`) sets all keys of its
-mappings. If it has a list of mappings, the first one wins.
+mappings. If the value is a list of mappings, the first mapping wins.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def is_merge_key(key: YamlNode) -> bool:
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges, given its value: one mapping or a list of them."""
+    """Return the nodes that a merge key merges, given its value: one mapping or a list."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
     """Return the mapping, the key and the value of the entry that sets a name, or None.
 
-    The returned mapping is another one than the given mapping if the entry is merged.
+    If the entry is merged, the returned mapping is not the given mapping.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):

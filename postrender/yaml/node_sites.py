@@ -109,7 +109,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
 
 
 def _dash_of(text: str, sequence: YamlNode, number: int) -> int | None:
-    """Return the index of the `-` before an item of a block list, or None if it is not found."""
+    """Return the index of the `-` before an item of a block list, or None if no `-` is found."""
     if number == 0:
         properties = PROPERTIES.match(text, sequence.start_mark.index)
         start = properties.end() if properties else 0
@@ -193,7 +193,7 @@ def content_end(text: str, node: YamlNode) -> int:
 def _end_without_comments(text: str, start: int, end: int) -> int:
     """Return the end of a text without the blank lines and comments at its end.
 
-    The lines are read from the last one. A pattern for all of them would take exponential time.
+    The lines are read backwards. A pattern for all lines would take exponential time.
     """
     while end > start:
         line_start = max(text.rfind("\n", start, end) + 1, start)

@@ -202,7 +202,7 @@ def children(node: YamlNode) -> list[YamlNode]:
 
 
 def _read(node: YamlNode, document: NodeDocument) -> Json:
-    # The hot loop of the program: scalars are read inline, which avoids a call for most of them.
+    # The hot loop of the program: most scalars are read inline, which avoids a call.
     kind = node.__class__
     if kind is MappingNode:
         mapping: dict[str, Json] = {}
@@ -300,7 +300,7 @@ def key_node(root: YamlNode, path: Path) -> YamlNode | None:
 def is_alias(parent: YamlNode, index: int | str) -> bool:
     """Return whether the item or value at an index of a parent is written as an alias.
 
-    The node of an alias is the node of its anchor, which comes earlier in the text.
+    The node of an alias is the node of its anchor, which is earlier in the text.
     """
     if isinstance(parent, MappingNode):
         key, value = parent.value[int(index)]
@@ -350,7 +350,7 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and text of each folded scalar; Helm 4 adds newlines to them at each pass."""
+    """Yield the path and text of each folded scalar, to which each pass of Helm 4 adds newlines."""
     kind = node.__class__
     if kind is ScalarNode:
         if node.style == ">":

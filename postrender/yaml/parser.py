@@ -34,7 +34,7 @@ STRING = Tag(suffix="tag:yaml.org,2002:str")
 
 # JSON writes a character beyond U+FFFF as two of these escapes.
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Each level of nesting has one of these, or a column of indentation.
+# Each level of nesting has one of these texts, or a column of indentation.
 _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
 _DEEP_INDENT = " " * MAX_DEPTH
 
@@ -93,7 +93,7 @@ def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
     """Return whether the pure parser may read a text that the C parser rejects.
 
     The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and an anchor
-    that is defined again. An alias means the last definition before it, as YAML 1.2 says.
+    that is defined again. An alias means the last definition before the alias, as in YAML 1.2.
     """
     is_unusual = _is_repeated_anchor(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS

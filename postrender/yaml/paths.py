@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
-    # A value of YAML or JSON. Parsers return lists and dicts; other code may not change them.
+    # A value of YAML or JSON. Parsers return lists and dicts; other code may not change the values.
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
@@ -88,7 +88,7 @@ def matches_start(path: Path, pattern: Sequence[str]) -> bool:
 
 
 class PatternTree:
-    """A prefix tree of patterns, so that one walk over an object matches all of them."""
+    """A prefix tree of patterns, so that one walk over an object matches all patterns."""
 
     __slots__ = ("children", "payloads")
 

@@ -60,7 +60,7 @@ _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
 _FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
-# Each run of spaces ends with `(?!\ )`. Without it, a long run would take quadratic time.
+# Each run of spaces ends with `(?!\ )`. Without this end, a long run would take quadratic time.
 _LINE = pattern(
     rf"""
     (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
@@ -113,7 +113,7 @@ class Line(NamedTuple):
     entry: Fields | None
 
 
-# The reader uses plain tuples with the fields of Line, because Python unpacks them faster.
+# The reader uses plain tuples with the fields of Line, because Python unpacks plain tuples faster.
 _NOT_COVERED: Fields = (NOT_COVERED, 0, None, None, None, None)
 _SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
 _line_cache: dict[str, Fields] = {}
@@ -172,7 +172,7 @@ class PlainDocument:
         return value
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line number at which the value at a path begins, or None if it is unknown.
+        """Return the line number at which the value at a path begins, or None if unknown.
 
         A block collection begins with its first entry.
         """
@@ -187,7 +187,7 @@ class PlainDocument:
         return self.entry_line(path)
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the scalar at a path is a literal, or None if it is unknown."""
+        """Return whether the scalar at a path is a literal, or None if this is unknown."""
         number = self.entry_line(path)
         return None if number is None else self.parsed_entry(number).form == LITERAL
 
@@ -378,7 +378,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that creates a flow collection, or None if it is not in the grammar."""
+    """Return a function that creates a flow collection, or None outside the grammar."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -390,7 +390,7 @@ def _flow_maker(text: str) -> Callable[[], Json] | None:
 
 
 def _flow_parts(text: str) -> list[re.Match[str]] | None:
-    """Return the parts of a flow collection, or None if the grammar does not cover it."""
+    """Return the parts of a flow collection, or None outside the grammar."""
     is_mapping, last = text[0] == "{", len(text) - 1
     if text[last] != ("}" if is_mapping else "]"):
         return None
@@ -433,7 +433,7 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return a literal and the number of its last line, or None if the grammar does not cover it.
+    """Return a literal and the number of its last line, or None outside the grammar.
 
     number: the number of the line with `|`.
     column: the column of the mapping or list that contains the literal.

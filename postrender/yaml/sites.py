@@ -1,6 +1,6 @@
 """The site of an edit: where in the text of a document the edit is made.
 
-Most sites are found in the lines that `plain` has read, the others in the YAML parser's nodes.
+Most sites are found in the lines that `plain` has read, other sites in the YAML parser's nodes.
 """
 
 from __future__ import annotations

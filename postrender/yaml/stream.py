@@ -21,7 +21,8 @@ from postrender.startup.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return is a line break in YAML. Input with one is split by a slower pattern.
+# A lone carriage return is a line break in YAML. A slower pattern splits input that contains this
+# line break.
 _LONE_CR = pattern(rb"\r(?!\n)")
 _MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
@@ -94,7 +95,7 @@ def read_stream(data: bytes, source: str) -> Stream:
 
     Each document is decoded separately: Python needs two or four bytes for every character of a
     text with one character beyond Latin-1.
-    Raises UserError for bytes that are not UTF-8 and for a NUL.
+    Raises UserError for bytes that are not UTF-8 and for a NUL byte.
     """
     nul = data.find(b"\0")
     if nul >= 0:
@@ -148,7 +149,7 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents. Text before the first marker is counted only if it has content."""
+    """Yield the documents. Text before the first marker counts only if it has content."""
     starts = _starts(data, begin)
     number, line = 0, 1
     for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
@@ -177,7 +178,7 @@ def _starts(data: bytes, begin: int) -> list[int]:
     for marker in _markers(data, begin):
         is_end = data.startswith(b"...", marker)
         start = _next_line(data, marker) if is_end else marker
-        # Directives come before the marker of their document.
+        # Directives are before the marker of their document.
         if not is_end and _has_only_directives(data, starts[-1], marker):
             continue
         if start > starts[-1]:
@@ -189,7 +190,7 @@ def _starts(data: bytes, begin: int) -> list[int]:
 
 
 def _with_bom_starts(data: bytes, starts: list[int]) -> list[int]:
-    """Return starts with the indexes after byte order marks that follow a line with a marker."""
+    """Return starts, and the index after each byte order mark that follows a marker line."""
     ends = (_next_line(data, start) for start in starts if data.startswith(b"---", start))
     after_boms = {end + len(_BOM) for end in ends if data.startswith(_BOM, end)}
     return sorted({*starts, *after_boms})

@@ -1,7 +1,7 @@
 """The objects of attachers, compared with the objects that a render would append.
 
-An object counts as a part of an attacher by its label, and everybody can write the label. Only
-values that a render of the same manifests would write are therefore left out of a preview.
+An object counts as a part of an attacher by its label, and anybody can write the label. A preview
+therefore leaves out only values that a render of the same manifests would write.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
 ) -> ExpectedAttachers:
-    """Return the attachers that a render of one side would append, none for no context.
+    """Return the attachers that a render of one side would append; empty without a context.
 
     render_ids: the render ID of each workload that references revisions;
     settings: the settings of the render.
@@ -61,7 +61,7 @@ def is_attacher(compared: ComparedObject) -> bool:
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return objects, in which each Job of an attacher has the name of its attach group.
+    """Return the objects; each Job of an attacher gets the name of its attach group.
 
     The name of the Job ends in a hash, so that two Jobs of a group have different names.
     """
@@ -88,9 +88,9 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
     A render of the side with the object must append exactly this object. The other side must not
-    have the attach group. One case needs less: the newer side is not rendered, and only the older
-    side has the object. Then a render of the older side must have the attach group. The chart does
-    not remove this object. The newer side gets its attachers when postrender renders it.
+    have the attach group. One case has a weaker condition: the newer side is not rendered, and
+    only the older side has the object. A render of the older side must then have the attach group.
+    The chart does not remove this object, because the next render adds attachers to the newer side.
     """
     item = pair.newest.item
     if item is None:
@@ -110,9 +110,9 @@ def comparable_pair(
 ) -> tuple[ComparedObject, ComparedObject] | None:
     """Return an object of an attacher on both sides, without values that only a render may change.
 
-    None if a side does not have the object.
     These values are the hash of the Job, the arguments with revisions, and namespaces that equal
     the namespace of the object. Values that a render would not write are kept.
+    Return None if a side does not have the object.
     """
     if pair.both is None:
         return None
@@ -205,7 +205,7 @@ def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
 
 
 def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
-    """Return the arguments with revisions, as pairs of an option and a part of its value."""
+    """Return the arguments about revisions, as pairs of an option and a part of its value."""
     return {
         (str(option), part)
         for option, value in pairwise(arguments)
@@ -214,7 +214,7 @@ def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str
 
 
 def _parts(option: Json, value: Json) -> Sequence[str]:
-    """Return the parts of a value: one workload, or each revision of a list. Others have none."""
+    """Return the parts of an option's value: one workload, or each revision of a list; else ()."""
     if option == _WORKLOAD:
         return (str(value),)
     return str(value).split(",") if option == _EMITTED else ()

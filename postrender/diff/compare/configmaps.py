@@ -111,8 +111,8 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
 def annotations_to_leave_out(pair: Pair) -> Container[str] | None:
     """Return the annotations of a pair that a comparison leaves out, if both sides are rendered.
 
-    Between two different revisions, a render changes the revision number. None leaves out all
-    metadata of revisions, for a pair with a side that has no revision.
+    Between two different revisions, a render changes the revision number.
+    Return None, to leave out all metadata of revisions, unless both sides have a revision.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -224,7 +224,7 @@ def originals_of(side: Side) -> list[ComparedObject]:
 def compare_earlier(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes of revisions that both sides have, and that a render would not make.
+    """Return changes that a render would not make, in revisions that both sides have.
 
     A revision that is current on both sides is left out. If another revision becomes current, a
     render changes the annotations about retention. In that case, these annotations are left out.

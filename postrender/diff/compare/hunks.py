@@ -177,10 +177,12 @@ def _hunk(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> 
         new_numbers = range(opcode.new_start, opcode.new_end)
         if opcode.is_equal:
             pairs = zip(numbers, new_numbers, strict=True)
-            lines += [_line(" ", at + 1, new_at + 1, old[at]) for at, new_at in pairs]
+            lines += [
+                _line(" ", index + 1, new_index + 1, old[index]) for index, new_index in pairs
+            ]
         else:
-            lines += [_line("-", at + 1, 0, old[at]) for at in numbers]
-            lines += [_line("+", 0, at + 1, new[at]) for at in new_numbers]
+            lines += [_line("-", index + 1, 0, old[index]) for index in numbers]
+            lines += [_line("+", 0, index + 1, new[index]) for index in new_numbers]
     first, last = opcodes[0], opcodes[-1]
     count, new_count = last.end - first.start, last.new_end - first.new_start
     # As in diff(1): a side without lines has the number of the line before.

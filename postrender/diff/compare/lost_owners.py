@@ -39,7 +39,7 @@ def lost_owners(
     if is_rendered(new):
         lasting = read_owners(_texts(new)).release_owners
         if not lasting and not is_rendered(old):
-            # A new side that was rendered without an attacher suggests that there never was one.
+            # A new side that was rendered without an attacher probably never had an attacher.
             return {}
     else:
         lasting = lasting_titles(plan.context, plan.groups)

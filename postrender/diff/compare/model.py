@@ -1,4 +1,4 @@
-"""The records of a comparison: the objects of each side, as they will be applied."""
+"""The records of a comparison: the objects of each side, as applied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 
 
 class ComparedObject(NamedTuple):
-    """One object as it will be applied.
+    """One object as applied.
 
     identity: with the base name;
     name: the name in the cluster;
@@ -65,7 +65,7 @@ class ExpectedAttachers(NamedTuple):
 class Side(NamedTuple):
     """The objects that were read on one side.
 
-    objects: all of them, with originals and retained revisions;
+    objects: all objects, with originals and retained revisions;
     by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay, by item;
     context: None if the side has no ConfigMap and no Secret;

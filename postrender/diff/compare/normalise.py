@@ -91,8 +91,8 @@ def as_applied(
 
     `status` of a built-in kind is always left out, because the API server ignores it. The other
     values are left out only if the older side was read from a cluster. In addition, the newer side
-    must lack the value, or come from a cluster too. Any other newer side would write the value.
-    `ownerReferences` are compared whenever the newer side has them.
+    must lack the value, or must also be read from a cluster. Any other newer side would write the
+    value. `ownerReferences` are compared whenever the newer side has them.
     """
     if _is_built_in(old) and _is_built_in(new):
         old, new = ({key: side[key] for key in side if key != "status"} for side in (old, new))
@@ -152,7 +152,7 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 
 
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and with all fields that a cluster stores except its name.
+    """Return an object with base names, and with all fields that a cluster stores but the name.
 
     Unlike `comparable`, this function keeps the digests that a render derives, but as Redacted.
     """

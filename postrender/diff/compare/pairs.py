@@ -1,6 +1,6 @@
 """Pairs of one object before and after a change, matched by kind, namespace and base name.
 
-Similarity does not count. If two similar ConfigMaps swap their values, both change; a ConfigMap
+Similarity does not count. If two similar ConfigMaps swap their values, both change. A ConfigMap
 whose values all change is still the same ConfigMap.
 """
 
@@ -52,7 +52,8 @@ def find_pairs(
     1. equal group, kind, namespace and name, and both or neither are hooks;
     2. equal kind, namespace and name, if each side has one candidate. The API group may differ
     (`extensions`, `networking.k8s.io`);
-    3. equal group, kind and name, if each side has one candidate, and only one has a namespace.
+    3. equal group, kind and name, if each side has one candidate, and only one candidate has
+    a namespace.
 
     resolver: the resolver with the release namespace.
     """
@@ -138,7 +139,7 @@ def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[Compa
 
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
-    """Return the key of an object. A hook has another key than an ordinary object with its name."""
+    """Return the key of an object. A hook differs from an ordinary object of its name."""
     is_hook = compared.item is not None and compared.item.is_hook
     return resolver.key_of(compared.identity), is_hook
 

@@ -1,7 +1,8 @@
-"""The kinds of workloads in a comparison: those that render knows, and custom kinds.
+"""The kinds of workloads in a comparison: the kinds that render knows, and custom kinds.
 
-A custom kind counts if the catalogue has the location of its pod template. The catalogue also
-decides the effect of a new pod template: the workload rolls, changes on its next run, or stays.
+A custom kind counts as a workload if the catalogue has the location of its pod template. The
+catalogue also decides the effect of a new pod template: the workload rolls, changes on its next
+run, or stays.
 """
 
 from __future__ import annotations

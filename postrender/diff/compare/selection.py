@@ -36,7 +36,7 @@ _TEMPLATE_KINDS = {"Deployment", "ReplicaSet", "PodTemplate"}
 def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
     """Return the indexes of the documents of each stream that must be read.
 
-    Comparing these documents gives the same result as comparing all of them.
+    Comparing these documents gives the same result as comparing all documents.
     namespace: the release namespace.
     """
     texts = [[document.text for document in stream.documents] for stream in (old, new)]
@@ -63,7 +63,7 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
     """Return the possible names of each ConfigMap and Secret, None if a text is ambiguous.
 
     A List is ambiguous, because it may hold any object. A mount annotation is ambiguous, because
-    all workloads together decide which of them mounts the object.
+    all workloads together decide which workload mounts the object.
     """
     names = {}
     for text in texts:
@@ -80,7 +80,7 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 def _connected(
     texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return the texts that change, those that are always read, and all texts connected by names.
+    """Return texts that change or are always read, and all texts connected with these by names.
 
     equal: the texts that do not change;
     names: the names of ConfigMaps and Secrets, by text.
@@ -179,7 +179,7 @@ def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) ->
     """Return whether the texts left out may decide the meaning of an absent namespace.
 
     An absent namespace is read as the only namespace that the manifests write. That matters if some
-    of the selected texts write a namespace and others do not.
+    of the selected texts write a namespace and other selected texts do not.
     """
     written = [set(_namespaces_in(text)) for text in selected]
     if all(written) or not any(written):

@@ -1,4 +1,4 @@
-"""One side of a comparison: its objects as they will be applied, known by their base names.
+"""One side of a comparison: its objects as applied, known by their base names.
 
 A side that is not rendered yet is planned, and the plan's edits are applied to its data. Both sides
 are therefore compared as they reach the cluster. A rendered side usually needs no edits. Its
@@ -40,7 +40,7 @@ def read_side(
 ) -> Side:
     """Return the objects in some documents of a stream.
 
-    history: the earlier outputs, if revision numbers or retained revisions depend on them.
+    history: the earlier outputs, if revision numbers or retained revisions depend on a history.
     Raises UserError for input that render rejects.
     """
     side_settings = preview_settings(settings)
@@ -113,7 +113,7 @@ def _without_secret_requests(inventory: Inventory) -> Inventory:
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
-    """Return the edits that do not correct a render ID. Each new render ID rolls the pods."""
+    """Return the edits without edits of render IDs, because a new render ID rolls the pods."""
     return {
         key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
         for key, item_edits in edits.items()
@@ -155,7 +155,7 @@ def _objects_by_item(
 def _compared_objects(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
 ) -> tuple[ComparedObject, ComparedObject | None]:
-    """Return an object as it will be applied, and the original if it stays."""
+    """Return an object as applied, and the original if the original stays."""
     decision = context.decisions.get(item.key) if context else None
     if context is None or decision is None:
         edited = _edited(data, edits, item.path)
@@ -233,7 +233,7 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
 
 
 def _is_standalone(item: Item | None) -> bool:
-    """Return whether an object is unrelated to others with its name: hooks, generated names."""
+    """Return whether an object is a hook or has a generated name, so that its name may repeat."""
     return item is None or item.is_hook or item.has_generated_name
 
 
@@ -246,7 +246,7 @@ def _recency(compared: ComparedObject) -> tuple[bool, int]:
 
 
 def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]:
-    """Yield the revisions of the history that will be in the output."""
+    """Yield the revisions of the history that the output retains."""
     for retained in context.retained if context else ():
         if retained.is_emitted:
             revision = retained.revision

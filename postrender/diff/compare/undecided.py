@@ -86,7 +86,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Yield a note for each namespace that only one side writes, about one of the objects in it."""
+    """Yield a note about one object in each namespace that only one side writes."""
     seen = set()
     for pair in pairs:
         if pair.both is None:

@@ -129,7 +129,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         is_in_template = _is_in_template(item, reference)
         yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        # The labels are those of the fields that render adds, so that both sides are equal.
+        # The labels match the fields that render adds, so that both sides are equal.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             used = side.by_item[mount.item.key]
             yield _usage(used, targets, label, is_in_template=True)

@@ -1,7 +1,7 @@
-"""The changes of workloads: which of them roll, and why.
+"""The changes of workloads: the workloads that roll, and the causes.
 
 A workload rolls if its pod template differs after the rename. To find the causes, the templates are
-compared again with base names. Changes of referenced ConfigMaps and Secrets are causes too.
+compared again with base names. Changes of referenced ConfigMaps and Secrets are also causes.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Difference(NamedTuple):
 
 
 def is_workload(compared: ComparedObject) -> bool:
-    """Return whether an object has pod templates, or takes one from another object."""
+    """Return whether an object has pod templates, or uses the template of another object."""
     return workload_kind(compared.identity.group_kind) is not None
 
 

@@ -161,7 +161,7 @@ def _notice(omissions: Sequence[str]) -> str:
 
 
 def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
-    """Yield groups, large ones in several parts."""
+    """Yield the groups; a group larger than _LARGEST_GROUP is split."""
     for group in groups:
         for start in range(0, len(group), _LARGEST_GROUP):
             yield group[start : start + _LARGEST_GROUP]
@@ -259,7 +259,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         )
         for workload in workloads
     ]
-    # The groups differ from those of the table, which depend on the causes.
+    # The groups differ from the groups of the table, which depend on the causes.
     parts = [
         _object_item(group, style)
         for group in _split(group_equal(change for change in outside if change.fields))

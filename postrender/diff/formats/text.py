@@ -1,7 +1,7 @@
 """A preview as text for a terminal.
 
-All lines except those of a diff are wrapped at the width of the terminal. A diff line is printed
-whole: a truncated line could hide a change, and a wrapped one would look like two lines. Control
+All lines except diff lines are wrapped at the width of the terminal. A diff line is printed whole:
+a truncated line could hide a change, and a wrapped line would look like two lines. Control
 characters from manifests are escaped, so that a ConfigMap cannot write to the terminal.
 """
 
@@ -224,7 +224,7 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
-    """Return blocks of groups: one block for all groups of one, then one for each larger group."""
+    """Return blocks of groups: a block of all single objects, then a block for each other group."""
     groups = group_equal(objects)
     single = [group for group in groups if len(group) == 1]
     return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
@@ -281,7 +281,7 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """Yield pieces of at most `room` columns, each with the space before it or "".
+    """Yield pieces of at most `room` columns, each with the space before the piece or "".
 
     A word that is too long is broken after the punctuation of a path or name. A part that is still
     too long is broken anywhere.

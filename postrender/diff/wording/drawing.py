@@ -135,7 +135,7 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return slugs; repeated slugs end in a number after `__`, which no slug contains."""
+    """Return unique slugs; repeated slugs end in a number after `__`, which no slug contains."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:

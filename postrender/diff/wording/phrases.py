@@ -144,7 +144,7 @@ def describe_effect(workload: WorkloadChange) -> str:
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
-    """Return the source of a workload's pod template, and the new content its pods may read."""
+    """Return the source of a pod template, and the new content that the pods may read."""
     phrases = []
     if workload.via:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
@@ -222,7 +222,7 @@ def is_metadata_only(content: ContentChange) -> bool:
 
 
 def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """Return the revisions that need a line each, and the others.
+    """Return the revisions that need a line each, and the other revisions.
 
     The others are unchanged revisions of ConfigMaps and Secrets whose data does not change.
     """

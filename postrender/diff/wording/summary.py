@@ -44,7 +44,7 @@ def summary_line(preview: Preview) -> str:
 
 
 def _workloads(preview: Preview) -> list[str]:
-    # ROLLS comes first, as the most frequent effect; the other effects keep their order.
+    # ROLLS is first, as the most frequent effect; the other effects keep their order.
     counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
     in_place = Counter[str]()
     templates = {workload.via for workload in preview.workloads}

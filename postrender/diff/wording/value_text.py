@@ -39,7 +39,7 @@ def describe_field(field: FieldChange, style: Style) -> str:
 
 
 def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
-    """Return the change of a value: `image: app:1 -> app:2`; None: no value on that side."""
+    """Return the change of a value: `image: app:1 -> app:2`; None: the side has no value."""
     if old is None and new is None:
         return f"{subject} {WRITTEN_DIFFERENTLY}"
     if old == new == NOT_SHOWN:
@@ -52,7 +52,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
 
 
 def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
-    """Return two values; truncated ones start shortly before the first difference."""
+    """Return two values; truncated values start shortly before the first difference."""
     before, after = _text_of(old), _text_of(new)
     start = 0
     if max(len(before), len(after)) > style.limit:

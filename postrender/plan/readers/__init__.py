@@ -17,7 +17,7 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
     """Return the rules. If two rules find signs for one object, the first rule gives the reason."""
     if not evidence.mentions:
         return (roles.find,)
-    # Imported late: these rules look at mentions, and most charts have none.
+    # Imported late: these rules look at mentions, and most charts have no mentions.
     from postrender.plan.readers import embedded_texts, named_fields, whole_values
 
     return roles.find, named_fields.find, embedded_texts.find, whole_values.find
@@ -28,8 +28,8 @@ def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
 
     A sign of a program that may write has priority over the order of the rules.
     """
-    found = [sign for rule in _rules(evidence) for sign in rule(evidence)]
-    signs = roles.with_writers(evidence, found)
+    signs = [sign for rule in _rules(evidence) for sign in rule(evidence)]
+    signs = roles.with_writers(evidence, signs)
     first: dict[ItemKey, Sign] = {}
     for sign in sorted(signs, key=lambda sign: not sign.is_write):
         first.setdefault(sign.target.key, sign)

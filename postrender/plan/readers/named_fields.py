@@ -1,4 +1,4 @@
-"""Fields whose own name says that the value is a ConfigMap or a Secret.
+"""Fields whose own name shows that the value is a ConfigMap or a Secret.
 
 The name of the flag, the variable, the annotation or the key contains `configmap`:
 
@@ -20,7 +20,10 @@ from postrender.text.words import letters_of
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention in a field with the kind in its name, except for Reloader's."""
+    """Yield a sign for each mention in a field with the kind in its name.
+
+    Annotations of Reloader are left out.
+    """
     for mention in evidence.mentions:
         for target in mention.targets:
             field = _field_for(mention, target.identity.kind)

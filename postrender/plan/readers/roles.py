@@ -128,7 +128,7 @@ class _Permissions:
         )
 
     def is_of_people(self, role: _RoleKey) -> bool:
-        """Return whether a role has bindings, and all of them are to users and groups of people.
+        """Return whether a role has bindings, and all bindings are to users and groups of people.
 
         The users and groups of Kubernetes itself begin with `system:`.
         """

@@ -3,7 +3,7 @@
 The catalogue also has a few kinds of Kubernetes whose references are never rewritten.
 Each module has the entries of some API groups, and is imported when a stream has such a group.
 Each use of an entry either rewrites a field or keeps the original, with the reason. A field that
-no entry lists keeps the original too, if it has the shape of a reference (`embedded`).
+no entry lists also keeps the original, if the field has the shape of a reference (`embedded`).
 
 References in the catalogue do not cause a rename. The attacher does not read these kinds, and
 could never delete a revision that only such an object references. The references are rewritten if
@@ -109,7 +109,7 @@ def find_catalogued(
     kept = [match for match in matches if match[2].keep_reason]
     rewritten = [match for match in matches if not match[2].keep_reason]
     reason = f"postrender does not know {'this field of ' if entry else ''}the kind {group_kind[1]}"
-    others = [_embedded_match(found, reason) for found in embedded_references(data, targets)]
+    others = [_embedded_match(match, reason) for match in embedded_references(data, targets)]
     return kept, [*rewritten, *others]
 
 
@@ -121,12 +121,12 @@ def _matches(
         reason = use.keep_reason(data)
         if target is not None:
             rule = _rule(target, keep=reason, permits_rename=use.shape == POD_SPEC)
-            found = [(path, value, rule._replace(is_written=use.is_written))]
+            matches = [(path, value, rule._replace(is_written=use.is_written))]
         elif use.shape == OBJECT_REFERENCE:
-            found = _object_reference(path, value, use, targets, reason)
+            matches = _object_reference(path, value, use, targets, reason)
         else:
-            found = _searched(path, value, use, targets, reason)
-        yield from (match for match in found if isinstance(match[1], str))
+            matches = _searched(path, value, use, targets, reason)
+        yield from (match for match in matches if isinstance(match[1], str))
 
 
 @cache
@@ -168,18 +168,18 @@ def _searched(
 ) -> list[Match]:
     """Return the key selectors, or all references, below a path."""
     parent = {str(path[-1]): value}
-    found = [
+    embedded = [
         match._replace(path=(*path[:-1], *match.path))
         for match in embedded_references(parent, targets)
     ]
     if use.shape == EVERYTHING:
-        matches = [_embedded_match(match, reason) for match in found]
+        matches = [_embedded_match(match, reason) for match in embedded]
         return [
             (path, name, rule._replace(is_written=use.is_written)) for path, name, rule in matches
         ]
     return [
         (match.path, match.name, _rule(match.target, keep=reason, namespace_key="namespace"))
-        for match in found
+        for match in embedded
         if use.shape == KEY_SELECTORS and _is_key_selector(match, parent, path)
     ]
 
@@ -191,14 +191,14 @@ def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool
     return is_selector and not match.is_guess
 
 
-def _embedded_match(found: EmbeddedReference, reason: str) -> Match:
+def _embedded_match(match: EmbeddedReference, reason: str) -> Match:
     rule = _rule(
-        found.target,
+        match.target,
         keep=reason,
-        is_qualified=found.is_qualified,
-        namespace_key="" if found.is_qualified else "namespace",
+        is_qualified=match.is_qualified,
+        namespace_key="" if match.is_qualified else "namespace",
     )
-    return found.path, found.name, rule
+    return match.path, match.name, rule
 
 
 @cache

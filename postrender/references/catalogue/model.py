@@ -35,10 +35,10 @@ Condition = Callable[[Mapping[str, Json]], bool]
 class Use(NamedTuple):
     """The references at one path of a kind.
 
-    patterns: the paths of the names below `path`, each with its target; none for the shapes that
-        are found by search.
+    patterns: the paths of the names below `path`, each with its target; empty for the shapes
+        that are found by search.
     keep: why the references are never rewritten, "" if they are rewritten.
-    keep_if: the condition on the object under which `keep` applies; None for always.
+    keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
     default_target: the target of an object reference without a kind.
     is_written: whether a program writes to the referenced objects.
     """
@@ -65,7 +65,7 @@ class Template(NamedTuple):
     """The pod template of a kind, or the field with all of its pod templates.
 
     A change of the template creates new pods: at once, or with the next run of a schedule.
-    rolls_if: the condition under which new pods replace the old ones, None for always.
+    rolls_if: the condition under which new pods replace the old pods; None: always.
     """
 
     path: Pattern
@@ -77,7 +77,7 @@ class Entry(NamedTuple):
     """One kind of the catalogue.
 
     source: the project and version of the definition of the kind.
-    uses: the fields; if two of them match a string, the first that keeps the original applies.
+    uses: the fields; if two uses match a string, the first use that keeps the original applies.
     template: the pod template, None if the effect of a change is not known.
     """
 

@@ -99,7 +99,7 @@ ENTRIES = (
             group="serving.knative.dev",
             kind=kind,
             source=_KNATIVE,
-            # A change without another name is rejected (revision_validation.go).
+            # Knative rejects a change under the same name (revision_validation.go).
             uses=(pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),),
             template=rolling("spec.template"),
         )

@@ -110,7 +110,7 @@ def sign_markup(change: str) -> Html:
 
 
 def values_markup(old: Json, new: Json) -> Html:
-    """Return an old and a new value; None: that side has no value."""
+    """Return an old and a new value; None: the side does not have the value."""
     parts = []
     if old is not None:
         parts.append(tag("del", value_markup(old)))

@@ -1,5 +1,5 @@
 // Search, filters, folding, side-by-side diffs and the drawing of the graph. All content is already
-// in the page: this script loads nothing, and it inserts text as text, never as markup.
+// in the page: this script loads nothing, and inserts text as text, never as markup.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -21,6 +21,7 @@
   Object.assign(root.dataset, preferences);
   document.addEventListener("DOMContentLoaded", start);
 
+  // Returns an HTML or SVG element; children: elements and texts.
   function element(name, attributes = {}, ...children) {
     const isSvg = ["svg", "g", "path", "rect", "text", "title", "defs", "marker"].includes(name);
     const created = isSvg
@@ -31,8 +32,10 @@
     return created;
   }
 
+  // Returns a count with separators: 1,200.
   const number = (count) => count.toLocaleString("en");
 
+  // Sets up the page, unless the preview has no entries.
   function start() {
     const search = document.getElementById("search");
     if (!search) return;
@@ -51,6 +54,7 @@
 
   // ---- search and filters
 
+  // Sets up search and filters. Returns functions to reset filters and to list the shown entries.
   function createFinder(search, graph) {
     const groups = [];
     // The unit of search results: an entry, or each object of an entry of several objects.
@@ -73,10 +77,12 @@
     const results = document.getElementById("results");
     let isFiltered = false;
 
+    // Returns the values of the checked boxes of a filter.
     function checkedValues(name) {
       return boxes.filter((box) => box.name === name && box.checked).map((box) => box.value);
     }
 
+    // Shows the items that match the search and the filters, and updates the counts and the graph.
     function apply() {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       const changes = checkedValues("change");
@@ -111,6 +117,7 @@
       graph.drawLater(isFiltered ? words : null);
     }
 
+    // Clears the search and the filters.
     function reset() {
       search.value = "";
       for (const box of boxes) box.checked = false;
@@ -171,6 +178,7 @@
 
   // ---- preferences and folding
 
+  // Sets up the choice of layout and theme, and the box that switches the letter keys.
   function setUpSwitches() {
     for (const radio of document.querySelectorAll(".switch input")) {
       radio.checked = preferences[radio.name] === radio.value;
@@ -185,6 +193,7 @@
     letters.addEventListener("change", () => memory.set("letters", letters.checked ? "on" : "off"));
   }
 
+  // Sets up the buttons that unfold or fold all shown entries.
   function setUpFolding() {
     const setAll = (isOpen) => {
       for (const entry of document.querySelectorAll(".entry:not([hidden])")) {
@@ -196,7 +205,7 @@
     document.getElementById("fold").addEventListener("click", () => setAll(false));
   }
 
-  // Scrolls to the target of the address; unfolds it, and clears a filter that hides it.
+  // Scrolls to the target of the address; unfolds the target, and clears a filter that hides it.
   function reveal(finder) {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (!target) return;
@@ -216,8 +225,9 @@
     target.scrollIntoView();
   }
 
-  // ---- side-by-side diffs, built when they come into view
+  // ---- side-by-side diffs, built when the reader scrolls to a diff
 
+  // Sets up the observer that builds a table for each diff with two sides.
   function setUpDiffs() {
     const diffs = document.querySelectorAll(".diff");
     const observer = new IntersectionObserver((changes) => {
@@ -238,6 +248,7 @@
     watch();
   }
 
+  // Adds the side-by-side table to a diff; the style then hides the unified diff.
   function buildTable(diff) {
     if (root.dataset.layout !== "split" || diff.classList.contains("built")) return;
     const body = element("tbody");
@@ -284,10 +295,12 @@
 
   // ---- the keyboard
 
+  // Sets up the shortcuts that the page lists under "Keys".
   function setUpKeyboard(search, finder) {
     const handle = (entry) => entry.querySelector(":scope > summary") || entry;
     const current = () => document.activeElement?.closest(".entry");
 
+    // Moves the focus by `step` entries, or to the first entry in view.
     function move(step) {
       const shown = finder.shown();
       const position = shown.indexOf(current());
@@ -325,6 +338,7 @@
 
   // ---- the graph
 
+  // Sets up the drawing. Returns an object with drawLater(words), which draws the matching nodes.
   function createGraph() {
     const drawing = document.getElementById("drawing");
     if (!drawing) return { drawLater() {} };
@@ -366,6 +380,7 @@
     let timer = 0;
     let isInView = false;
 
+    // Returns the nodes to draw: those connected with the focus, or with a match of the search.
     function selection() {
       if (focus) return connectedWith(focus);
       if (!words) return new Set(nodes);
@@ -375,6 +390,7 @@
       return new Set(matches.flatMap((node) => [...connectedWith(node)]));
     }
 
+    // Draws the selected nodes, once the section is in view.
     function draw() {
       const selected = selection();
       const ordered = nodes.filter((node) => selected.has(node));
@@ -392,6 +408,7 @@
       back.hidden = !focus;
     }
 
+    // Draws only the nodes connected with a node, or all nodes again.
     function toggleFocus(node) {
       focus = focus === node ? null : node;
       draw();
@@ -455,12 +472,13 @@
     return connected;
   }
 
-  // Returns at most so many nodes; connected nodes are kept together.
+  // Returns at most `limit` nodes; connected nodes are kept together.
   function firstOf(nodes, limit) {
     if (nodes.length <= limit) return nodes;
     return groupsOf(nodes).flat().slice(0, limit);
   }
 
+  // Returns the nodes in groups; a group has all nodes that are connected with each other.
   function groupsOf(nodes) {
     const left = new Set(nodes);
     const groups = [];
@@ -470,12 +488,13 @@
       for (const current of group) {
         for (const next of current.neighbours) if (left.delete(next)) group.push(next);
       }
-      groups.push(group.sort((one, other) => one.number - other.number));
+      groups.push(group.sort((first, second) => first.number - second.number));
     }
     return groups;
   }
 
   // Moves the focus to the next node in a column, or along an edge.
+  // Returns whether there is a next node.
   function step(sheet, box, node, key) {
     const others = [...sheet.querySelectorAll(".node")];
     const [x, y] = [Number(box.dataset.x), Number(box.dataset.y)];
@@ -487,7 +506,7 @@
       return isVertical ? !dx && dy * sign > 0 : numbers.has(other.dataset.number) && dx * sign > 0;
     });
     const distance = (other) => Math.abs(other.dataset.y - y);
-    const next = candidates.sort((one, other) => distance(one) - distance(other))[0];
+    const next = candidates.sort((first, second) => distance(first) - distance(second))[0];
     if (!next) return false;
     for (const other of others) other.setAttribute("tabindex", other === next ? 0 : -1);
     next.focus();
@@ -526,7 +545,8 @@
     return { picture, width };
   }
 
-  // Returns the column of each node: left of its targets; ConfigMaps and Secrets are in the last one.
+  // Returns the column of each node: left of its targets.
+  // ConfigMaps and Secrets are in the last column.
   function columnsOf(nodes, edges) {
     const steps = new Map(nodes.map((node) => [node, node.role === "config" ? 0 : 1]));
     for (let round = 0; round < 4; round += 1) {
@@ -536,7 +556,7 @@
         }
       }
     }
-    const used = [...new Set(steps.values())].sort((one, other) => other - one);
+    const used = [...new Set(steps.values())].sort((first, second) => second - first);
     return new Map(nodes.map((node) => [node, used.indexOf(steps.get(node))]));
   }
 
@@ -573,7 +593,7 @@
           const near = neighbours.get(stop).map((other) => position.get(other));
           return [stop, near.length ? near.reduce((sum, value) => sum + value, 0) / near.length : position.get(stop)];
         }));
-        row.sort((one, other) => mean.get(one) - mean.get(other));
+        row.sort((first, second) => mean.get(first) - mean.get(second));
         setPositions(row);
       }
     }
@@ -596,6 +616,7 @@
     return top + tallest + BOX.between;
   }
 
+  // Returns the definition of the arrow head.
   function arrowHead() {
     const head = element("path", { d: "M0 0L7 3.5L0 7", class: "unchanged" });
     return element("defs", {}, element("marker", {
@@ -603,6 +624,7 @@
       markerUnits: "userSpaceOnUse", orient: "auto" }, head));
   }
 
+  // Returns the line of an edge through its points, with a title.
   function line(edge, points) {
     let d = "";
     points.forEach((to, number) => {
@@ -617,6 +639,7 @@
       element("title", {}, `${edge.from.name} references ${edge.to.name} (${edge.label})`));
   }
 
+  // Returns the label of an edge, in the middle of its first part.
   function edgeLabel(edge, points) {
     const [from, to] = points;
     const sign = { added: "+ ", removed: "− " }[edge.change] || "";
@@ -625,11 +648,11 @@
     return element("text", { class: `label ${edge.change}`, x, y }, sign + short(edge.label, 18));
   }
 
-  // Moves labels down that would overlap others.
+  // Moves labels down that would overlap other labels.
   function spread(labels) {
     const coordinate = (label, axis) => Number(label.getAttribute(axis));
     const lowest = new Map();
-    for (const label of labels.toSorted((one, other) => coordinate(one, "y") - coordinate(other, "y"))) {
+    for (const label of labels.toSorted((first, second) => coordinate(first, "y") - coordinate(second, "y"))) {
       const x = coordinate(label, "x");
       const y = Math.max(coordinate(label, "y"), (lowest.get(x) ?? -99) + 13);
       label.setAttribute("y", y);
@@ -637,6 +660,7 @@
     }
   }
 
+  // Returns the box of a node at a place; isFirst: whether the tab key reaches the box.
   function box(node, { x, y }, isFocus, isFirst) {
     const slash = node.name.indexOf("/");
     const [kind, rest] = [node.name.slice(0, slash), node.name.slice(slash + 1)];
@@ -657,6 +681,7 @@
     element("text", { class: "second", x: 15, y: 30 }, details));
   }
 
+  // Returns a text, shortened in the middle to the limit.
   function short(text, limit) {
     return text.length <= limit ? text : `${text.slice(0, limit - 9)}…${text.slice(-8)}`;
   }

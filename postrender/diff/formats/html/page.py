@@ -44,7 +44,7 @@ FILE_SUFFIX = "html"
 _OPEN_LINES = 400
 _OPEN_GROUPS = 40
 
-# The order of the filters; those of effects are in the order of EFFECTS.
+# The order of the filters for changes. The filters for effects are in the order of EFFECTS.
 _CHANGES = (ADDED, REMOVED, CHANGED, UNCHANGED, NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
 
 
