@@ -159,7 +159,7 @@ def messages() -> str:
 
 
 def _fix(message: Message) -> str:
-    return prose(message.fix) or "Change the value as the message shows"
+    return prose(message.fix) or "Apply the fix in the message"
 
 
 # The usual fix for each code. The message of a finding has the fix for its object.

@@ -486,4 +486,4 @@ def test_replay_fails_in_the_pod_without_an_api_server(pod: Image) -> None:
     assert "in namespace a-namespace" in lines[0]["msg"]
     (failure,) = [line["msg"] for line in lines if line["level"] == "error"]
     assert "Connection refused" in failure
-    assert "Check the network and that the API server runs" in failure
+    assert "Check the network, and check that the API server runs" in failure

@@ -62,7 +62,7 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 _ADMISSION = ("denied request", "denied the request")
 
 _FIXES = {
-    _NO_ANSWER: "Check the network and that the API server runs",
+    _NO_ANSWER: "Check the network, and check that the API server runs",
     _UNTRUSTED: "Check the certificate authority in the kubeconfig, or in a Pod the ca.crt of the "
     "service account",
     _UNAUTHORIZED: "Check the token or certificate",
@@ -154,7 +154,9 @@ class Client:
                 return result
             time.sleep(_FIRST_PAUSE_SECONDS)
         problem = f"cannot list {resource.plural} in namespace {self.namespace}"
-        raise ApiError(_GONE, f"{problem}: {_GONE} the pages expire before they are read")
+        raise ApiError(
+            _GONE, f"{problem}: {_GONE} the pages expire before postrender reads all pages"
+        )
 
     def _list(
         self, resource: Resource, read: Callable[[Object], Fact], parameters: Mapping[str, str]

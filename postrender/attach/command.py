@@ -68,7 +68,7 @@ def run_attach(
         _log.info(_start_line(request, client.namespace))
         failures = attach(client, request, arguments, connection.account)
         code = report_failures(client, failures, fails=fails)
-        _log.info(f"done: {client.requests} requests, {client.writes} of them writes, exit {code}")
+        _log.info(f"done: {client.requests} requests including {client.writes} writes, exit {code}")
     except UserError as error:
         if client and isinstance(error, ApiError):
             report_abort(client, request, error)
@@ -77,7 +77,7 @@ def run_attach(
         return 1
     except KeyboardInterrupt:
         _log.error(
-            "the run was terminated early. The finished work is kept; the next run does the rest."
+            "the run was terminated early. The finished work is kept. The next run does the rest."
         )
         return INTERRUPTED
     return code
@@ -93,12 +93,13 @@ def _is_terminal() -> bool:
 
 def _start_line(request: AttachRequest, namespace: str) -> str:
     """Return the first log line of a run."""
-    workloads = ", ".join(map(str, request.workloads)) or "no workload"
+    workloads = ", ".join(map(str, request.workloads))
+    target = f" to {workloads}" if workloads else ""
     settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
     start = ", ".join([f"postrender {__version__}", *settings])
     count = len(request.given)
     revisions = "1 revision" if count == 1 else f"{count} revisions"
-    return f"{start}: attaching {revisions} to {workloads} in namespace {namespace}"
+    return f"{start}: attaching {revisions}{target} in namespace {namespace}"
 
 
 def run_adopt(
@@ -164,7 +165,7 @@ def read_request(
 ) -> AttachRequest:
     """Return the request that the options describe. Raises UsageError for an invalid option."""
     if bool(rollout) != bool(config_maps):
-        raise UsageError("--rollout and --configmaps must be passed together")
+        raise UsageError("only one of --rollout and --configmaps is passed, expected both")
     try:
         requested = [parse_workload(text) for text in workloads]
         if rollout:

@@ -85,8 +85,8 @@ def find_release_owner(
         uid = value if isinstance(value, str) else ""
     if not uid:
         _log.warning(
-            f"{wanted} does not become an owner of the revisions: {reason}. A revision is deleted "
-            "if its workload gets another name or kind."
+            f"{wanted} does not become an owner of the revisions: {reason}. Kubernetes deletes a "
+            "revision if its workload gets another name or kind."
         )
         return None
     return Owner(

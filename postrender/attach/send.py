@@ -49,7 +49,9 @@ def _description(patch: Patch) -> str:
     if patch.removed:
         parts.append("removed owners " + ", ".join(map(str, patch.removed)))
     if patch.mark:
-        parts.append("marked as unused (a later run deletes the revision unless an object uses it)")
+        parts.append(
+            "marked as unused (a later run deletes the revision unless an object uses the revision)"
+        )
     elif patch.mark is not None:
         parts.append("used again, so the mark is removed")
     return "; ".join(parts)

@@ -77,7 +77,7 @@ def report_unused(
     unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
     for revision in _without_kept(client, unused):
         step = "delete" if revision.unused_since else "mark"
-        _log.info(f"{revision} is unused; a run without --no-prune would {step} {revision}")
+        _log.info(f"{revision} is unused, and a run without --no-prune would {step} {revision}")
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:

@@ -27,6 +27,9 @@ def run(shell: str) -> int:
 
     completion = get_completion_class(shell)
     if completion is None:
-        raise UserError(f"click has no completion for {shell}", "Upgrade click to 8.1 or later")
+        raise UserError(
+            f"click has no completion for {shell}",
+            "Upgrade the Python package click to 8.1 or later",
+        )
     write([completion(app(), {}, "postrender", VARIABLE).source()])
     return DONE

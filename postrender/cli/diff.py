@@ -99,15 +99,15 @@ def run(
     from postrender.diff.wording.terminal import terminal_of
 
     if old == new == "-":
-        raise UsageError("OLD and NEW are both -, but stdin can be read only once")
+        raise UsageError("OLD and NEW are both -, expected - on one side only")
     settings = with_hash_key(settings_of(config, given), given)
     report_ignored(settings.findings, settings.log_file)
     try:
         sides = [_side(name, settings) for name in (old, new)]
         if not any(side.documents for side in sides):
             raise UserError(
-                f"neither {old} nor {new} has a file of manifests",
-                "Check both paths. With --allow-empty one side may be empty, but not both",
+                f"{old} and {new} do not have a file of manifests",
+                "Check both paths. With --allow-empty, only one side may be empty",
             )
         preview = only_sections(compare(sides[0], sides[1], settings, context), only)
         text = load(format_module(form)).render(

@@ -324,7 +324,7 @@ def with_filename(values: dict[str, object]) -> dict[str, object]:
         values["files"] = (*_texts(values["files"]), *_texts(filename))
     elif filename:
         if values["input"] != INPUT.default:
-            raise UsageError("INPUT and -f FILE are both given, expected only one of them")
+            raise UsageError("INPUT and -f FILE are both given, expected only one file")
         values["input"] = filename
     return values
 

@@ -194,7 +194,7 @@ def render_settings(
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
             "naming is sequence, which continues the previous numbers, but --previous is not set",
-            "Pass --previous; an empty file starts at number 1",
+            "Pass --previous. With an empty file, the numbers start at 1",
         )
     return settings
 
@@ -204,7 +204,7 @@ def check_function_call(stream: Stream) -> None:
     if not _is_resource_list(stream):
         raise UserError(
             "the input is not a ResourceList",
-            "Use `postrender render` for manifests; kustomize and kpt pass a ResourceList",
+            "Use `postrender render` for manifests. kustomize and kpt pass a ResourceList",
             Location(stream.source),
         )
 

@@ -112,7 +112,7 @@ def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
         *([] if has_preview else [f"  preview  {change}"]),
         "  image    build the attacher's image: docs/how-to/install.md",
         "  protect  if the application runs already, the first release would delete ConfigMaps",
-        "           that old pods still use. Protect them: docs/how-to/first-release.md",
+        "           that old pods still use. Protect the ConfigMaps: docs/how-to/first-release.md",
         f"  release  {visible(upgrade)} --post-renderer postrender",
         "           Helm 3, Helm 4: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
     ]

@@ -26,7 +26,7 @@ def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
     return Finding(
         code="duplicate-key",
         problem=_ambiguous(document, duplicate).problem if duplicate.is_ambiguous else problem,
-        fix="Remove one of the two keys; kustomize rejects duplicate keys",
+        fix="Remove one of the two keys, because kustomize rejects duplicate keys",
         location=document.nodes.location_of(duplicate.key, duplicate.path),
     )
 
@@ -36,7 +36,7 @@ def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
         f"the keys '{duplicate.first.value}' on line {line} and '{duplicate.key.value}' are the "
-        "same key in JSON, and kubectl picks one of them at random",
+        "same key in JSON, and kubectl picks either key at random",
         "Remove one of the two keys",
         document.nodes.location_of(duplicate.key, duplicate.path),
     )

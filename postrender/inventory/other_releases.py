@@ -52,7 +52,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
                 yield Finding(
                     code="other-release",
                     problem=f"{item.identity} references ConfigMap/{name}, which is not in the "
-                    "input; another release may own the ConfigMap, and later delete it",
+                    "input. Another release may own the ConfigMap, and later delete the ConfigMap",
                     fix="Render both releases together, or give this release its own ConfigMap",
                     location=inventory.location_of(item, reference.path, reference.line),
                 )
@@ -65,7 +65,7 @@ def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
         if metadata.get("ownerReferences"):
             yield Finding(
                 code="copied-owners",
-                problem=f"{item.identity} has metadata.ownerReferences; where these owners do not "
+                problem=f"{item.identity} has metadata.ownerReferences. If these owners do not "
                 f"exist, Kubernetes deletes {item.identity} at once",
                 fix="Remove metadata.ownerReferences",
                 location=inventory.location_of(item, (*item.path, "metadata", "ownerReferences")),

@@ -87,7 +87,7 @@ def check_no_function_config(stream: Stream) -> None:
     if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
         raise _error(
             "the input has a functionConfig, which only postrender fn reads",
-            "In kustomize, add `args: [fn]` to the exec function; in kpt, use --exec 'postrender "
+            "In kustomize, add `args: [fn]` to the exec function. In kpt, use --exec 'postrender "
             "fn'. Elsewhere, delete the functionConfig, and pass its settings as options",
             document,
             (_FIELD,),

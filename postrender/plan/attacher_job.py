@@ -152,8 +152,8 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
                 code="attacher-image",
                 problem="attacher.image is not set, and no public registry has the default image "
                 f"{default_image()}",
-                fix="Build the image and load it into the cluster, "
-                "or push it and set attacher.image",
+                fix="Build the image. Then load the image into the cluster, "
+                "or push the image and set attacher.image",
                 location=location,
                 strict=True,
             )
@@ -162,8 +162,8 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
         findings.append(
             Finding(
                 code="short-ttl",
-                problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so the Job may be "
-                "deleted before Helm's --wait-for-jobs sees that the Job is finished",
+                problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so Kubernetes may "
+                "delete the Job before Helm's --wait-for-jobs sees that the Job is finished",
                 fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL} or more",
                 location=location,
             )

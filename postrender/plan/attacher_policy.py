@@ -54,14 +54,14 @@ _VALIDATIONS = {
     "an attacher changes only owner references and its own annotation": (
         f"!variables.isUpdate || ({_SAME_FIELDS})"
     ),
-    f"an attacher changes no annotation except {UNUSED_ANNOTATION}": (
+    f"an attacher does not change annotations other than {UNUSED_ANNOTATION}": (
         "!variables.isUpdate || (variables.newAnnotations.all(key,\n"
         f"    key == '{UNUSED_ANNOTATION}'\n"
         "    || variables.oldAnnotations[?key] == optional.of(variables.newAnnotations[key]))\n"
         "  && variables.oldAnnotations.all(key,\n"
         f"    key == '{UNUSED_ANNOTATION}' || key in variables.newAnnotations))"
     ),
-    "an attacher adds no owner that is a controller or blocks deletions": (
+    "an attacher does not add an owner that is a controller or blocks deletions": (
         "!variables.isUpdate || ["
         "'controller', 'blockOwnerDeletion'].all(field,\n"
         "    variables.newOwners.filter(owner, owner[?field] == optional.of(true)).size()\n"

@@ -65,7 +65,7 @@ def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) ->
     return [
         Finding(
             code="group-name",
-            problem=f"the attach group {name} is named after {item.identity}; a release that "
+            problem=f"the attach group {name} is derived from {item.identity}, so a release that "
             f"renames {item.identity} deletes revisions that are still used",
             fix="Set the name of the release: pass --group NAME, or set attacher.group in "
             "postrender.yaml",

@@ -84,7 +84,7 @@ def _finding(inventory: Inventory, item: Item, hook: Item) -> Finding:
     return Finding(
         code=HOOK_ON_HELM_3,
         problem=f"the hook {hook.identity} reads {item.identity}, but Helm 3 does not pass hooks "
-        "to a post-renderer, so the original would not be kept",
+        "to a post-renderer, so postrender would not keep the original",
         fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
         f"{item.identity}",
         location=inventory.location_of(item),

@@ -45,8 +45,8 @@ def find_originals(context: PlanContext) -> Originals:
             replaced.add(item_key)
         elif key in taken:
             raise UserError(
-                f"postrender would rename {identity} to {name}, but another {identity.kind} has "
-                f"that name at {context.inventory.location_of(taken[key])}",
+                f"postrender would rename {identity} to {name}, but another {identity.kind} at "
+                f"{context.inventory.location_of(taken[key])} has that name",
                 "Remove one of the two objects, or add the annotation postrender/strategy: ignore "
                 f"to {identity}",
                 context.inventory.location_of(decision.item),

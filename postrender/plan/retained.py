@@ -116,7 +116,7 @@ def _decide(
         return LAST_TIME, f"the oldest of the {_last(keep)}"
     decision = DROP if revision.live_state == LiveState.WITHOUT_KEEP else LAST_TIME
     if is_forgotten:
-        return decision, "no release that Helm stores has this object"
+        return decision, "the releases that Helm stores do not have this object"
     return decision, f"not one of the {_last(keep)}"
 
 

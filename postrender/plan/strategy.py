@@ -176,7 +176,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
         return StrategyDecision(item, IGNORE, "the API server generates the name (generateName)")
     content = item.content or {}
     if content.get("type") in _OWNED_SECRET_TYPES:
-        reason = f"a Secret of type {content['type']} is looked up by name"
+        reason = f"programs look up a Secret of type {content['type']} by its name"
         return StrategyDecision(item, IGNORE, reason)
     if is_known_revision(item):
         reason = f"the {kind} is already a revision"

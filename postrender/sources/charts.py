@@ -178,7 +178,7 @@ def _fix(chart: str, message: str) -> str:
     if "release name" in message:
         return "Pass another name with --release"
     if "--set" in message:
-        return "Correct the option --set; helm expects KEY=VALUE"
+        return "Write the option --set as KEY=VALUE"
     if "failed to parse" in message:
         return "Correct the values file"
     return "Fix the chart, or pass the values that the chart requires with -f or --set"

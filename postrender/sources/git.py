@@ -72,7 +72,7 @@ _NO_FILE = {
         "Check the submodule out, and pass the folder on disk",
     ),
     "missing": (
-        "the content is not in this clone, which is partial; postrender never fetches",
+        "the content is not in this partial clone, and postrender never runs git fetch",
         "Run git fetch --refetch --no-filter",
     ),
 }
@@ -121,7 +121,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     if root.kind == "missing":
         if allow_empty:
             return ()
-        raise _missing_path(name, "; if the path does not exist yet, pass --allow-empty")
+        raise _missing_path(name, ". If the path does not exist yet, pass --allow-empty")
     if root.kind != "tree":
         return (_source(name, root),)
     entries = dict(_entries(root.object_id, name))
@@ -180,7 +180,7 @@ def _parse(name: str) -> tuple[str, str]:
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
             f"{name} is not a path in git, expected git:REV:PATH",
-            "Write git:REV:PATH, as in git:main:rendered; to pass a file of this name, write "
+            "Write git:REV:PATH, as in git:main:rendered. To pass a file of this name, write "
             f"./{name}",
         )
     # git accepts `.` and `..` at the end of a path only with a slash.

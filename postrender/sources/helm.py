@@ -68,7 +68,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
     if not slash or not _NAME.match(namespace) or not _NAME.match(name):
         raise UserError(
             f"--previous={text} is not a Helm release, expected helm:NAMESPACE/RELEASE",
-            "Set both namespace and release; Helm does not pass them to a post-renderer",
+            "Set the namespace and the release, which Helm does not pass to a post-renderer",
         )
     return Release(namespace=namespace, name=name, context=context, kubeconfig=kubeconfig)
 
@@ -93,7 +93,7 @@ def read_release(release: Release) -> Previous | None:
     texts = _run_helm(release, commands)
     return Previous(
         tuple(
-            _manifest(f"{release} revision {number}", data, is_applied=number in applied)
+            _manifest(f"{release} release revision {number}", data, is_applied=number in applied)
             for number, data in zip(numbers, texts[: len(numbers)], strict=True)
         ),
         tuple(_manifest(f"{release} hooks", data) for data in texts[len(numbers) :]),
@@ -203,10 +203,10 @@ def _failure(release: Release, command: Sequence[str], code: int, errors: bytes)
     message = next((line for line in lines if line.startswith("Error: ")), lines[-1])
     problem = f"helm {command[0]} failed for --previous={release}: {message}"
     if message == "Error: release: not found":
-        fix = "Try again; another helm command may have deleted the revision of the release"
+        fix = "Try again, because another helm command may have deleted the release revision"
         return NotFoundError(problem, fix)
     return HelmError(
         problem,
-        "Check the connection to the cluster; pass --kube-context and --kubeconfig to postrender "
+        "Check the connection to the cluster. Pass --kube-context and --kubeconfig to postrender "
         "too, because Helm does not pass its own options to a post-renderer",
     )

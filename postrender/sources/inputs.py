@@ -152,5 +152,5 @@ def _missing_file_fix(name: str) -> str:
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:
-        return f"Check the path; for a path in git, write {GIT}{name}"
-    return f"Check the path; for a path in git, write {GIT}REV:PATH"
+        return f"Check the path, or write {GIT}{name} for a path in git"
+    return f"Check the path, or write {GIT}REV:PATH for a path in git"

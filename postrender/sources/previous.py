@@ -50,7 +50,10 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
         history = read_history(previous, settings, resolver.effective_namespace)
     except UserError as error:
         # A fixed template does not change the manifests that Helm stores.
-        fix = "Fix the template and upgrade once without --previous; Helm stores the old manifests"
+        fix = (
+            "Fix the template and upgrade once without --previous, because Helm stores the old "
+            "manifests"
+        )
         raise UserError(error.problem, fix, error.location) from None
     if not settings.namespace:
         _check_namespace(release, history, inventory)
@@ -83,7 +86,7 @@ def _read_manifests(name: str) -> Previous:
     if not sources:
         raise UserError(
             f"--previous={name} has no manifests",
-            "Check the path; for the first run, pass an empty file",
+            "Check the path. For the first run, pass an empty file",
         )
     for source in sources:
         _check_output(source.name)
@@ -127,9 +130,9 @@ def _read_release(
         return Previous(), [_unchecked_namespace(release, error, inventory)]
     if namespaces:
         raise UserError(
-            f"the namespace {release.namespace} has no release {release.name}; "
-            f"a release of that name is in {', '.join(namespaces)}",
-            f"Pass --previous=helm:{namespaces[0]}/{release.name}; for a first install in "
+            f"the namespace {release.namespace} has no release {release.name}, "
+            f"but a release of that name is in {', '.join(namespaces)}",
+            f"Pass --previous=helm:{namespaces[0]}/{release.name}. For a first install in "
             f"{release.namespace}, add --namespace {release.namespace}",
         )
     return Previous(), []
@@ -147,8 +150,8 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
         raise UserError(
             f"the manifests have the namespace {', '.join(sorted(explicit))}, "
             f"but --previous={release} has the namespace {release.namespace}",
-            "Pass the namespace of the release in --previous; "
-            f"if {release.namespace} is right, add --namespace {release.namespace}",
+            "Pass the namespace of the release in --previous. "
+            f"If {release.namespace} is right, add --namespace {release.namespace}",
             Location(inventory.stream.source),
         )
 
@@ -158,7 +161,7 @@ def _unchecked_namespace(release: Release, error: HelmError, inventory: Inventor
         code="history-unchecked",
         problem=f"Helm has no release {release.name} in {release.namespace}, and the search in "
         f"other namespaces failed ({error.problem})",
-        fix="Check the namespace in --previous; ignore this note for a first install",
+        fix="Check the namespace in --previous. For a first install, ignore this note",
         location=Location(inventory.stream.source),
     )
 

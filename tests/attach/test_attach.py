@@ -100,8 +100,8 @@ def test_an_invalid_timeout_is_an_error(text: str) -> None:
 
 
 USAGE = {
-    "--rollout app": "must be passed together",
-    "-rollout app": "must be passed together",
+    "--rollout app": "only one of --rollout and --configmaps",
+    "-rollout app": "only one of --rollout and --configmaps",
     "": "no workload is given",
     "--workload x": "is not KIND/NAME",
     "--workload Widget/a=configmap/b": "is not a supported kind",

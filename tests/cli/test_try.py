@@ -199,7 +199,7 @@ BROKEN = {
         "Pass another name with --release.",
     ),
     "a values file that is not YAML": ("Error: failed to parse a.yaml: x", "Correct the values"),
-    "a bad --set": ("Error: failed parsing --set data: EOF", "helm expects KEY=VALUE."),
+    "a bad --set": ("Error: failed parsing --set data: EOF", "Write the option --set as"),
     "an unknown repository": ("Error: repo a not found", "Pass the path of the chart's folder"),
     "debug lines": (
         "helm.go:1: [debug] x\nError: two\nlines\nhelm.go:92: [debug] two",

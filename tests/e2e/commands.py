@@ -51,7 +51,7 @@ class AttachResult(NamedTuple):
     @property
     def writes(self) -> int:
         """The number of requests that were writes."""
-        return int(self.log[-1].partition(" of them writes")[0].split()[-1])
+        return int(self.log[-1].partition(" writes")[0].split()[-1])
 
 
 def attach_again(plane: ControlPlane, pod: Json, *extra: str) -> AttachResult:

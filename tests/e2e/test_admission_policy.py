@@ -215,14 +215,14 @@ REFUSED = {
         patch("editable", metadata(finalizers=["example.com/stay"])), "only owner references"
     ),
     "add an annotation": Attempt(
-        patch("editable", metadata(annotations={"a": "b"})), "no annotation except"
+        patch("editable", metadata(annotations={"a": "b"})), "annotations other than"
     ),
     "remove an annotation": Attempt(
-        patch("kept", metadata(annotations={"postrender/sweep": None})), "no annotation except"
+        patch("kept", metadata(annotations={"postrender/sweep": None})), "annotations other than"
     ),
     "add a controller": Attempt(
         patch("editable", metadata(ownerReferences=[OWNER | {"controller": True}])),
-        "no owner that is a controller",
+        "an owner that is a controller",
     ),
     "delete a revision without a mark": Attempt(delete("ConfigMap", "editable"), "as unused"),
     "delete a revision that is never swept": Attempt(delete("ConfigMap", "kept"), "as unused"),

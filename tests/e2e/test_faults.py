@@ -567,7 +567,7 @@ def test_a_run_with_no_prune_reports_the_next_step_of_an_unused_revision(
     scenario.api.patch("ConfigMap", scenario.old, change)
     run = scenario.runner.run([*scenario.arguments, "--no-prune"])
     assert run.code == 0
-    assert f"{scenario.old} is unused; a run without --no-prune would {step}" in run.log
+    assert f"{scenario.old} is unused, and a run without --no-prune would {step}" in run.log
     annotations = scenario.api.get("ConfigMap", scenario.old)["metadata"]["annotations"]
     assert annotations.get(UNUSED) == mark
 

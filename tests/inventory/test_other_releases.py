@@ -46,7 +46,8 @@ def test_a_reference_to_a_revision_of_another_release() -> None:
     assert note.startswith(
         "<stdin>:9 (document 1, Deployment/reports) spec.template.spec.containers[0].envFrom[0]"
         ".configMapRef.name: Deployment/reports references ConfigMap/web-config-hf678c7m2b, which "
-        "is not in the input; another release may own the ConfigMap, and later delete it."
+        "is not in the input. Another release may own the ConfigMap, and later delete the "
+        "ConfigMap."
     )
 
 

@@ -132,9 +132,9 @@ def test_content_that_a_partial_clone_lacks_is_not_an_empty_input(
     url = origin.as_uri()
     git(tmp_path, "clone", "--quiet", "--no-checkout", "--filter=blob:none", url, "partial")
     monkeypatch.chdir(tmp_path / "partial")
-    with pytest.raises(UserError, match="partial; postrender never fetches"):
+    with pytest.raises(UserError, match="partial clone, and postrender never runs git fetch"):
         read_inputs("git:main:rendered", allow_empty=True)
-    assert "partial; postrender never fetches" in refusal("git:main:rendered/web.yaml")
+    assert "partial clone, and postrender never runs" in refusal("git:main:rendered/web.yaml")
     with pytest.raises(UserError, match=r"has no path rendered/other\.yaml"):
         read_input("git:main:rendered/other.yaml")
     git(tmp_path / "partial", "fetch", "--quiet", "--refetch", "--no-filter")

@@ -102,8 +102,8 @@ def test_a_missing_path_is_always_an_error() -> None:
 @pytest.mark.parametrize(
     ("name", "fix"),
     [
-        ("rednered", "Check the path; for a path in git, write git:REV:PATH"),
-        ("main:rendered", "Check the path; for a path in git, write git:main:rendered"),
+        ("rednered", "Check the path, or write git:REV:PATH for a path in git"),
+        ("main:rendered", "Check the path, or write git:main:rendered for a path in git"),
         ("helm:prod/shop", "Pipe in the output of helm get manifest, and pass -"),
     ],
 )
@@ -372,7 +372,7 @@ def test_refs_and_paths_that_look_like_options_are_not_options(repository: Path)
 
 
 def test_a_folder_that_does_not_exist_yet_in_git_needs_allow_empty() -> None:
-    assert refusal("git:main:new").endswith("if the path does not exist yet, pass --allow-empty.")
+    assert refusal("git:main:new").endswith("If the path does not exist yet, pass --allow-empty.")
     assert read_inputs("git:main:new", allow_empty=True) == ()
     # A misspelt ref is always an error.
     assert "git does not know the ref mian" in refusal("git:mian:new", allow_empty=True)

@@ -155,8 +155,8 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
     old, new = pair.both
     if new.is_revised and new.strategy == RENAME:
         return (
-            "the name still has the hash of the old content, and the API server rejects a change "
-            f"of an immutable {kind}; render the chart again instead of editing the output"
+            "the name still has the hash of the old content. The API server rejects a change of an "
+            f"immutable {kind}. Render the chart again, and do not edit the output"
         )
     if new.is_immutable and old.is_immutable:
         return f"the {kind} is immutable and keeps its name: the API server rejects the change"
@@ -168,8 +168,8 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
             "restart read the new content"
         )
     return (
-        "the name does not change, so this change does not roll a workload: pods read the new "
-        "content when they restart or earlier"
+        "the name does not change: this change does not roll workloads, and pods read new content "
+        "at their next restart or earlier"
     )
 
 

@@ -122,7 +122,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
             yield Undecided(
                 location=str(_location(side, objects[-1])),
                 problem=f"{objects[-1].identity} is defined {len(objects)} times, and the last "
-                "definition is compared; the tool that applies the manifests may use another "
+                "definition is compared. The tool that applies the manifests may use another "
                 "definition",
                 fix="Remove or rename the other definitions",
             )

@@ -57,7 +57,7 @@ def render(source: HasGraph, terminal: Terminal) -> str:
             f"{total - size} of {total} objects are not drawn:",
             f"Mermaid draws at most {MAX_EDGES} arrows",
             f"and {MAX_CHARACTERS:,} characters.",
-            "Use --format dot for all.",
+            "Use --format dot for all objects.",
         )
         return _flowchart(draw(subgraph(graph, order[:size])), notice)
 

@@ -79,8 +79,8 @@ BADGES = {REFUSED: "rejected", STAYS: "no restart"}
 
 _LONG_EFFECTS = {
     HOOK: "runs again: hooks are deleted and re-created",
-    NEXT_RUN: "changes on its next run; nothing restarts now",
-    NEXT_PODS: "changes when its pods are replaced; nothing restarts now",
+    NEXT_RUN: "changes on its next run, without a restart now",
+    NEXT_PODS: "changes when its pods are replaced, without a restart now",
 }
 
 _REVISIONS = {
@@ -91,7 +91,7 @@ _REVISIONS = {
 }
 
 # A revision that is still used, but has no owner after the change.
-LOST = Forms("is deleted although it is used", "are deleted although they are used")
+LOST = Forms("is deleted while in use", "are deleted while in use")
 
 _UNCHANGED = Forms("is unchanged", "are unchanged")
 
@@ -135,11 +135,9 @@ def describe_effect(workload: WorkloadChange) -> str:
     """Return the effect on a workload, with a reason if the effect is unusual: `rolls`."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
-        return f"{phrase}: a running Pod is immutable; delete the Pod first, or rename the Pod"
+        return f"{phrase}: a running Pod is immutable, so delete or rename the Pod first"
     if workload.effect == REFUSED:
-        return (
-            f"{phrase}: a Job's pod template is immutable; delete the Job first, or rename the Job"
-        )
+        return f"{phrase}: a Job's pod template is immutable, so delete or rename the Job first"
     return _LONG_EFFECTS.get(workload.effect, phrase)
 
 
@@ -150,9 +148,9 @@ def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
     if workload.in_place:
         names = listed([style.code(style.name(target)) for target in workload.in_place])
-        verb = Forms("its name does", "their names do").of(len(workload.in_place))
+        verb = Forms("the name does", "the names do").of(len(workload.in_place))
         phrases.append(
-            f"pods read the new content of {names} when they restart or earlier, "
+            f"pods read the new content of {names} at their next restart or earlier, "
             f"because {verb} not change"
         )
     return phrases
@@ -200,7 +198,7 @@ def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     if content.note:
         phrases.append(style.prose(content.note))
     if content.identity.kind == "Secret" and content.change == CHANGED:
-        phrases.append("its content is not shown")
+        phrases.append("the content is not shown")
     return phrases
 
 
@@ -255,7 +253,7 @@ def describe_revision(revision: RevisionChange, style: Style) -> str:
     if not revision.lost_owners:
         return status
     owners = conjoined([style.code(owner) for owner in revision.lost_owners])
-    return f"{status}; deleted although it is used, because the change deletes {owners}"
+    return f"{status}; deleted while in use, because the change deletes {owners}"
 
 
 def _describe_status(revision: RevisionChange) -> str:

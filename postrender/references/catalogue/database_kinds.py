@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import (
 _CNPG = "cloudnative-pg/cloudnative-pg a95a534, v1"
 _ZALANDO = "zalando/postgres-operator a7aaad0, v1"
 
-_BOOTSTRAP = "the object is read only when the cluster is created"
+_BOOTSTRAP = "the operator reads the object only at the creation of a cluster"
 _OPERATOR = "the operator reads the object by its name, for all clusters"
 
 ENTRIES = (
