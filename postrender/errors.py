@@ -2,7 +2,7 @@
 
 Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` A finding adds its code in brackets.
 The problem is a clause such as "X is Y, expected Z". The fix is an imperative that starts with a
-capital, or a question such as "Did you mean X?". Neither part has a final period. Every error is
+capital. Neither part has a final period. Every error is
 raised as UserError or UsageError. `cli/main.py` reports a UserError, unless a command continues
 after the error. click reports a UsageError (`cli/click_app.py`).
 """

@@ -81,8 +81,9 @@ def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 def other_job_reason(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> str:
     """Return why an apply may be under way, judged by the other Jobs of the group, or "".
 
-    The other Job is unfinished, or is newer than the Job of this run. For a run outside of a Job,
-    the newest Job with the same arguments counts as the Job of this run.
+    An apply may be under way if another Job is unfinished, or is newer than the Job of this run.
+    For a run outside of a Job, the newest Job with the same arguments counts as the Job of this
+    run.
     """
     jobs = list(jobs)
     own = running_job(jobs, arguments) or max(

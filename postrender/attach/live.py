@@ -107,7 +107,8 @@ class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret that attach looks after.
 
     group_name, base_name: "" if the label or the annotation is absent, as on an original;
-    is_sweepable: whether a run may make consumers owners of the revision, and delete the revision;
+    is_sweepable: whether a run may add consumers as owners of the revision, and may delete the
+    revision;
     is_original_in_stream: whether the object is an original that the applied stream contains;
     finalizers: the finalizers that delay a deletion;
     our_owners: the uids of the owners that a run of attach added;

@@ -178,7 +178,7 @@ def _check_variables() -> None:
         matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
         if matches:
             report_warning(
-                f"postrender does not read the variable {name}", f"Did you mean {matches[0]}?"
+                f"postrender does not read the variable {name}", f"Use {matches[0]} instead"
             )
 
 

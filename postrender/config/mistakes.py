@@ -50,7 +50,7 @@ def unknown_key(
     similar = difflib.get_close_matches(key, known, 1, _CUTOFF)
     elsewhere = _similar_keys(path, schema)
     if similar:
-        fix = f"Did you mean {similar[0]!r}?"
+        fix = f"Use {similar[0]!r} instead, or remove the key"
     elif elsewhere:
         fix = f"Write {' or '.join(elsewhere)} instead"
     else:

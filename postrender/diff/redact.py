@@ -5,9 +5,9 @@ also redacted: `checksum/secret` annotations of charts, and names of revisions, 
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
 2. `mark_content` and `mark_digest` turn values into `Redacted` text, which is compared but never
-   shown. This step needs the object around a value, so it runs before the comparison.
-3. `redact` walks a whole model as the last step of diff.build and of explain.build. Fields and
-   records that are added to a model later are therefore also redacted.
+   shown. This step needs the object around a value, so the step runs before the comparison.
+3. `redact` walks a whole model as the last step of diff.build and of explain.build. If a later
+   version adds fields or records to a model, `redact` also covers these fields and records.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Revision(NamedTuple):
 def secret_names_of_side(
     objects: Sequence[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
-    """Return the revision names of one side that must not be shown, with their base names.
+    """Return the revision names to redact on one side, with their base names.
 
     data: the parsed documents, by index.
     """
@@ -104,7 +104,7 @@ def secret_names_of_side(
 
 
 def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
-    """Return the revision names of a plan that must not be shown, with their base names."""
+    """Return the revision names to redact in a plan, with their base names."""
     revisions: list[_Revision] = []
     for decision in context.decisions.values():
         item = decision.item
@@ -173,7 +173,7 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
 
 
 def _depends_on_secret(context: PlanContext, item: Item) -> bool:
-    """Return whether an object is a Secret or references one, also through other objects."""
+    """Return whether an object is a Secret or references a Secret, also through other objects."""
     seen = {item.key}
     queue = [item]
     while queue:
@@ -245,7 +245,7 @@ class _Redactor:
     def __init__(self, secret_names: Mapping[str, str], *, has_base_names: bool) -> None:
         self._has_base_names = has_base_names
         self._names = secret_names
-        # The types of the values that no name can make secret.
+        # The types of the values that cannot contain a name to redact.
         self._unchanged = _NON_TEXT_SCALARS if secret_names else _SCALARS
         self._names_by_hash: dict[str, list[str]] = defaultdict(list)
         # Several names may have the same hash, and the longest name that matches is replaced.

@@ -127,7 +127,8 @@ def _key_schema(
         properties = schema.get("properties", {})
         if name not in properties:
             similar = difflib.get_close_matches(name, properties, 1, 0.3)
-            fix = f"Did you mean {similar[0]!r}?" if similar else "See `postrender config schema`"
+            instead = f"Use {similar[0]!r} instead" if similar else "See `postrender config schema`"
+            fix = f"{instead}, or remove the key"
             raise _error(f"the key {name!r} is unknown", fix, document, path)
         schema = properties[name]
     return schema

@@ -67,8 +67,8 @@ def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) ->
             code="group-name",
             problem=f"the attach group {name} is derived from {item.identity}, so a release that "
             f"renames {item.identity} deletes revisions that are still used",
-            fix="Set the name of the release: pass --group NAME, or set attacher.group in "
-            "postrender.yaml",
+            fix="Give the attach group the name of the release: pass --group NAME, or set "
+            "attacher.group in postrender.yaml",
             location=Location(source),
         )
         for name, item in named_after

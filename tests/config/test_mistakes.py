@@ -12,7 +12,7 @@ from postrender.errors import UserError
 
 MISTAKES = {
     "image: x": ":1 image: the key is unknown. Write attacher.image instead.",
-    "strct: true": ":1 strct: the key is unknown. Did you mean 'strict'?",
+    "strct: true": ":1 strct: the key is unknown. Use 'strict' instead, or remove the key.",
     "rules: [{name: a, strategy: ignore}]": "Write rules[].match.name instead.",
     "attacher: false": (
         "attacher: the value is false, expected a mapping. Write attacher.enabled: false."

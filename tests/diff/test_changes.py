@@ -164,7 +164,7 @@ CORRECTED = "only-the-render-id-changes"
 
 # The cases in which the attacher's objects differ between the sides.
 ATTACHER_DIFFERS = {
-    "a-content-comes-back": "the sides are already rendered without an attacher",
+    "a-content-is-restored": "the sides are already rendered without an attacher",
     "a-namespace-that-only-one-side-writes": "the Job and the RoleBinding have the namespace too",
     "another-namespace": "the attacher moves to the other namespace",
     "earlier-revisions-are-retained": "the sides are already rendered without an attacher",
@@ -226,7 +226,7 @@ def test_a_side_does_not_differ_from_itself(
 
 @every_case
 def test_the_reverse_of_a_change_has_the_mirrored_facts(case: Case) -> None:
-    if case.name in ("earlier-revisions-are-retained", "a-content-comes-back"):
+    if case.name in ("earlier-revisions-are-retained", "a-content-is-restored"):
         pytest.skip("a retained revision has no mirror image")
     if case.name == LOSES:
         pytest.skip("the lost owners are those of the old side")

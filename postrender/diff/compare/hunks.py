@@ -99,7 +99,7 @@ def _opcodes_by_anchors(
         return
     for anchor, new_anchor in anchors:
         if anchor < start:
-            continue  # the equal lines after the previous anchor include this one
+            continue  # the equal lines after the previous anchor include this anchor
         yield from _opcodes_between(old, new, start, anchor, new_start, new_anchor)
         start, new_start = anchor, new_anchor
         while start < end and new_start < new_end and old[start] == new[new_start]:
