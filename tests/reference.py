@@ -1080,13 +1080,14 @@ def has_revision(run: Run, config: Obj) -> bool:
 
 def mount_target(run: Run, config: Obj) -> Obj:
     """Return the workload of the annotation, else the only workload of the namespace."""
-    home = run.same_namespace(namespace_of(config))
+    only = run.sole_namespace()
+    home = run.same_namespace(namespace_of(config)) or only
     candidates = [
         obj
         for obj in run.objects
         if is_workload(obj)
         and not is_frozen(obj)
-        and run.same_namespace(namespace_of(obj)) == home
+        and (run.same_namespace(namespace_of(obj)) or only) == home
         and (templates_of(obj) or sub(obj, "spec", "workloadRef"))
     ]
     mount_in = annotation(config, "postrender/mount-in")
@@ -1650,8 +1651,9 @@ def job_args(run: Run, group: AttachGroup, entries: list[tuple[Obj, str, list[Ob
         referenced += texts
         for part in hundreds(texts):
             args += ["--workload", f"{kind_of(obj)}/{name_of(obj)}@{identifier}={','.join(part)}"]
-    originals = {text for obj in group.members if (text := original_text(run, obj))}
-    emitted = {member_text(obj) for obj in group.members} | originals
+    used = [revision for _, _, revisions in workload_entries(run, group) for revision in revisions]
+    emitted = {member_text(obj) for obj in (*group.members, *used)}
+    emitted |= {text for obj in (*group.members, *used) if (text := original_text(run, obj))}
     for part in hundreds(sorted(emitted - set(referenced))):
         args += ["--emitted", ",".join(part)]
     settings = sub(run.options.config, "attacher")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.kinds import Identity, strings_at
+from postrender.kubernetes.kinds import Identity, ObjectKey, strings_at
 from postrender.plan.attacher_job import (
     AttachedWorkload,
     AttachGroup,
@@ -78,7 +78,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         _revisions(context, group_names),
         _retained_revisions(context, retained_group_names),
         # A revision may set a namespace that its workload does not set. The group keys then differ.
-        ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
+        ((group_keys[item.key], ref) for item in workloads for ref in _emitted_refs(context, item)),
     ):
         for group_key, ref in pairs:
             emitted[group_key].add(ref)
@@ -129,6 +129,10 @@ def _group_without_workloads(
             workloads=(),
             emitted=tuple(sorted(emitted[group_key])),
         )
+
+
+def _key_of(context: PlanContext, item: Item) -> ObjectKey:
+    return context.resolver.certain_key_of(item.identity, item.base_name)
 
 
 def _namespace(context: PlanContext, identity: Identity) -> str | None:
@@ -200,7 +204,7 @@ def _group_names(
             default = defaults.get(_namespace(context, item.identity))
             names[key] = default or _name_without_workloads(context, item)
     for key, decision in context.decisions.items():
-        if decision.is_revision and GROUP_LABEL in decision.item.labels:
+        if decision.is_revision and decision.item.labels.get(GROUP_LABEL):
             names[key] = decision.item.labels[GROUP_LABEL]
     return names
 
@@ -252,7 +256,7 @@ def _revisions(
     for item_key, group_name in group_names.items():
         item = context.decisions[item_key].item
         if context.revision_of(item):
-            key = context.resolver.certain_key_of(item.identity, item.base_name)
+            key = _key_of(context, item)
             kind, revision_name = _ref(context, item)
             yield (key.namespace, group_name), (kind, revision_name)
             if key in kept:
@@ -291,6 +295,15 @@ def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     targets = [target for target in context.targets(item) if context.revision_of(target)]
     # Sorted, because a second render finds an auto-mount at a different position.
     return tuple(sorted({_ref(context, target) for target in targets}))
+
+
+def _emitted_refs(context: PlanContext, item: Item) -> Iterator[RevisionRef]:
+    """Yield the revisions that an object references or mounts, and the originals next to them."""
+    for target in context.targets(item):
+        if context.revision_of(target):
+            yield _ref(context, target)
+            if _key_of(context, target) in context.kept_keys:
+                yield target.identity.kind.lower(), target.base_name
 
 
 def _ref(context: PlanContext, item: Item) -> RevisionRef:

@@ -73,7 +73,7 @@ def _is_requested(item: Item) -> bool:
     if item.content is None or item.is_hook or item.is_attacher or is_known_revision(item):
         return False
     has_env_from = item.annotations.get(ENV_FROM_ANNOTATION) == "true"
-    return has_env_from or MOUNT_PATH_ANNOTATION in item.annotations
+    return has_env_from or bool(item.annotations.get(MOUNT_PATH_ANNOTATION))
 
 
 def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
@@ -296,6 +296,7 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
         (list_key, number, container)
         for list_key in ("containers", "initContainers")
         for number, container in enumerate(_list(value_at(spec, (list_key,))))
+        if isinstance(container, dict)
     ]
     if not any(list_key == "containers" for list_key, _, _ in entries):
         raise UserError(

@@ -28,7 +28,7 @@ from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar
-from postrender.yaml.paths import Json, Path, mapping_at
+from postrender.yaml.paths import Json, mapping_at
 
 
 def add_revision_edits(
@@ -94,19 +94,24 @@ def _revision_edits(
     return [
         *(SetScalar(path, text) for path, text in item.folded),
         SetScalar((*metadata, "name"), name),
-        *_merge((*metadata, "labels"), item.labels, {GROUP_LABEL: group_name}),
-        *_merge((*metadata, "annotations"), item.annotations, annotations),
+        *_merge(item, "labels", item.labels, {GROUP_LABEL: group_name}),
+        *_merge(item, "annotations", item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
         *_immutable(item, decision.is_immutable),
     ]
 
 
-def _merge(path: Path, existing: dict[str, str], values: dict[str, str]) -> Iterator[Edit]:
+def _merge(
+    item: Item, field: str, existing: dict[str, str], values: dict[str, str]
+) -> Iterator[Edit]:
+    """Yield the edits that set labels or annotations; field: `labels` or `annotations`."""
+    path = (*item.path, "metadata", field)
+    written = mapping_at(item.content or {}, ("metadata", field))  # also has keys without a value
     changed = changed_values(existing, values)
     for key, value in changed.items():
-        if key in existing:
+        if key in written:
             yield SetScalar((*path, key), value)
-    missing = {key: value for key, value in changed.items() if key not in existing}
+    missing = {key: value for key, value in changed.items() if key not in written}
     if missing:
         yield AddKeys(path, missing)
 

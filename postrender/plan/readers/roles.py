@@ -123,7 +123,7 @@ class _Permissions:
         names = set(accounts)
         return any(
             not resources.isdisjoint(self.writable.get(role, ()))
-            and any(subject.get("name") in names for subject in subjects)
+            and any(str(subject.get("name")) in names for subject in subjects)
             for role, subjects in self.subjects.items()
         )
 
@@ -144,7 +144,7 @@ def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
     for index, document in enumerate(evidence.inventory.stream.documents):
         if _may_have(_ROLES | _BINDINGS, document.text):
             for _, root in roots_of(evidence.document(index)):
-                if isinstance(root, dict) and root.get("kind") in _ROLES | _BINDINGS:
+                if isinstance(root, dict) and str(root.get("kind")) in _ROLES | _BINDINGS:
                     yield root
 
 
