@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python -m
 READY := $(VENV)/.ready
 CACHE := .cache
 
-.PHONY: help venv demo test programs e2e story matrix lint format types docs site bench fuzz plugin \
+.PHONY: help venv demo test programs e2e story cluster matrix lint format types docs site bench fuzz plugin \
   image-requirements formula sbom audit release-check clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make test    run the tests'
 	@echo 'make e2e     run the tests against a real control plane (the first build takes 25 minutes)'
 	@echo 'make story   show a canary with real pods, with and without postrender (needs root)'
+	@echo 'make cluster start a cluster with Argo Rollouts and postrender, until Ctrl-C (needs root)'
 	@echo 'make matrix  run the tests with each version of each tool; one version: make matrix CELL=helm-4.1'
 	@echo 'make lint    check style and format (ruff, hadolint)'
 	@echo 'make format  fix style and format where ruff can'
@@ -72,6 +73,14 @@ story: $(READY)
 	@tests/e2e/node/install
 	@$(RUN) tests.e2e.build
 	@$(RUN) tests.e2e.node.demonstration
+
+# IMAGES: archives of further images, for your own application.
+IMAGES ?=
+
+cluster: $(READY)
+	@tests/e2e/node/install
+	@$(RUN) tests.e2e.build
+	@$(RUN) tests.e2e.node.keep $(IMAGES)
 
 # All versions in tests/e2e/versions.yaml take hours. The results are written to tests/e2e/results.yaml.
 CELL ?=

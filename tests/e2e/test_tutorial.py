@@ -42,9 +42,7 @@ def test_the_commands_of_the_tutorial(plane: ControlPlane, tmp_path: Path) -> No
     inside = api.within(names["after"])
     kept = revisions(inside)
     assert {revision["data"]["greeting"] for revision in kept} == {"hello", "bye"}
-    assert all(
-        {"Rollout/web", "ServiceAccount/web-rollout-attach"} < {*all_owners(r)} for r in kept
-    )
+    assert all({"Rollout/web", "ServiceAccount/web-attach"} < {*all_owners(r)} for r in kept)
     done = machine.run(["sh", "-e", "-c", f"helm uninstall{uninstall}"])
     assert done.returncode == 0, done.stderr
     inside.wait_for(lambda: not revisions(inside), "the revisions are deleted with their owners")
