@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, parse
-from tests.e2e.queries import ATTACHER, wait_for_phase
+from tests.e2e.queries import ATTACHER, wait_for_cache, wait_for_phase
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import promote
 
@@ -100,7 +100,9 @@ def wait_until_settled(api: Api, name: str = "app") -> Json:
         is_current = status.get("observedGeneration") == str(rollout["metadata"]["generation"])
         return rollout if is_current and status.get("phase") in ("Healthy", "Paused") else None
 
-    return api.wait_for(settled_rollout, f"Rollout/{name} is healthy or paused")
+    rollout = api.wait_for(settled_rollout, f"Rollout/{name} is healthy or paused")
+    wait_for_cache()
+    return rollout
 
 
 def _is_attacher(document: str) -> bool:

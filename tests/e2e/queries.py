@@ -117,12 +117,19 @@ def wait_for_phase(api: Api, phase: str, name: str = "app") -> Json:
         return rollout if is_current and status.get("phase") == phase else None
 
     rollout = api.wait_for(rollout_in_phase, f"Rollout/{name} is {phase}")
-    if version("rollouts-controller") < (1, 10):
-        # Until 1.9, the controller writes the status also into its cache, over a newer object from
-        # the API server. It then does not see a change that follows the status at once.
-        # (rollout/controller.go: writeBackToInformer; 1.10 compares resource versions instead)
-        time.sleep(2)
+    wait_for_cache()
     return rollout
+
+
+def wait_for_cache() -> None:
+    """Wait until the controller of Argo Rollouts can see a change that follows its status.
+
+    Until 1.9, the controller writes the status also into its cache, over a newer object from the
+    API server. It then does not see a change that follows the status at once.
+    (rollout/controller.go: writeBackToInformer; 1.10 compares resource versions instead)
+    """
+    if version("rollouts-controller") < (1, 10):
+        time.sleep(2)
 
 
 def assert_nothing_is_missing(api: Api) -> None:
