@@ -9,6 +9,7 @@ program, with the number of seconds:
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -53,6 +54,10 @@ namespace: x\n|\x7c\n|\x7c-\n
 """.replace("\n", "|").split("|")
     if piece
 )
+VALUES = (b"{}", b"[]", b"~", b"1", b"true", b"''", b"x", b"{a: b}", b"[{a: b}]", b"[~]", b"[a]")
+# A key of a block mapping, up to the colon, and a line with its indentation.
+_KEY = re.compile(rb"^([ -]*)[^ \n#:][^ \n:]*:(?=[ \n])", re.M)
+_LINE = re.compile(rb"([ ]*)([^\n]*)(?:\n|\Z)")
 
 
 class Finding(NamedTuple):
@@ -91,7 +96,7 @@ def change(data: bytearray, random: Random) -> None:
     """Change some bytes or lines in place."""
     start = random.randrange(len(data) + 1)
     end = min(len(data), start + random.choice((1, 1, 2, 4, 8, 16, 64, 256)))
-    way = random.randrange(9)
+    way = random.randrange(12)
     if way == 0:
         del data[start:end]
     elif way == 1:
@@ -104,8 +109,27 @@ def change(data: bytearray, random: Random) -> None:
         data[start] = random.randrange(256)
     elif way == 5:
         data[start:start] = data[start:end] * random.choice((1, 2, 20))
-    else:
+    elif way < 9:
         move_lines(data, random)
+    else:
+        replace_value(data, random)
+
+
+def replace_value(data: bytearray, random: Random) -> None:
+    """Replace the value of a key, with all lines of the value, by a value of another type."""
+    keys = list(_KEY.finditer(data))
+    if not keys:
+        return
+    key = random.choice(keys)
+    indent = len(key[1])
+    first, *following = _LINE.finditer(data, key.end())
+    end = first.end()
+    for line in following:
+        is_item = line[2][:1] == b"-" and len(line[1]) == indent
+        if line[2] and len(line[1]) <= indent and not is_item:
+            break
+        end = line.end()
+    data[key.end() : end] = b" " + random.choice(VALUES) + b"\n"
 
 
 def move_lines(data: bytearray, random: Random) -> None:
