@@ -72,7 +72,7 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return a revision of the applied stream, and an original as not sweepable.
+    """Return an object of the applied stream; an original gets is_sweepable=False.
 
     `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
     If attach made a Job the only owner, the original would be deleted together with the Job.
@@ -109,7 +109,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return the revision with a name in a list, [] if the revision is absent or forbidden."""
+    """Return a list with the revision of this name, [] if it is absent or forbidden."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:

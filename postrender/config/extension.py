@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Values = dict[str, Any]
 
 _ENDINGS = (".yaml", ".yml")
-# A patch, in which lists of named items are merged by name.
+# The pod template is a patch, so its lists are merged by the names of their items.
 _PATCH = ("attacher", "podTemplate")
 
 
@@ -33,20 +33,21 @@ def extended_file(
 ) -> str:
     """Return the path of the file that a file extends.
 
-    value: the value of `extends`; earlier: the files that were read, with `file` as the last file;
-    location: of the value. Raises UserError for a path that the source may not read, and for a
-    missing file. A file of another user, or a file that extends itself, is an error too.
+    value: the value of `extends`, and location: the location of the value;
+    earlier: the files that were read, with `file` as the last file.
+    Raises UserError for a path that the source may not read, and for a missing file. A file of
+    another user, or a file that extends itself, is an error too.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
         raise UserError(
-            f"{source.name} may extend only a YAML file in its repository",
-            f"Correct the path. If you trust the whole file, pass --config {source.file}",
+            f"the extended file is {path}, expected a YAML file in the repository of {source.name}",
+            f"Fix the path. If you trust the whole file, pass --config {source.file}",
             location,
         )
     if not os.path.isfile(path):
         problem = "is a folder" if os.path.isdir(path) else "does not exist"
-        fix = "Correct the path, which is relative to the folder of this file"
+        fix = f"Fix the path, which is relative to the folder of {file}"
         raise UserError(f"the extended file {path} {problem}", fix, location)
     if source.trust < FULL and not all(map(is_owner_trusted, (os.lstat(path), os.stat(path)))):
         raise UserError(

@@ -28,9 +28,9 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
         return _key(os.fsencode(variable), Location(VARIABLE))
     if not configured:
         return None
-    fix = f"Correct secretsHashKeyFile, or set {VARIABLE}"
+    fix = f"Fix secretsHashKeyFile, or set {VARIABLE}"
     if option:
-        fix = f"Correct --secrets-hash-key-file, or remove the option and set {VARIABLE}"
+        fix = f"Fix --secrets-hash-key-file, or remove the option and set {VARIABLE}"
     return _key(_content(configured, fix), Location(configured))
 
 

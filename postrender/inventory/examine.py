@@ -178,7 +178,7 @@ class _Examiner:
         path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
         if value not in ("true", "false"):
             problem = 'the annotation is not valid, expected "true" or "false" in quotes'
-            self.refuse(path, problem, "Correct the annotation")
+            self.refuse(path, problem, "Fix the annotation")
         source = workload_ref(item.identity.group_kind, data)
         if source and item.has_opted_out:
             (_, kind), name = source

@@ -141,7 +141,7 @@ def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path:
     """
     if schema.get("type") in ("object", "array"):
         raise _error(
-            f"the key {path[-1]!r} is a list or a mapping, which a ConfigMap cannot set",
+            f"the key {path[-1]!r} needs a list or a mapping, but a ConfigMap has only strings",
             f"Set the key in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
             document,
             path,

@@ -313,7 +313,7 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
             raise UserError(
                 f"{CONTAINERS_ANNOTATION} has {name!r}, expected containers of "
                 f"{mount.workload.identity} ({', '.join(map(str, names))})",
-                f"Correct {CONTAINERS_ANNOTATION}",
+                f"Fix the annotation {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
     return [entry for entry, name in zip(entries, names, strict=True) if name in mount.containers]

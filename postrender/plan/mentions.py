@@ -1,9 +1,9 @@
 """Mentions: strings that contain the base name of an object and that no rule rewrites.
 
-The search is for the base names of objects to rename, and of revisions. All references in
-Kubernetes' own kinds are known, so the search covers only their free text. Free text is arguments,
-env values, annotations, and the data of ConfigMaps and Secrets. In other kinds any string may be a
-reference, except for metadata, labels and selectors.
+The search looks for the base names of revisions, and of objects that postrender would rename. All
+references in Kubernetes' own kinds are known, so the search covers only their free text. Free text
+is arguments, env values, annotations, and the data of ConfigMaps and Secrets. In other kinds any
+string may be a reference, except for metadata, labels and selectors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
-# The prefixes of annotations that never reference a ConfigMap, of postrender and of other tools.
+# Annotations of postrender and of other tools with these prefixes never reference a ConfigMap.
 _UNSEARCHED_ANNOTATIONS = (
     PREFIX,
     PAIRING_ANNOTATION,
@@ -58,10 +58,10 @@ class Mention(NamedTuple):
 
     path: the path of the string in the object;
     line: the line in the document, from 0;
-    text: the string, decoded if it is base64 in a Secret. Nothing may print a decoded string;
+    text: the string, decoded if it is base64 in a Secret. Do not print a decoded string;
     name: the base name;
-    fields: the names of the field. A string in a list has a flag, a resource of kubectl, or the
-        key of the list. Other strings have an environment variable or the last two keys;
+    fields: the names of the field. In a list, the name is the flag, the resource of kubectl, or
+        the key of the list. Elsewhere, the names are the environment variable or the last two keys;
     targets: the objects that the name may mean.
     """
 
@@ -80,7 +80,7 @@ class Mention(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Return whether an annotation of Reloader has the mention. Reloader only watches."""
+        """Return whether an annotation of Reloader, which only watches objects, has the mention."""
         return any(_RELOADER in field for field in self.fields)
 
 
@@ -111,12 +111,12 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Most documents need no second parse, because all their base names are references. A text
-        # search does not find escaped base names.
-        is_named = may_escape_names(text) or (
+        # Most documents do not need a second parse, because all their base names are references. A
+        # text search does not find escaped base names.
+        may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )
-        if is_named or is_encoded_in(text, names):
+        if may_have_mentions or is_encoded_in(text, names):
             document = parse_document(text, inventory.location_of(items[0], line=0))
             for item in items:
                 mentions += [
@@ -191,19 +191,19 @@ class _Search:
             if reference.rule.family != RBAC
         }
         data = value_at(document.data, item.path)
-        for path, written in _strings(data, ()):
+        for path, scalar in _strings(data, ()):
             if (item.key, (*item.path, *path)) in self.linked:
                 continue
             if not (path in target_kinds or _may_reference(item, path)):
                 continue
-            text = _decoded(written) if _is_encoded(item, path) else written
+            text = _decoded(scalar) if _is_encoded(item, path) else scalar
             for name in dict.fromkeys(words_of(text)):
                 targets = self.targets_of(item, name, path, target_kinds.get(path))
                 if targets:
                     yield Mention(
                         item=item,
                         path=path,
-                        line=_line_of(document, (*item.path, *path), written, name),
+                        line=_line_of(document, (*item.path, *path), scalar, name),
                         text=text,
                         name=name,
                         fields=_field_names(data, path, text),

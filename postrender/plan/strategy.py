@@ -142,12 +142,14 @@ def _by_name(decision: StrategyDecision, sign: Sign) -> Finding:
     identity = decision.item.identity
     if decision.strategy == IGNORE:
         effect = f"{identity} is not renamed"
-        fix = f"Confirm the decision with the annotation {STRATEGY_ANNOTATION}: ignore"
+        fix = (
+            f"To hide this finding, add the annotation {STRATEGY_ANNOTATION}: ignore to {identity}"
+        )
     else:
         effect = f"the original {identity} stays next to its revision"
         fix = (
-            f'Confirm the decision with the annotation {KEEP_ORIGINAL_ANNOTATION}: "true", or '
-            f"add {STRATEGY_ANNOTATION}: ignore to leave the {identity.kind} unchanged"
+            f'To hide this finding, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
+            f"{identity}. To leave {identity} unchanged, add {STRATEGY_ANNOTATION}: ignore"
         )
     return Finding(
         code="by-name",
@@ -289,7 +291,7 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
         if value is not None and value not in choices:
             raise UserError(
                 f"the annotation {annotation} is '{value}', expected one of {', '.join(choices)}",
-                "Correct the annotation",
+                "Fix the annotation",
                 inventory.location_of(item),
             )
 

@@ -26,7 +26,7 @@ BUILT_IN = {
     ("", "ServiceAccount"): "service_accounts",
 }
 
-# Kubernetes' own kinds of the catalogue. Their references are never rewritten.
+# The built-in kinds of references/catalogue, whose references postrender never rewrites.
 _KEPT_KINDS: frozenset[GroupKind] = frozenset(
     {
         ("", "PersistentVolume"),
@@ -71,7 +71,7 @@ def find_built_in(
 
 
 def is_custom(group_kind: GroupKind) -> bool:
-    """Return whether the references of a kind are in the catalogue or not known."""
+    """Return whether only the catalogue may know the references of a kind."""
     if group_kind in WORKLOAD_KINDS:
         return False
     return not is_built_in(group_kind[0]) or group_kind in _KEPT_KINDS

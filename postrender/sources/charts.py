@@ -180,5 +180,5 @@ def _fix(chart: str, message: str) -> str:
     if "--set" in message:
         return "Write the option --set as KEY=VALUE"
     if "failed to parse" in message:
-        return "Correct the values file"
+        return "Fix the values file"
     return "Fix the chart, or pass the values that the chart requires with -f or --set"

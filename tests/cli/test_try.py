@@ -198,7 +198,7 @@ BROKEN = {
         'Error: release name "A": invalid release name',
         "Pass another name with --release.",
     ),
-    "a values file that is not YAML": ("Error: failed to parse a.yaml: x", "Correct the values"),
+    "a values file that is not YAML": ("Error: failed to parse a.yaml: x", "Fix the values"),
     "a bad --set": ("Error: failed parsing --set data: EOF", "Write the option --set as"),
     "an unknown repository": ("Error: repo a not found", "Pass the path of the chart's folder"),
     "debug lines": (

@@ -352,7 +352,7 @@ def test_a_chart_version_in_every_label_is_described_once() -> None:
     lines = comment.splitlines()
     change = '`metadata.labels["helm.sh/chart"]`: `shop-1.2.3` → `shop-1.2.4`'
     assert lines.count(f"  - {change}") == 3  # for ConfigMaps, workloads and Services
-    assert lines.count("  - the same change in 29 more:") == 3
+    assert lines.count("  - the same change in 29 more objects:") == 3
     (row,) = [line for line in lines if "**rolls**" in line]
     assert row.count("`Rollout/web-") == 30
     assert row.count("<br>") == 29

@@ -226,7 +226,7 @@ def test_every_object_has_an_anchor() -> None:
 def test_a_page_has_the_same_groups_as_the_text() -> None:
     preview = labelled(30)
     page = re.sub('<section id="revisions".*?</section>', "", page_of(preview), flags=re.S)
-    groups = re.findall("the same change in ([0-9]+) more:", to_text(preview, Terminal()))
+    groups = re.findall("the same change in ([0-9]+) more objects?:", to_text(preview, Terminal()))
     assert re.findall('<span class="more">and ([0-9]+) more</span>', page) == groups
     assert "28 other revisions" not in page_of(preview)
     assert "29 other revisions are unchanged" in page_of(preview)

@@ -183,7 +183,7 @@ def test_the_summary_counts_workloads_that_read_new_content() -> None:
     changed = WorkloadChange(ROLLOUT, CHANGED, STAYS)
     preview = NOTHING._replace(workloads=(unchanged, changed))
     assert summary_line(preview) == (
-        "1 Rollout changes without a restart, 1 Deployment reads new content in place"
+        "1 Rollout changes without a roll, 1 Deployment reads new content in place"
     )
 
 
@@ -266,7 +266,7 @@ def test_a_chart_version_in_every_label_is_described_once() -> None:
 
 ~ Service/a changes
     metadata.labels["helm.sh/chart"]: shop-1.2.3 -> shop-1.2.4
-  the same change in 2 more:
+  the same change in 2 more objects:
 ~ Service/b changes
 ~ Service/c changes
 
@@ -290,7 +290,9 @@ def test_workloads_with_the_same_cause_are_a_group() -> None:
     job, worker, first, second = names
     assert (job, worker) == (str(JOB), str(WORKER)), "for each effect, groups of one come first"
     assert (first, second) == (str(ROLLOUT), "Rollout/x")
-    assert f"-> shop-1.2.4\n  the same change in 1 more:\n~ {second}" in text_of(preview, 200)
+    assert f"-> shop-1.2.4\n  the same change in 1 more object:\n~ {second}" in text_of(
+        preview, 200
+    )
 
 
 def test_a_group_needs_exactly_the_same_change() -> None:
@@ -324,7 +326,7 @@ def test_the_summary_counts_configmaps_that_change_in_labels_only() -> None:
     revisions = tuple(RevisionChange(item.identity, item.new_revision, REUSED) for item in contents)
     text = text_of(NOTHING._replace(contents=tuple(contents), revisions=revisions))
     assert text.startswith("2 ConfigMaps change outside their data\n")
-    assert "  the same change in 1 more:\n~ ConfigMap/b" in text
+    assert "  the same change in 1 more object:\n~ ConfigMap/b" in text
     assert "b-1\n    referenced by" in text, "names and users are shown for each ConfigMap"
     assert "REVISIONS" not in text, "no revision changes"
 

@@ -212,7 +212,7 @@ def test_a_run_keeps_its_original_even_if_pod_specs_are_rewritten() -> None:
 
 def test_a_value_that_is_not_a_string_is_accepted() -> None:
     reason = keep_reason(plan_of(CONFIG + clone_set("[web-config]")))
-    assert reason.endswith("of CloneSet/clones has the name as its value")
+    assert reason.endswith("of CloneSet/clones has the value web-config")
 
 
 def imported_modules(text: str) -> str:

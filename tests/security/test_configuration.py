@@ -134,7 +134,7 @@ def test_it_cannot_extend_a_file_outside_its_repository(
     attack.write("postrender.yaml", f"extends: {path}\n")
     done = attack.run(*trust)
     assert (done.code, done.out) == (1, "")
-    assert "may extend only a YAML file in its repository" in done.err
+    assert "expected a YAML file in the repository of " in done.err
     assert "canary" not in done.err
 
 

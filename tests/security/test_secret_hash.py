@@ -187,7 +187,7 @@ def test_the_history_keeps_keyed_revisions(attack: Attack) -> None:
         (b"", "the key has 0 bytes, expected 16 to 4096. Create a key with `openssl rand"),
         (b"short\n", "the key has 5 bytes, expected 16 to 4096"),
         (b"x" * 5000, "the key has more than 4096 bytes"),
-        (None, "the key cannot be read: No such file or directory. Correct --secrets-hash-key"),
+        (None, "the key cannot be read: No such file or directory. Fix --secrets-hash-key"),
     ],
 )
 def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: str) -> None:
@@ -202,7 +202,7 @@ def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: s
 def test_the_fix_for_a_configured_key_file_is_its_setting(attack: Attack) -> None:
     (attack.repository / "postrender.yaml").write_text("secrets: true\nsecretsHashKeyFile: key\n")
     done = attack.run("--no-attacher", stdin=MANIFESTS)
-    assert "Correct secretsHashKeyFile, or set POSTRENDER_SECRETS_HASH_KEY." in done.err
+    assert "Fix secretsHashKeyFile, or set POSTRENDER_SECRETS_HASH_KEY." in done.err
 
 
 def test_without_secrets_the_key_is_not_read(attack: Attack) -> None:

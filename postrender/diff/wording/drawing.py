@@ -51,7 +51,7 @@ _EFFECTS = {
     NEXT_PODS: "changes when its pods are replaced",
     HOOK: "hook, runs again",
     REFUSED: "rejected by the API server",
-    STAYS: "does not restart",
+    STAYS: "does not roll",
 }
 
 

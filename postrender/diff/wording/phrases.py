@@ -1,6 +1,6 @@
 """The phrases for changes, effects and causes, the same in every format.
 
-The phrases have no markup. A Style formats the names and values from manifests inside them.
+The phrases have no markup. A Style formats the names and values in a phrase.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ CHANGES = {
     UNCHANGED: Forms("is only renamed", "are only renamed"),
 }
 
-# In order of importance to a reader: failures first, then restarts.
+# In order of importance to a reader: failures first, then workloads that roll.
 EFFECTS = {
     REFUSED: Forms("is rejected", "are rejected"),
     ROLLS: Forms("rolls", "roll"),
@@ -71,16 +71,16 @@ EFFECTS = {
     STARTS: Forms("is added", "are added"),
     ENDS: Forms("is removed", "are removed"),
     NO_PODS: Forms("has no pods of its own", "have no pods of their own"),
-    STAYS: Forms("does not restart", "do not restart"),
+    STAYS: Forms("does not roll", "do not roll"),
 }
 
 # One or two words for a change or an effect, where they differ from the constant.
-BADGES = {REFUSED: "rejected", STAYS: "no restart"}
+BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
     HOOK: "runs again: hooks are deleted and re-created",
-    NEXT_RUN: "changes on its next run, without a restart now",
-    NEXT_PODS: "changes when its pods are replaced, without a restart now",
+    NEXT_RUN: "changes on its next run, and does not roll now",
+    NEXT_PODS: "changes when its pods are replaced, and does not roll now",
 }
 
 _REVISIONS = {
@@ -220,9 +220,9 @@ def is_metadata_only(content: ContentChange) -> bool:
 
 
 def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """Return the revisions that need a line each, and the other revisions.
+    """Return the revisions that need their own line, and the other revisions.
 
-    The others are unchanged revisions of ConfigMaps and Secrets whose data does not change.
+    The other revisions are unchanged, and belong to objects whose data does not change.
     """
     changed = {
         content.identity
@@ -275,4 +275,4 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
 
 def describe_rest(rest: Sequence[object]) -> str:
     """Return the line between the first object of a group and the rest of the group."""
-    return f"the same change in {len(rest):,} more:"
+    return f"the same change in {counted(len(rest), 'more object')}:"

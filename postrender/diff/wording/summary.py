@@ -22,7 +22,7 @@ from postrender.diff.wording.phrases import CHANGES, EFFECTS, LOST, is_metadata_
 from postrender.diff.wording.plurals import Forms, conjoined, counted
 
 _METADATA_ONLY = Forms("changes outside its data", "change outside their data")
-_NO_RESTART = Forms("changes without a restart", "change without a restart")
+_NO_ROLL = Forms("changes without a roll", "change without a roll")
 _IN_PLACE = Forms("reads new content in place", "read new content in place")
 
 
@@ -53,7 +53,7 @@ def _workloads(preview: Preview) -> list[str]:
             continue  # counted with the workload that has the pods
         counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
         counter[workload.identity.kind] += 1
-    verbs = {**EFFECTS, STAYS: _NO_RESTART}
+    verbs = {**EFFECTS, STAYS: _NO_ROLL}
     clauses = [_clause(kinds, verbs[effect]) for effect, kinds in counts.items() if kinds]
     return [*clauses, _clause(in_place, _IN_PLACE)] if in_place else clauses
 

@@ -42,7 +42,9 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             for target in mention.targets:
                 if target.key == mention.item.key:
                     continue  # an object does not read itself
-                reason = f"the field {field} of {mention.item.identity} has the name as its value"
+                reason = (
+                    f"the field {field} of {mention.item.identity} has the value {mention.name}"
+                )
                 yield sign_of(evidence, mention, target, reason)
 
 
