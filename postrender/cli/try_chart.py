@@ -138,8 +138,11 @@ def run(
         set_strings=set_strings,
     )
     sides = _sides(chart, new_chart, options)
-    plan, preview = _without_helm_3(_plan(sides.new, settings), _preview(sides, settings))
+    whole_plan = _plan(sides.new, settings)
+    plan, preview = _without_helm_3(whole_plan, _preview(sides, settings))
     file = _write_page(preview, page)
+    # The report fits a screen, so the report shows changed lines without the lines around them.
+    _, preview = _without_helm_3(whole_plan, _preview(sides, settings, context=0))
     lines = _report(sides, plan, preview, options, current, with_secrets=settings.with_secrets)
     write_for_reader("\n".join([*lines, "", f"Page: {file}", ""]), "text")
     if settings.file:
@@ -208,12 +211,15 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
     return plan._replace(findings=findings)
 
 
-def _preview(sides: _Sides, settings: Settings) -> Preview:
-    """Return the preview of the change, or of a first install if no change is requested."""
+def _preview(sides: _Sides, settings: Settings, context: int = 3) -> Preview:
+    """Return the preview of the change, or of a first install if no change is requested.
+
+    context: the number of lines around each change of text.
+    """
     from postrender.diff.build import compare
 
     old = sides.old or read_streams([Source("nothing installed", b"")], "nothing installed")
-    return compare(old, sides.new, settings)
+    return compare(old, sides.new, settings, context)
 
 
 def _without_helm_3(plan: Plan, preview: Preview) -> tuple[Plan, Preview]:

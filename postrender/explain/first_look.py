@@ -43,7 +43,8 @@ def explanation_lines(
     most = _MOST_OBJECTS_WITH_PREVIEW if is_short else _MOST_OBJECTS
     shown = entries if len(entries) <= most + 1 else entries[:most]
     width = max(len(_title(entry.identity)) for entry in shown)
-    lines = [f"{visible(chart)}: the name of each {kinds} with postrender", ""]
+    after = ", after the change" if is_short else ""
+    lines = [f"{visible(chart)}: the name of each {kinds} with postrender{after}", ""]
     lines += [f"  {_title(entry.identity):{width}}  {_decision(entry)}" for entry in shown]
     if entries[len(shown) :]:
         rest = len(entries) - len(shown)
@@ -108,7 +109,7 @@ def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
     """
     change = f"postrender try {visible(chart)} --set KEY=VALUE, or try OLD_CHART NEW_CHART"
     return [
-        "postrender has not applied anything. Next:",
+        "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_preview else [f"  preview  {change}"]),
         "  image    build the attacher's image: docs/how-to/install.md",
         "  protect  if the application runs already, the first release would delete ConfigMaps",

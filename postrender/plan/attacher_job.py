@@ -106,6 +106,9 @@ def wave_of(item: Item) -> int:
         return 0
 
 
+_BLOCKED = "so the attacher as a Sync hook of Argo CD would block the sync"
+
+
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
     """Return the form of the Job, `hook` or `job`, and the reason."""
     if settings.mode != "auto":
@@ -114,7 +117,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
     for item in items:
         early = sorted(_EARLY_HOOKS & set(_hooks(item))) if item.is_hook else []
         if early:
-            return JOB, f"{item.identity} is a {early[0]} hook, so a Sync hook would block the sync"
+            return JOB, f"{item.identity} is a {early[0]} hook, {_BLOCKED}"
     waves = {wave_of(item) for item in items if not item.is_hook}
     examined = {item.document for item in inventory.items}
     if 0 not in waves and any(
@@ -124,7 +127,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         waves.add(0)  # an object in an unexamined document sets no wave, so its wave is 0
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
-        return JOB, f"the input has the sync waves {listed}, so a Sync hook would block the sync"
+        return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
     return HOOK, "the input has one sync wave of Argo CD, and no hook before or during the sync"
 
 

@@ -87,6 +87,20 @@ def test_the_effect_of_set_is_previewed(helm: Helm, chart: str) -> None:
     assert "hunter2" not in text + Path("page.html").read_text("utf-8")
 
 
+def test_the_report_shows_changed_lines_and_the_page_also_the_lines_around(
+    helm: Helm, chart: str
+) -> None:
+    before = GOOD.replace("välue", "|\n    around: 1\n    port: 8080")
+    helm.print("template --set=", before.replace("8080", "9090"))
+    helm.print("template --", before)
+    text = attempt(helm, chart, "--set=port=9090").out.decode()
+    assert "with postrender, after the change" in text
+    assert "-port: 8080\n" in text
+    assert "+port: 9090\n" in text
+    assert "around" not in text
+    assert "around" in Path("page.html").read_text("utf-8")
+
+
 def test_set_without_an_effect_shows_where_the_keys_are(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD)
     text = attempt(helm, chart, "--set=typo=1").out.decode()

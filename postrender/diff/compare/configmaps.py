@@ -162,6 +162,8 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
         return f"the {kind} is immutable and keeps its name: the API server rejects the change"
     if not users.all:
         return ""
+    if new.item is not None and new.item.is_hook:
+        return f"the {kind} is a hook: hooks that run after this hook read the new content"
     if new.strategy == CHECKSUM:
         return (
             f"the name does not change: workloads that use the {kind} roll, and old pods that "
