@@ -129,7 +129,7 @@ def _adopt_original(
 ) -> tuple[str, str]:
     """Adopt an original; return its state, and an explanation or "". data: the live object."""
     if data is None:
-        return "not in the cluster, nothing to do", ""
+        return "not in the cluster, no adoption needed", ""
     if original.is_in_output:
         return "cannot be protected", (
             f". The output contains {original} itself and overwrites the live object, unless "

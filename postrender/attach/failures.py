@@ -93,7 +93,7 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
-            problem=f"cannot list {kinds}: 403 Forbidden, so nothing is marked or deleted",
+            problem=f"cannot list {kinds}: 403 Forbidden, so this run does not delete revisions",
             fix="Check the Role and the RoleBinding in this namespace",
             workloads=tuple(uids.items()),
             is_severe=True,

@@ -45,7 +45,7 @@ def sweep(
     # A later apply may have created its ConfigMaps, but not yet the workloads.
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
-        _log.info(f"nothing is deleted, because {conflict}")
+        _log.info(f"attach does not delete revisions, because {conflict}")
         return []
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]

@@ -1,6 +1,6 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart have nothing to do with ConfigMaps and are never parsed. A render is
+Most documents of a chart do not concern ConfigMaps and are never parsed. A render is
 therefore fast, and unusual YAML in these documents cannot cause an error. In this module, ConfigMap
 also means Secret if Secrets are revised.
 """

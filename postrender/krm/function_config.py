@@ -82,7 +82,7 @@ def check_no_function_config(stream: Stream) -> None:
         return
     document = parse_document(source.text, stream.location_of(source))
     config = value_at(document.data, (_FIELD,))
-    # A functionConfig without settings changes nothing.
+    # A functionConfig without settings does not change the output.
     keys = config if isinstance(config, dict) else {"": config}
     if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
         raise _error(

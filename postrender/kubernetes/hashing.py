@@ -45,7 +45,7 @@ def canonical_json(data: Json) -> str:
 
 
 class HashKey:
-    """The key of the hash in the names of Secrets. Nothing prints the key."""
+    """The key of the hash in the names of Secrets. postrender never prints the key."""
 
     __slots__ = ("_key",)
 

@@ -1,4 +1,4 @@
-"""Auto-mounts: annotations of a ConfigMap request a mount, so its workload needs no reference.
+"""Auto-mounts: annotations of a ConfigMap request a mount that its workload does not write.
 
 `postrender/mount-path: /etc/app` and `postrender/env-from: "true"` request an auto-mount.
 `postrender/mount-in: Rollout/app` selects the workload. Without the annotation, the namespace must

@@ -165,7 +165,7 @@ def _may_have_retired_secrets(settings: Settings, history: History, context: Pla
 
 def _protection_findings(context: PlanContext) -> Iterator[Finding]:
     """Yield the findings about old pods that lose their content."""
-    # Imported late: with an attacher and without checksums there is nothing to report.
+    # Imported late: with an attacher and without checksums, this module has no findings.
     if not context.settings.attacher.is_enabled:
         from postrender.plan.protection import find_unprotected
 

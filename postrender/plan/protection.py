@@ -11,7 +11,7 @@ _MOST_LISTED = 3
 
 
 def find_unprotected(context: PlanContext) -> list[Finding]:
-    """Return a finding if nothing keeps the revisions of this output for old pods.
+    """Return a finding if old pods may lose the revisions of this output.
 
     Without an attacher, revisions have no annotations against pruning. Without a history, the next
     output does not have the revisions of this output.

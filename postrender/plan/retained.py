@@ -57,7 +57,7 @@ def find_retained(
 ) -> tuple[RetentionDecision, ...]:
     """Return the decision for each earlier object, if the object's base name has revisions.
 
-    An earlier revision that the output already has needs no decision and is skipped.
+    An earlier revision that the output already has is skipped.
     """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)

@@ -245,7 +245,7 @@ def _decide(
 
 
 def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
-    """Return why an object is not renamed by default, "" if nothing exempts the object.
+    """Return why an object is not renamed by default, "" if the object has no exemption.
 
     writer: the object that makes a program write to the ConfigMap or Secret;
     is_used: whether a workload uses the ConfigMap or Secret.

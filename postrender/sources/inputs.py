@@ -113,7 +113,7 @@ def _read_listed(path: str, root: str) -> Source:
         )
     if not os.path.isfile(path) and os.path.exists(path):
         raise UserError(
-            "the path is neither a file nor a link to a file",
+            "the path is not a file or a link to a file",
             "Pass a folder without this path",
             Location(path),
         )

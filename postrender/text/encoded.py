@@ -1,4 +1,7 @@
-"""Base64 in the data of Secrets, decoded for the search for names. Nothing prints the content."""
+"""Base64 in the data of Secrets, decoded for the search for names.
+
+postrender never prints the content.
+"""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a string needs no quotes. `true` and other words need quotes."""
+    """Return whether a string can be written without quotes. `true` and other words need quotes."""
     return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value
 
 

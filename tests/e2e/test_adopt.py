@@ -265,7 +265,7 @@ def test_the_originals_job_attaches_what_it_is_given(lenient: ControlPlane, tmp_
     log = attachers.log(lenient, pod)
     assert '"level": "warning"' in log
     assert "deployments" in log
-    assert "403 Forbidden, so nothing is marked or deleted" in log
+    assert "403 Forbidden, so this run does not delete revisions" in log
 
 
 def replica_set_referencing(api: Api, name: str) -> str:

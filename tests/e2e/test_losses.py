@@ -97,7 +97,7 @@ def test_a_job_that_is_not_finished_stops_the_sweep(
     metadata = {"name": "later", "labels": {GROUP_LABEL: "web-attach"}}
     api.create({"kind": "Job", "metadata": metadata, "spec": spec})
     run = attach_again(plane, pod)
-    assert "nothing is deleted, because Job/later is not finished" in run.text
+    assert "attach does not delete revisions, because Job/later is not finished" in run.text
     assert greetings(api) == ["one", "two"]
     api.delete("Job", "later")
     attach_again(plane, pod)

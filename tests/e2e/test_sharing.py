@@ -140,7 +140,7 @@ def test_an_attacher_that_cannot_read_a_kind_deletes_nothing(
     run = attach_again(plane, pod)
     assert run.code == 1
     assert (
-        "cannot list controllerrevisions, statefulsets: 403 Forbidden, so nothing is marked"
+        "cannot list controllerrevisions, statefulsets: 403 Forbidden, so this run does not"
         in run.text
     )
     assert greetings(api) == ["blue new", "blue old", "green"]

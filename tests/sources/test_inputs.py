@@ -135,7 +135,7 @@ def test_an_input_folder_may_be_a_link(repository: Path) -> None:
 def test_a_named_pipe_in_a_folder_is_an_error(repository: Path) -> None:
     os.mkfifo(repository / "rendered" / "pipe.yaml")
     assert refusal("rendered").startswith(
-        "rendered/pipe.yaml: the path is neither a file nor a link to a file. "
+        "rendered/pipe.yaml: the path is not a file or a link to a file. "
     )
 
 

@@ -48,7 +48,7 @@ def differing(
     keep their kind, because Secrets are redacted by kind.
     """
     if old.get("kind") != new.get("kind"):
-        return old, new  # redaction depends on the kind, so nothing may be left out
+        return old, new  # redaction depends on the kind, so all fields are kept
     old_rest, new_rest = dict(old), dict(new)
     for key, old_value in old.items():
         new_value = new.get(key)

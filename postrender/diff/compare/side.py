@@ -1,7 +1,7 @@
 """One side of a comparison: its objects as applied, known by their base names.
 
 A side that is not rendered yet is planned, and the plan's edits are applied to its data. Both sides
-are therefore compared as they reach the cluster. A rendered side usually needs no edits. Its
+are therefore compared as they reach the cluster. A rendered side usually does not need edits. Its
 objects are also kept as written, so that no edit hides a difference (Side.written).
 """
 

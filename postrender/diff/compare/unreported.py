@@ -26,7 +26,8 @@ def find_unreported(
 ) -> dict[int, ObjectChange]:
     """Return the changes of objects that are not reported, by the number of the pair.
 
-    If only one side is rendered, the render itself is a difference, and nothing is compared.
+    If only one side is rendered, the render itself is a difference, and objects are not
+    compared.
     """
     if old.is_rendered != new.is_rendered:
         return {}

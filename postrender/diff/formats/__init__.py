@@ -1,7 +1,7 @@
 """The output formats of `postrender diff`; every module in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file with that output. A new format needs no registration: the command line, the
+the suffix of a file with that output. A new format is not registered: the command line, the
 tests and the documentation list this folder.
 """
 

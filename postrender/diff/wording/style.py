@@ -35,7 +35,7 @@ class Style(NamedTuple):
 def namer(preview: Preview) -> Callable[[Identity], str]:
     """Return a function that gives each object of a preview a unique name.
 
-    The name includes the API group only if two objects differ in nothing else. An example is an
+    The name includes the API group only if two objects otherwise have equal names. An example is an
     Ingress that moves from `extensions` to `networking.k8s.io`.
     """
     identities = {content.identity for content in preview.contents}
