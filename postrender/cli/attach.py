@@ -82,8 +82,9 @@ COMMAND = Command(
         ),
         Option(
             "on-failure",
-            "Choose which failures cause exit code 1. fail counts every failure. report counts "
-            "severe failures, and failures that no Event records.",
+            "Choose which failures cause exit code 1. With fail, every failure "
+            "causes exit code 1. With report, only severe failures and failures without an Event "
+            "do.",
             CHOICE,
             metavar="fail|report",
             default="fail",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 COMMAND = Command(
     "diff",
-    "Show which workloads a change restarts.",
+    "Show which workloads a change rolls.",
     details=(
         "OLD and NEW are each a file, - for stdin, a folder of manifests or git:REV:PATH. "
         "Each side may be input or output of postrender."

@@ -195,7 +195,7 @@ SETTINGS = (
         "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
         "keepOriginal",
         form=FLAG,
-        default_text="originals of Secrets, and originals that are still needed",
+        default_text="originals of Secrets, and originals that a reader may need",
     ),
     _setting(
         "allow-empty",

@@ -27,11 +27,11 @@ COMMAND = Command(
     "try",
     "Show what postrender does to a chart.",
     details=(
-        "try renders the chart with helm template and shows the new names of its ConfigMaps. Then "
-        "try previews a change. With NEW_CHART, try compares the two charts. Otherwise try "
-        "compares CHART with and without --set and --set-string. try writes the preview as a page. "
-        "Without a change, the page shows a first install. try does not apply anything. The "
-        "variable HELM_BIN sets the path of helm."
+        "The command renders the chart with helm template, shows the new names of its ConfigMaps, "
+        "and previews a change. With NEW_CHART, the command compares the two charts. Otherwise "
+        "the command compares CHART with and without --set and --set-string. The command writes "
+        "the preview as a page. Without a change, the page shows a first install. The command does "
+        "not apply anything. The variable HELM_BIN sets the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),

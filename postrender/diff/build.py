@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> Preview:
-    """Return the preview of a change; each stream may be rendered or not.
+    """Return the preview of a change; each stream is input or output of render.
 
     context: the number of lines around each change of text.
     Raises UserError for input that render rejects, and for a side with content but no objects.
@@ -87,7 +87,7 @@ def _has_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings) -> History:
-    """Return a stream as the history; a stream that is not rendered is rendered first."""
+    """Return the history for a stream, which is rendered first if it is input of render."""
     side_settings = preview_settings(settings)
     if is_rendered(stream):
         # One source for each document: documents of several files have no marker between them.
@@ -152,12 +152,12 @@ def _compare(
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
-    """Return the current objects of a side; of duplicates, only the last object."""
+    """Return the current objects of a side, without duplicates that a later object replaces."""
     replaced = {id(copy) for copies in duplicates.values() for copy in copies[:-1]}
     return [
-        compared
-        for compared in side.by_item.values()
-        if compared.role == CURRENT and id(compared) not in replaced
+        candidate
+        for candidate in side.by_item.values()
+        if candidate.role == CURRENT and id(candidate) not in replaced
     ]
 
 

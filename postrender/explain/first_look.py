@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
 _MOST_PREVIEW_LINES = 22
 _MOST_NAMES = 4
-# The kinds whose controllers restart pods when the pod template changes.
-_RESTARTED = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
+# The kinds that roll when the pod template changes.
+_ROLLING_KINDS = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
 
 
 def explanation_lines(
@@ -48,7 +48,7 @@ def explanation_lines(
     lines += [f"  {_title(entry.identity):{width}}  {_decision(entry)}" for entry in shown]
     if entries[len(shown) :]:
         rest = len(entries) - len(shown)
-        lines.append(f"  and {rest:,} more, which postrender explain lists")
+        lines.append(f"  and {counted(rest, 'more object')} (see the output of postrender explain)")
     return [*lines, "", *_effect(entries)]
 
 
@@ -61,7 +61,7 @@ def _effect(entries: Sequence[ObjectEntry]) -> list[str]:
         str(reference.identity)
         for entry in renamed
         for reference in entry.references
-        if reference.is_rewritten and reference.identity.kind in _RESTARTED
+        if reference.is_rewritten and reference.identity.kind in _ROLLING_KINDS
     )
     lines = [
         f"postrender adds a hash of the content to {len(renamed)} of {len(entries)} names. After a "
@@ -72,8 +72,8 @@ def _effect(entries: Sequence[ObjectEntry]) -> list[str]:
         names = visible(", ".join([*workloads][:_MOST_NAMES]))
         more = f" and {len(workloads) - _MOST_NAMES} more" if len(workloads) > _MOST_NAMES else ""
         lines += [
-            "The first release with postrender restarts the pods once, because the names",
-            f"change in {names}{more}.",
+            "The first release with postrender rolls these workloads once, because the names",
+            f"change: {names}{more}.",
         ]
     return lines
 
@@ -107,7 +107,7 @@ def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
     upgrade: the helm upgrade command of the chart;
     has_preview: whether the report already has the preview of a change.
     """
-    change = f"postrender try {visible(chart)} --set KEY=VALUE, or try OLD_CHART NEW_CHART"
+    change = f"postrender try {visible(chart)} --set KEY=VALUE, or postrender try OLD NEW"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_preview else [f"  preview  {change}"]),

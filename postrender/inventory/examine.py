@@ -177,7 +177,7 @@ class _Examiner:
             return
         path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
         if value not in ("true", "false"):
-            problem = 'the annotation is not valid, expected "true" or "false" in quotes'
+            problem = f'the annotation is {value}, expected "true" or "false" in quotes'
             self.refuse(path, problem, "Fix the annotation")
         source = workload_ref(item.identity.group_kind, data)
         if source and item.has_opted_out:

@@ -1,7 +1,7 @@
 """The checksum strategy: an annotation of a pod template has a hash of the ConfigMaps.
 
 The hash covers the ConfigMaps and Secrets that the template references, and these objects keep
-their names. A workload restarts when one of these objects changes, as with a hand-written checksum
+their names. A workload rolls when one of these objects changes, as with a hand-written checksum
 annotation in the chart, or with Reloader.
 """
 

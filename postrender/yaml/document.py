@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
 Nearly every document is read line by line (`plain`). The YAML parser (`nodes`) reads the other
-documents, and is imported only when it is needed. Only the parser can find some locations and
-sites. A document that was read line by line is then also parsed.
+documents, and is imported only when it is needed. Only the parser can find some locations, and the
+sites of some edits. A document that was read line by line is then also parsed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ParsedDocument:
     """A document that was read.
 
     location: the location of the text's first line.
-    plain: the document as read line by line, or None if the grammar does not cover the text.
+    plain: the document as read line by line, or None if `plain` cannot read the text.
     """
 
     __slots__ = ("_data", "_nodes", "location", "plain", "text")
@@ -55,7 +55,7 @@ class ParsedDocument:
         return self._nodes
 
     def duplicate_keys(self) -> list[DuplicateKey]:
-        """Return the duplicate keys of the document, after its data was read."""
+        """Return the duplicate keys of the document. The caller must read `data` first."""
         return [] if self.plain else self.nodes.duplicate_keys()
 
     def line_of(self, path: Path) -> int:

@@ -48,7 +48,7 @@ class _NoResolver:
     ascend_resolver = staticmethod(gc.isenabled)
 
     def resolve(self, _kind: YamlNode, value: str | None, implicit: YamlNode) -> Tag:
-        # For a scalar, `implicit` is (plain and untagged, quoted or tagged `!`).
+        # For a scalar, `implicit` is a pair. Its first part is true for a plain, untagged scalar.
         return UNTAGGED if value is None or implicit[0] else STRING
 
 
@@ -111,15 +111,18 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
             mark = error.context_mark  # the opening quote; the other mark is the end of the text
         line = mark.line if mark else 0
         problem = " ".join(part for part in (error.context, error.problem) if part)
-        if _is_repeated_anchor(error):
-            problem = (
-                "an anchor is defined again, which postrender reads only in a document of at most "
-                f"{MAX_PURE_CHARACTERS // 1024} KiB"
-            )
+    location = location._replace(line=location.line + line)
+    if _is_repeated_anchor(error):
+        limit = f"{MAX_PURE_CHARACTERS // 1024} KiB"
+        raise UserError(
+            f"an anchor is defined again, and the document is larger than {limit}",
+            "Give each anchor its own name, or split the document",
+            location,
+        ) from None
     raise UserError(
         f"the document is not valid YAML: {problem}",
         "Fix the template that produced the document",
-        location._replace(line=location.line + line),
+        location,
     ) from None
 
 

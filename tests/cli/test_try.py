@@ -59,8 +59,8 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     assert done.code == 0, done.err
     text = done.out.decode()
     assert "  app  -> app-" in text
-    assert "The first release with postrender restarts the pods once" in text
-    assert "change in Deployment/web." in text
+    assert "The first release with postrender rolls these workloads once" in text
+    assert "change: Deployment/web." in text
     assert "postrender try shop --set KEY=VALUE" in text
     assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
     assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
@@ -151,7 +151,7 @@ def test_a_large_chart_fits_a_screen(helm: Helm, chart: str, options: tuple[str,
     done = attempt(helm, chart, *options)
     lines = done.out.decode().splitlines()
     assert len(lines) <= 46
-    assert "more, which postrender explain lists" in done.out.decode()
+    assert "(see the output of postrender explain)" in done.out.decode()
 
 
 def test_a_chart_without_config_maps_would_not_change(helm: Helm, chart: str) -> None:

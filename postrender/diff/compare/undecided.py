@@ -57,7 +57,7 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
             "older side for the comparison. If the older side was applied without postrender, "
             "every workload that uses a revised object rolls once more",
             fix="If you applied an output of postrender, pass that output as the older side. "
-            "Otherwise, expect these restarts",
+            "Otherwise, expect these workloads to roll",
         )
 
 

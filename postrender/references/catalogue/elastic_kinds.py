@@ -15,7 +15,7 @@ from __future__ import annotations
 from postrender.references.catalogue.model import Entry, config_map, pod_spec, secret
 
 _ELASTIC = "elastic/cloud-on-k8s 7b93383"
-_SETTINGS = secret("spec.secureSettings[].secretName")
+_SECURE_SETTINGS = secret("spec.secureSettings[].secretName")
 _CERTIFICATE = secret("spec.http.tls.certificate.secretName")
 
 ENTRIES = (
@@ -25,7 +25,7 @@ ENTRIES = (
         source=f"{_ELASTIC}, v1",
         uses=(
             pod_spec("spec.nodeSets[].podTemplate.spec"),
-            _SETTINGS,
+            _SECURE_SETTINGS,
             _CERTIFICATE,
             secret("spec.auth.fileRealm[].secretName"),
             secret("spec.auth.roles[].secretName"),
@@ -37,7 +37,7 @@ ENTRIES = (
             group=group,
             kind=kind,
             source=f"{_ELASTIC}, v1",
-            uses=(pod_spec("spec.podTemplate.spec"), _SETTINGS, _CERTIFICATE),
+            uses=(pod_spec("spec.podTemplate.spec"), _SECURE_SETTINGS, _CERTIFICATE),
         )
         for group, kind in (
             ("kibana.k8s.elastic.co", "Kibana"),
@@ -60,7 +60,7 @@ ENTRIES = (
         source=f"{_ELASTIC}, v1alpha1",
         uses=(
             pod_spec("spec.podTemplate.spec"),
-            _SETTINGS,
+            _SECURE_SETTINGS,
             secret("spec.configRef.secretName"),
             secret("spec.pipelinesRef.secretName"),
             config_map("spec.pipelinesRef.configMapName"),
@@ -73,7 +73,7 @@ ENTRIES = (
             source=f"{_ELASTIC}, {version}",
             uses=(
                 *(pod_spec(f"spec.{controller}.podTemplate.spec") for controller in controllers),
-                _SETTINGS,
+                _SECURE_SETTINGS,
                 secret("spec.configRef.secretName"),
             ),
         )
