@@ -78,7 +78,8 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         _revisions(context, group_names),
         _retained_revisions(context, retained_group_names),
         # A revision may set a namespace that its workload does not set. The group keys then differ.
-        ((group_keys[item.key], ref) for item in workloads for ref in _emitted_refs(context, item)),
+        ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
+        ((group_keys[item.key], ref) for item, ref in _originals(context, workloads)),
     ):
         for group_key, ref in pairs:
             emitted[group_key].add(ref)
@@ -297,13 +298,15 @@ def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 
-def _emitted_refs(context: PlanContext, item: Item) -> Iterator[RevisionRef]:
-    """Yield the revisions that an object references or mounts, and the originals next to them."""
-    for target in context.targets(item):
-        if context.revision_of(target):
-            yield _ref(context, target)
-            if _key_of(context, target) in context.kept_keys:
-                yield target.identity.kind.lower(), target.base_name
+def _originals(
+    context: PlanContext, workloads: Sequence[Item]
+) -> Iterator[tuple[Item, RevisionRef]]:
+    """Yield (workload, original) for each original next to a revision that a workload uses."""
+    kept = context.kept_keys
+    for workload in workloads if kept else ():
+        for target in context.targets(workload):
+            if context.revision_of(target) and _key_of(context, target) in kept:
+                yield workload, (target.identity.kind.lower(), target.base_name)
 
 
 def _ref(context: PlanContext, item: Item) -> RevisionRef:
