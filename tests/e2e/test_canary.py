@@ -69,6 +69,7 @@ def test_an_upgrade_is_attached_whenever_the_attacher_starts(manifests: Release,
         app.apply_text(text)
         assert_attached(run)
         assert_attached_to_its_own(api, number)
+        wait_for_phase(api, "Paused")
 
 
 def test_an_attacher_that_is_already_running_waits_for_the_upgrade(
@@ -83,6 +84,7 @@ def test_an_attacher_that_is_already_running_waits_for_the_upgrade(
         app.apply_text(text)
         assert_attached(run)
         assert_attached_to_its_own(api, number)
+        wait_for_phase(api, "Paused")
 
 
 def create_config_maps(api: Api, text: str) -> None:
