@@ -1,4 +1,4 @@
-"""The check that the content of a given ConfigMap fits its name, before attach adds owners.
+"""The check that a ConfigMap matches the hash in its name, before attach adds owners.
 
 The name of a revision ends in a hash of its content. Somebody may have created a ConfigMap with
 this name and another content. attach does not add owners to the ConfigMap of somebody else.
@@ -32,13 +32,13 @@ class ContentCheck:
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
-        # Without a group, the ConfigMaps may have names of another tool.
+        # Without an attach group, another tool may have created the ConfigMaps and their hashes.
         self._given = frozenset(request.given if request.group_name else ())
         self._verdicts: dict[tuple[str, str], str] = {}
         self._differing: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return the revisions without the ConfigMaps that somebody else created.
+        """Return the revisions, except each ConfigMap that somebody else created.
 
         A revision of postrender that somebody edited is accepted, with a warning. Raises ApiError.
         """
@@ -67,7 +67,8 @@ class ContentCheck:
             self._verdicts[key] = _FITS if data is None else _verdict(revision, data)
             if self._verdicts[key] == _EDITED:
                 _log.warning(
-                    f"somebody edited {revision}: the content does not match the hash in its name"
+                    f"somebody edited {revision}: the content does not match the hash in its name. "
+                    "Revert the edit"
                 )
         return self._verdicts[key] == _DIFFERS
 
@@ -83,7 +84,7 @@ def _verdict(revision: Revision, data: Object) -> str:
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
-    """Return whether the content of a ConfigMap fits its name.
+    """Return whether the content of a ConfigMap matches the hash in its name.
 
     The result is also True for an immutable ConfigMap with binaryData, which cannot be checked.
     """

@@ -193,8 +193,8 @@ def render_settings(
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
-            "naming is sequence, which continues the previous numbers, but --previous is not set",
-            "Pass --previous. With an empty file, the numbers start at 1",
+            "naming: the value is sequence, but --previous is not set",
+            "Pass --previous. If the file of --previous is empty, the numbers start at 1",
         )
     return settings
 

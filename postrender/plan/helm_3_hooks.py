@@ -83,8 +83,8 @@ def _is_helm_hook(item: Item) -> bool:
 def _finding(inventory: Inventory, item: Item, hook: Item) -> Finding:
     return Finding(
         code=HOOK_ON_HELM_3,
-        problem=f"the hook {hook.identity} reads {item.identity}, but Helm 3 does not pass hooks "
-        "to a post-renderer, so postrender would not keep the original",
+        problem=f"the hook {hook.identity} reads the original of {item.identity}, but Helm 3 does "
+        "not pass hooks to a post-renderer",
         fix=f'If you use Helm 3, add the annotation {KEEP_ORIGINAL_ANNOTATION}: "true" to '
         f"{item.identity}",
         location=inventory.location_of(item),

@@ -60,8 +60,8 @@ class Mention(NamedTuple):
     line: the line in the document, from 0;
     text: the string, decoded if it is base64 in a Secret. Do not print a decoded string;
     name: the base name;
-    fields: the names of the field. In a list, the name is the flag, the resource of kubectl, or
-        the key of the list. Elsewhere, the names are the environment variable or the last two keys;
+    fields: the keys of the string. In a list: the flag, the resource of kubectl, or the key of
+        the list. Elsewhere: the environment variable, or the last two keys;
     targets: the objects that the name may mean.
     """
 
@@ -95,7 +95,7 @@ def find_mentions(
 
     links: the references that resolve to an object of the stream, which are not mentions;
     targets: the objects whose base names are searched;
-    ignored: the mentions to leave out.
+    ignored: the patterns of mentions to leave out.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
     for target in targets:
@@ -134,15 +134,15 @@ def _accounted_counts(
 
     A scalar with aliases is one text with several paths, and counts once.
     """
-    texts: dict[int, set[int | Path]] = defaultdict(set)
+    places: dict[int, set[int | Path]] = defaultdict(set)
     for link in links:
         if link.name in by_name:
             document, path = link.source.document, link.reference.path
             sites = inventory.sites.get(document, {})
             form = AddAfter if link.reference.rule.family == RBAC else SetScalar
             site = sites.get((form, path))
-            texts[document].add(site.start if site and form is SetScalar else path)
-    counts = defaultdict(int, {document: len(places) for document, places in texts.items()})
+            places[document].add(site.start if site and form is SetScalar else path)
+    counts = defaultdict(int, {document: len(starts) for document, starts in places.items()})
     for targets in by_name.values():
         for target in targets:
             if target.identity.name == target.base_name:
@@ -154,7 +154,7 @@ class _Search:
     """The search for mentions in the objects of a stream.
 
     linked: the object and path of each reference that resolves;
-    by_name: the searched objects by base name.
+    by_name: the target objects by base name.
     """
 
     __slots__ = ("by_name", "linked", "resolver")
@@ -174,7 +174,7 @@ class _Search:
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
-        """Return whether only free text may have mentions, because all references resolve."""
+        """Return whether all references of an object resolve. Only free text then has mentions."""
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
             for reference in item.references

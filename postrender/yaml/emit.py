@@ -16,7 +16,7 @@ _PUNCTUATION = str.maketrans("", "", "_./-")
 # YAML 1.1 treats some of these characters as line breaks and rejects others. JSON does not escape
 # these characters.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# Excludes text that begins with white space or contains characters not allowed in a literal (`|`).
+# Text that a literal (`|`) can contain, and that does not begin with white space.
 _LITERAL = pattern(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
@@ -40,7 +40,7 @@ def _string_text(value: str) -> str:
 
 
 def _is_simple(text: str) -> bool:
-    """Return whether a text is a letter, and then letters, digits, `_`, `.`, `/` and `-`."""
+    """Return whether a text begins with a letter and has only letters, digits and `_./-`."""
     # This check is faster than a pattern, and a small render often does not need the pattern.
     return text.isascii() and text[:1].isalpha() and text.translate(_PUNCTUATION).isalnum()
 
