@@ -3,12 +3,11 @@
 #     docker build --tag postrender:0.1.0 .
 #
 # Python 3.12, because Python 3.13 by default rejects the certificates of clusters whose CA has no key
-# identifier (such as EKS). This tag can move to a newer image. To pin an image, append the digest that
-# `docker buildx imagetools inspect python:3.12-slim-trixie` prints:
-# python:3.12-slim-trixie@sha256:...
+# identifier (such as EKS). The digest pins one image of this tag, and .github/dependabot.yml proposes newer
+# images. To use the newest image: --build-arg BASE=python:3.12-slim-trixie
 #
 # With the same base image, sources and SOURCE_DATE_EPOCH, two builds have the same content.
-ARG BASE=python:3.12-slim-trixie
+ARG BASE=python:3.12-slim-trixie@sha256:57cd7c3a7a273101a6485ba99423ee568157882804b1124b4dd04266317710de
 
 FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore

@@ -19,8 +19,6 @@ from postrender import __version__
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
-# RELEASING.md: the commit of this action is pinned before the first release.
-WITH_TAG = ("pypa/gh-action-pypi-publish@v1.13.0",)
 # The permissions that each job of a workflow may have.
 PERMISSIONS = {
     "ci.yml": {},
@@ -53,9 +51,18 @@ def steps(file: Path) -> list[Any]:
 def test_every_action_has_the_commit_of_a_version(file: Path) -> None:
     for step in steps(file):
         if "uses" in step:
-            assert PINNED.fullmatch(step["uses"]) or step["uses"] in WITH_TAG
+            assert PINNED.fullmatch(step["uses"])
     for line in re.findall(r"uses: .*@[0-9a-f]{40}.*", file.read_text()):
         assert re.search(r" # v\d+\.\d+\.\d+$", line), line
+
+
+def test_every_base_image_has_a_digest() -> None:
+    pins = {
+        re.findall(r"^ARG BASE=(.*)$", file.read_text(), re.M)[0]
+        for file in (ROOT / "Dockerfile", ROOT / "examples/argocd/Dockerfile")
+    }
+    assert len(pins) == 1
+    assert re.fullmatch(r"python:[\w.-]+@sha256:[0-9a-f]{64}", pins.pop())
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)

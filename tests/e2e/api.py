@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+from tests.e2e.rollouts_cache import wait_for_cache
+
 T = TypeVar("T")
 Json = dict[str, Any]
 # Inside of the class, `Api.list` hides the type `list`.
@@ -139,6 +141,8 @@ class Api:
         self, kind: str, name: str, change: Json, how: str = MERGE, namespace: str | None = None
     ) -> Json:
         """Patch an object: MERGE, or STRATEGIC (not for Argo's kinds)."""
+        if kind == "Rollout":
+            wait_for_cache()
         return self.request("PATCH", self.path(kind, name, namespace), change, how)
 
     def path(self, kind: str, name: str = "", namespace: str | None = None) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 
 from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import Run, Runner, arguments_of, parse
-from tests.e2e.queries import ATTACHER, wait_for_cache, wait_for_phase
+from tests.e2e.queries import ATTACHER, wait_for_phase
 from tests.e2e.releases import Release
 from tests.e2e.rollouts import promote
+from tests.e2e.rollouts_cache import wait_for_cache
 
 # The steps of a Rollout that moves to its new template without a pause.
 AT_ONCE = [{"setWeight": 100}]

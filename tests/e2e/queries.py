@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.e2e.api import Api, Json
 from tests.e2e.kubelet import content
-from tests.e2e.programs import version
+from tests.e2e.rollouts_cache import wait_for_cache
 
 ATTACHER = "app.kubernetes.io/component=attacher"
 GROUP_LABEL = "postrender/attach-group"
@@ -119,17 +118,6 @@ def wait_for_phase(api: Api, phase: str, name: str = "app") -> Json:
     rollout = api.wait_for(rollout_in_phase, f"Rollout/{name} is {phase}")
     wait_for_cache()
     return rollout
-
-
-def wait_for_cache() -> None:
-    """Wait until the controller of Argo Rollouts can see a change that follows its status.
-
-    Until 1.9, the controller writes the status also into its cache, over a newer object from the
-    API server. It then does not see a change that follows the status at once.
-    (rollout/controller.go: writeBackToInformer; 1.10 compares resource versions instead)
-    """
-    if version("rollouts-controller") < (1, 10):
-        time.sleep(2)
 
 
 def assert_nothing_is_missing(api: Api) -> None:
