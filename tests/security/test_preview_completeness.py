@@ -35,6 +35,20 @@ def test_every_mutation_is_reported() -> None:
     assert not missed
 
 
+def test_a_cluster_role_that_loses_one_of_two_revisions_is_reported() -> None:
+    """Two namespaces have a ConfigMap of this name, so the role has two revisions."""
+    tried = 0
+    for name, objects in bases():
+        roles = [number for number, obj in enumerate(objects) if obj.get("kind") == "ClusterRole"]
+        for number in roles if name == "reference-cluster-role" else ():
+            for position in range(1, len(objects[number]["rules"][0]["resourceNames"])):
+                changed = copy.deepcopy(objects)
+                del changed[number]["rules"][0]["resourceNames"][position]
+                assert compare_objects(objects, changed).has_changes
+                tried += 1
+    assert tried == 2
+
+
 def test_a_preview_of_equal_manifests_has_no_changes() -> None:
     for name, objects in bases():
         assert not compare_objects(objects, copy.deepcopy(objects)).has_changes, name

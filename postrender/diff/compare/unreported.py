@@ -88,20 +88,34 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
     """Return the base names of the revisions that an object of a side may reference.
 
     A render adds the names of current and earlier revisions to a Role. In a Role, the name of the
-    current revision becomes `<base name> (revision)`, so that a missing name is a difference.
+    current revision becomes `<base name> (revision 1)`, so that a missing name is a difference. A
+    base name has several current revisions if several namespaces have a ConfigMap of this name.
     """
     current = _current_names(side)
     if kind not in ("Role", "ClusterRole"):
-        return BaseNames(of_all=current, of_secrets={})
-    both = set(_current_names(other).values())
-    marked = {name: f"{base} (revision)" for name, base in current.items() if base in both}
+        names = {name: base for base, revisions in current.items() for name in revisions}
+        return BaseNames(of_all=names, of_secrets={})
+    marked = {}
+    others = _current_names(other)
+    for base, revisions in current.items():
+        # With another number of revisions, the numbers of the two sides do not correspond.
+        is_numbered = len(revisions) == len(others.get(base, ()))
+        for number, name in enumerate(revisions, 1):
+            if base in others:
+                marked[name] = f"{base} (revision {number if is_numbered else 1})"
     return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
 
 
-def _current_names(side: Side) -> dict[str, str]:
-    """Return the base name of each current revision of a side."""
-    return {
-        compared.name: compared.identity.name
+def _current_names(side: Side) -> dict[str, list[str]]:
+    """Return the names of the current revisions by base name, in the order of their namespaces."""
+    revisions = [
+        compared
         for compared in side.by_item.values()
         if compared.role == CURRENT and compared.is_revised
-    }
+    ]
+    names: dict[str, list[str]] = {}
+    for revision in sorted(revisions, key=lambda compared: compared.identity.namespace or ""):
+        listed = names.setdefault(revision.identity.name, [])
+        if revision.name not in listed:
+            listed.append(revision.name)
+    return names
