@@ -17,6 +17,8 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from postrender.config.settings import Settings
     from postrender.diff.model import Preview
     from postrender.plan.build import Plan
@@ -138,12 +140,14 @@ def run(
         set_strings=set_strings,
     )
     sides = _sides(chart, new_chart, options)
-    whole_plan = _plan(sides.new, settings)
-    plan, preview = _without_helm_3(whole_plan, _preview(sides, settings))
-    file = _write_page(preview, page)
+    plan = _plan(sides.new, settings)
+    left_out = _problems_of_another_helm(plan)
+    findings = tuple(finding for finding in plan.findings if finding.problem not in left_out)
+    plan = plan._replace(findings=findings)
+    file = _write_page(_preview(sides, settings, left_out), page)
     # The report fits a screen, so the report shows changed lines without the lines around them.
-    _, preview = _without_helm_3(whole_plan, _preview(sides, settings, context=0))
-    lines = _report(sides, plan, preview, options, current, with_secrets=settings.with_secrets)
+    short = _preview(sides, settings, left_out, context=0) if sides.old else None
+    lines = _report(sides, plan, short, options, current, with_secrets=settings.with_secrets)
     write_for_reader("\n".join([*lines, "", f"Page: {file}", ""]), "text")
     if settings.file:
         report_configuration(settings)
@@ -211,39 +215,40 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
     return plan._replace(findings=findings)
 
 
-def _preview(sides: _Sides, settings: Settings, context: int = 3) -> Preview:
+def _preview(
+    sides: _Sides, settings: Settings, left_out: Container[str], context: int = 3
+) -> Preview:
     """Return the preview of the change, or of a first install if no change is requested.
 
+    left_out: the problems to leave out;
     context: the number of lines around each change of text.
     """
     from postrender.diff.build import compare
 
     old = sides.old or read_streams([Source("nothing installed", b"")], "nothing installed")
-    return compare(old, sides.new, settings, context)
+    preview = compare(old, sides.new, settings, context)
+    undecided = tuple(part for part in preview.undecided if part.problem not in left_out)
+    return preview._replace(undecided=undecided)
 
 
-def _without_helm_3(plan: Plan, preview: Preview) -> tuple[Plan, Preview]:
-    """Return a plan and a preview without the problems of Helm 3, if helm is a later version."""
+def _problems_of_another_helm(plan: Plan) -> set[str]:
+    """Return the problems of Helm 3 in a plan, if helm is a later version."""
     from postrender.sources.charts import passes_hooks
 
     problems = {finding.problem for finding in plan.findings if finding.code == HOOK_ON_HELM_3}
-    if not problems or not passes_hooks():
-        return plan, preview
-    findings = tuple(finding for finding in plan.findings if finding.problem not in problems)
-    undecided = tuple(part for part in preview.undecided if part.problem not in problems)
-    return plan._replace(findings=findings), preview._replace(undecided=undecided)
+    return problems if problems and passes_hooks() else set()
 
 
 def _report(
     sides: _Sides,
     plan: Plan,
-    preview: Preview,
+    preview: Preview | None,
     options: ChartOptions,
     chart: str,
     *,
     with_secrets: bool,
 ) -> list[str]:
-    """Return the lines on stdout."""
+    """Return the lines on stdout; preview: None if no change is requested."""
     import shlex
 
     from postrender.diff.formats.text import render
@@ -252,19 +257,20 @@ def _report(
     from postrender.explain.build import explain
     from postrender.explain.first_look import explanation_lines, next_steps, preview_lines
 
-    has_preview = sides.old is not None
     explanation = explain(plan)
-    lines = explanation_lines(explanation, chart, is_short=has_preview, with_secrets=with_secrets)
-    if sides.if_unchanged and not preview.has_changes:
+    lines = explanation_lines(
+        explanation, chart, is_short=preview is not None, with_secrets=with_secrets
+    )
+    if preview and sides.if_unchanged and not preview.has_changes:
         lines += ["", sides.if_unchanged]
-    elif sides.old:
+    elif preview:
         terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
         shown = only_sections(preview, ("workloads", "configmaps"))
         lines += ["", *preview_lines(render(shown, terminal))]
     elif sides.note:
         lines += ["", f"{sides.note} postrender therefore cannot preview a change."]
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
-    return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=has_preview)]
+    return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=preview is not None)]
 
 
 def _write_page(preview: Preview, file: str | None) -> str:

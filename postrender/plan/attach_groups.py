@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
@@ -73,13 +74,14 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         _retained_group_name(context, retained, group_names, defaults)
         for retained in context.retained
     ]
+    kept = context.kept_keys
     emitted: dict[_GroupKey, set[RevisionRef]] = defaultdict(set)
     for pairs in (
-        _revisions(context, group_names),
+        _revisions(context, group_names, kept),
         _retained_revisions(context, retained_group_names),
         # A revision may set a namespace that its workload does not set. The group keys then differ.
         ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
-        ((group_keys[item.key], ref) for item, ref in _originals(context, workloads)),
+        ((group_keys[item.key], ref) for item, ref in _originals(context, workloads, kept)),
     ):
         for group_key, ref in pairs:
             emitted[group_key].add(ref)
@@ -247,13 +249,12 @@ def _retained_group_name(
 
 
 def _revisions(
-    context: PlanContext, group_names: Mapping[ItemKey, str]
+    context: PlanContext, group_names: Mapping[ItemKey, str], kept: AbstractSet[ObjectKey]
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
     """Yield the revisions of the stream and the originals next to revisions, with their groups.
 
     The originals are included because `postrender adopt` may have labelled the live originals.
     """
-    kept = context.kept_keys
     for item_key, group_name in group_names.items():
         item = context.decisions[item_key].item
         if context.revision_of(item):
@@ -299,10 +300,9 @@ def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
 
 
 def _originals(
-    context: PlanContext, workloads: Sequence[Item]
+    context: PlanContext, workloads: Sequence[Item], kept: AbstractSet[ObjectKey]
 ) -> Iterator[tuple[Item, RevisionRef]]:
     """Yield (workload, original) for each original next to a revision that a workload uses."""
-    kept = context.kept_keys
     for workload in workloads if kept else ():
         for target in context.targets(workload):
             if context.revision_of(target) and _key_of(context, target) in kept:

@@ -97,12 +97,11 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
         return BaseNames(of_all=names, of_secrets={})
     marked = {}
     others = _current_names(other)
-    for base, revisions in current.items():
+    for base in current.keys() & others.keys():
         # With another number of revisions, the numbers of the two sides do not correspond.
-        is_numbered = len(revisions) == len(others.get(base, ()))
-        for number, name in enumerate(revisions, 1):
-            if base in others:
-                marked[name] = f"{base} (revision {number if is_numbered else 1})"
+        is_numbered = len(current[base]) == len(others[base])
+        for number, name in enumerate(current[base], 1):
+            marked[name] = f"{base} (revision {number if is_numbered else 1})"
     return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
 
 
