@@ -45,7 +45,7 @@ from tests.e2e.programs import present
 ROOT = Path(__file__).resolve().parents[1]
 LOCK_FILES = ("docker/requirements.txt", "docker/build-requirements.txt")
 VENV = "/opt/postrender"
-PINNED_SLIM = re.compile(r"python:3\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?")
+PINNED_SLIM = re.compile(r"python:3\.\d+-slim-[a-z]+@sha256:[0-9a-f]{64}")
 # The step that collects the files of the final stage needs the base image.
 COLLECT = "python docker/collect.py"
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -159,6 +159,11 @@ def test_the_build_is_on_a_pinned_slim_python_and_the_image_is_on_no_other_image
     build, final = stages()
     assert PINNED_SLIM.fullmatch(build.base)
     assert final.base == "scratch"
+
+
+def test_the_sidecar_is_on_the_same_python() -> None:
+    sidecar = (ROOT / "examples/argocd/Dockerfile").read_text()
+    assert re.findall(r"^ARG BASE=(.*)$", sidecar, re.M) == [stages()[0].base]
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "examples/argocd/Dockerfile"])

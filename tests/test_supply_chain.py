@@ -56,15 +56,6 @@ def test_every_action_has_the_commit_of_a_version(file: Path) -> None:
         assert re.search(r" # v\d+\.\d+\.\d+$", line), line
 
 
-def test_every_base_image_has_a_digest() -> None:
-    pins = {
-        re.findall(r"^ARG BASE=(.*)$", file.read_text(), re.M)[0]
-        for file in (ROOT / "Dockerfile", ROOT / "examples/argocd/Dockerfile")
-    }
-    assert len(pins) == 1
-    assert re.fullmatch(r"python:[\w.-]+@sha256:[0-9a-f]{64}", pins.pop())
-
-
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_job_has_only_its_permissions(file: Path) -> None:
     workflow = load(file)

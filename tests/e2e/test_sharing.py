@@ -140,8 +140,8 @@ def test_an_attacher_that_cannot_read_a_kind_deletes_nothing(
     run = attach_again(plane, pod)
     assert run.code == 1
     assert (
-        "cannot list controllerrevisions, statefulsets: 403 Forbidden, so this run does not"
-        in run.text
+        "cannot list controllerrevisions, statefulsets: 403 Forbidden, so this run does not "
+        "delete revisions" in run.text
     )
     assert greetings(api) == ["blue new", "blue old", "green"]
     assert not is_marked(revision_with(api, greeting="green"))

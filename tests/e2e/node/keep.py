@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.e2e.node.images import ImageError, archives
 from tests.e2e.node.machine import obstacle
 from tests.e2e.node.nodes import NodeCluster
+from tests.e2e.plugins import write_script
 from tests.e2e.processes import StartError
 from tests.e2e.programs import program
 
@@ -32,9 +33,8 @@ def write_programs(folder: Path) -> Path:
     """Write helm and kubectl into a folder, as users call them, and return the folder."""
     folder.mkdir()
     (folder / "helm").symlink_to(program("helm4"))
-    kubectl = folder / "kubectl"
-    kubectl.write_text(f'#!/bin/sh\nexec {shlex.quote(program("kubernetes"))} kubectl "$@"\n')
-    kubectl.chmod(0o755)
+    kubernetes = shlex.quote(program("kubernetes"))
+    write_script(folder / "kubectl", f'exec {kubernetes} kubectl "$@"')
     return folder
 
 
