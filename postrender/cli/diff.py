@@ -49,6 +49,13 @@ COMMAND = Command(
             aliases=("detailed-exitcode",),
         ),
         Option(
+            "first-release",
+            "Treat OLD as applied without postrender.",
+            SWITCH,
+            default=False,
+            own_parameter="is_first_release",
+        ),
+        Option(
             "unified",
             "Show N unchanged lines around each change.",
             NUMBER,
@@ -88,6 +95,7 @@ def run(
     new: str,
     form: str,
     exit_code: bool,
+    is_first_release: bool,
     context: int,
     only: tuple[str, ...],
     config: str | None,
@@ -109,7 +117,8 @@ def run(
                 f"{old} and {new} do not have a file of manifests",
                 "Check both paths. With --allow-empty, only one side may be empty",
             )
-        preview = only_sections(compare(sides[0], sides[1], settings, context), only)
+        preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
+        preview = only_sections(preview, only)
         text = load(format_module(form)).render(
             preview, terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
         )

@@ -14,6 +14,7 @@ from postrender.diff.compare.changes import find_changes
 from postrender.diff.compare.configmaps import compare_earlier, compare_originals
 from postrender.diff.compare.model import CURRENT, ComparedObject, Side
 from postrender.diff.compare.normalise import BaseNames
+from postrender.diff.compare.original_notes import with_original_notes
 from postrender.diff.compare.pairs import Duplicates, find_duplicates, find_pairs, sort_key
 from postrender.diff.compare.reference_graph import find_graph
 from postrender.diff.compare.revisions import find_revisions
@@ -37,21 +38,35 @@ if TYPE_CHECKING:
     from postrender.diff.compare.lost_owners import RevisionTitle
 
 
-def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> Preview:
+def compare(
+    old: Stream,
+    new: Stream,
+    settings: Settings,
+    context: int = 3,
+    *,
+    is_first_release: bool = False,
+) -> Preview:
     """Return the preview of a change; each stream is input or output of render.
 
-    context: the number of lines around each change of text.
-    Raises UserError for input that render rejects, and for a side with content but no objects.
+    context: the number of lines around each change of text;
+    is_first_release: whether `old` is applied without postrender.
+    Raises UserError for input that render rejects, and for a side with content but no objects. With
+    is_first_release, also raises UserError if `old` is an output of render.
     """
-    if _has_history(settings):
+    if is_first_release:
+        _check_plain(old)
+        indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
+        history = _as_history(old, _sources(old), settings)
+        histories = [NO_HISTORY, history if _has_history(settings) else NO_HISTORY]
+    elif _has_history(settings):
         indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
         histories = [NO_HISTORY, _history_of(old, settings)]
     else:
         indexes = [frozenset(side) for side in select_documents(old, new, settings.namespace)]
         histories = [NO_HISTORY, NO_HISTORY]
     sides = [
-        read_side(stream, sorted(selected), settings, history)
-        for stream, selected, history in zip((old, new), indexes, histories, strict=True)
+        read_side(old, sorted(indexes[0]), settings, histories[0], is_plain=is_first_release),
+        read_side(new, sorted(indexes[1]), settings, histories[1]),
     ]
     for side, selected in zip(sides, indexes, strict=True):
         _check_objects(side, selected)
@@ -63,6 +78,16 @@ def compare(old: Stream, new: Stream, settings: Settings, context: int = 3) -> P
         return lost_owners(old, new, settings, histories[1])
 
     return _compare(sides[0], sides[1], Resolver(settings.namespace), context, find_lost_owners)
+
+
+def _check_plain(stream: Stream) -> None:
+    """Raise UserError for an output of render, which is not applied without postrender."""
+    if is_rendered(stream):
+        raise UserError(
+            "--first-release is set, but the older side is an output of postrender",
+            "Pass the manifests from before the first release, or remove --first-release",
+            Location(stream.source),
+        )
 
 
 def _check_objects(side: Side, selected: AbstractSet[int]) -> None:
@@ -88,16 +113,20 @@ def _has_history(settings: Settings) -> bool:
 
 def _history_of(stream: Stream, settings: Settings) -> History:
     """Return the history for a stream, which is rendered first if it is input of render."""
-    side_settings = preview_settings(settings)
     if is_rendered(stream):
-        # One source for each document: documents of several files have no marker between them.
-        sources = tuple(
-            Source(document.source, document.text.encode()) for document in stream.documents
-        )
-    else:
-        plan = make_plan(take_inventory(stream, side_settings), side_settings)
-        sources = (Source(stream.source, "".join(render(plan)).encode()),)
-    return read_history(Previous((Manifest(stream.source, sources),)), side_settings)
+        return _as_history(stream, _sources(stream), settings)
+    side_settings = preview_settings(settings)
+    plan = make_plan(take_inventory(stream, side_settings), side_settings)
+    return _as_history(stream, (Source(stream.source, "".join(render(plan)).encode()),), settings)
+
+
+def _sources(stream: Stream) -> tuple[Source, ...]:
+    """Return a source for each document: documents of several files have no marker in between."""
+    return tuple(Source(document.source, document.text.encode()) for document in stream.documents)
+
+
+def _as_history(stream: Stream, sources: tuple[Source, ...], settings: Settings) -> History:
+    return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
 
 
 def _compare(
@@ -127,7 +156,7 @@ def _compare(
     )
     changes = find_changes(pairs, old, new, usages, names, context)
     contents = [
-        *changes.contents.values(),
+        *with_original_notes(changes.contents.values(), new, usages[1], resolver),
         *compare_originals(old, new, resolver, names, context),
         *compare_earlier(old, new, resolver, names, context),
     ]

@@ -7,7 +7,7 @@ objects are also kept as written, so that no edit hides a difference (Side.writt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, StrategyRule
 from postrender.diff.base_names import base_name_of
@@ -23,7 +23,14 @@ from postrender.kubernetes.annotations import (
     RENDER_ID_ANNOTATION,
     USER_ANNOTATIONS,
 )
-from postrender.kubernetes.kinds import SECRET, ObjectKey, group_kind_of, roots_of
+from postrender.kubernetes.kinds import (
+    CONFIG_MAP,
+    SECRET,
+    GroupKind,
+    ObjectKey,
+    group_kind_of,
+    roots_of,
+)
 from postrender.plan.build import PlanBasis, build_basis
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
@@ -36,16 +43,27 @@ from postrender.yaml.stream import Stream
 
 
 def read_side(
-    stream: Stream, indexes: Iterable[int], settings: Settings, history: History = NO_HISTORY
+    stream: Stream,
+    indexes: Iterable[int],
+    settings: Settings,
+    history: History = NO_HISTORY,
+    *,
+    is_plain: bool = False,
 ) -> Side:
     """Return the objects in some documents of a stream.
 
-    history: the earlier outputs, if revision numbers or retained revisions depend on a history.
+    history: the earlier outputs, if revision numbers or retained revisions depend on a history;
+    is_plain: whether the stream is applied without postrender, so that no object is revised.
     Raises UserError for input that render rejects.
     """
     side_settings = preview_settings(settings)
+    if is_plain:
+        side_settings = side_settings._replace(rules=(StrategyRule(IGNORE),))
     inventory, data = take_full_inventory(stream, indexes, side_settings)
-    inventory = inventory if settings.with_secrets else _without_secret_requests(inventory)
+    if is_plain:
+        inventory = _without_requests(inventory, (CONFIG_MAP, SECRET))
+    elif not settings.with_secrets:
+        inventory = _without_requests(inventory, (SECRET,))
     basis = build_basis(inventory, side_settings, history)
     context = basis.context
     inventory = context.inventory if context else inventory
@@ -95,8 +113,8 @@ def is_rendered(stream: Stream) -> bool:
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
-def _without_secret_requests(inventory: Inventory) -> Inventory:
-    """Return an inventory without the user's annotations on Secrets, which are not revised."""
+def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
+    """Return an inventory without the user's annotations on objects of kinds that stay as is."""
     items = (
         item._replace(
             annotations={
@@ -105,7 +123,7 @@ def _without_secret_requests(inventory: Inventory) -> Inventory:
                 if key not in USER_ANNOTATIONS
             }
         )
-        if item.identity.group_kind == SECRET
+        if item.identity.group_kind in kinds
         else item
         for item in inventory.items
     )

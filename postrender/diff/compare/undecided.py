@@ -55,9 +55,9 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
             location=old.inventory.stream.source,
             problem="the older side is not an output of postrender, so postrender renders the "
             "older side for the comparison. If the older side was applied without postrender, "
-            "every workload that uses a revised object rolls once more",
+            "every workload that uses a revised object rolls",
             fix="If you applied an output of postrender, pass that output as the older side. "
-            "Otherwise, expect these workloads to roll",
+            "Otherwise, pass --first-release",
         )
 
 

@@ -1,0 +1,70 @@
+"""Notes about originals: a change can delete an original, or change an original that stays."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from postrender.diff.compare.model import ORIGINAL, Side
+from postrender.diff.compare.pairs import sort_key
+from postrender.diff.compare.usages import UsageIndex
+from postrender.diff.model import ContentChange
+from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.plan.namespaces import Resolver
+
+
+def with_original_notes(
+    contents: Iterable[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
+) -> list[ContentChange]:
+    """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
+
+    usages: the usages of the newer side; resolver: with the release namespace.
+    A change that has another note is left unchanged.
+    """
+    roles = {resolver.key_of(item.identity, item.name): item.role for item in new.objects}
+    readers = _readers(new, usages, resolver)
+
+    def note_of(content: ContentChange) -> str:
+        identity = content.identity
+        if content.note or not content.old_revision or content.new_revision in ("", identity.name):
+            return content.note
+        key = resolver.key_of(identity)
+        if content.old_revision == identity.name:
+            return "" if key in roles or not content.users else _deleted(identity)
+        if roles.get(key) != ORIGINAL or not content.keys:
+            return ""
+        return _changed(identity, readers.get(key, ()))
+
+    return [content._replace(note=note_of(content)) for content in contents]
+
+
+def _deleted(identity: Identity) -> str:
+    return (
+        f"the original {identity.kind} is no longer in the manifests. Tools such as Helm therefore "
+        "delete the original, although old pods still use the original. First run postrender adopt"
+    )
+
+
+def _changed(identity: Identity, readers: Sequence[Identity]) -> str:
+    """Return the note about an original that stays; "" for a Secret that no pod reads."""
+    if not readers and identity.group_kind == SECRET:
+        return ""
+    users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))
+    reason = f"referenced by {users}" if users else "which stays next to the revision"
+    return f"the original {identity.kind}, {reason}, also changes"
+
+
+def _readers(
+    side: Side, usages: UsageIndex, resolver: Resolver
+) -> Mapping[ObjectKey, Sequence[Identity]]:
+    """Return the workloads that reference the base name of each ConfigMap or Secret."""
+    readers: defaultdict[ObjectKey, list[Identity]] = defaultdict(list)
+    for item_key, item_usages in usages.by_item.items():
+        for usage in item_usages:
+            is_pod = usage.is_in_template and item_key in side.by_item
+            if is_pod and usage.name == usage.identity.name:
+                key = resolver.key_of(usage.identity)
+                reader = side.by_item[item_key].identity
+                if reader not in readers[key]:
+                    readers[key].append(reader)
+    return readers

@@ -1,0 +1,182 @@
+"""`postrender diff --first-release`: the older side is applied without postrender."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+
+from postrender.config.settings import Settings
+from postrender.diff.build import compare
+from postrender.diff.model import ADDED, REMOVED, Preview
+from postrender.errors import UserError
+from tests.diff.change_cases import Result, run
+from tests.diff.test_compare import (
+    EXAMPLES,
+    RUNS,
+    as_stored,
+    pairs,
+    rendered,
+    rendered_templates,
+    stream_of,
+    text_of,
+    without_attachers,
+)
+from tests.reference import InputError, Obj, normalise, templates_of
+
+CONFIG_MAP = """\
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME}
+data: {level: info}
+"""
+DEPLOYMENT = """\
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: web
+          image: web:1
+          envFrom: [{configMapRef: {name: files}}, {configMapRef: {name: settings}}]
+"""
+HOOK = """\
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: a, image: a, envFrom: [{configMapRef: {name: settings}}]}]
+"""
+CHART = "".join(
+    [CONFIG_MAP.replace("NAME", "files"), CONFIG_MAP.replace("NAME", "settings"), DEPLOYMENT, HOOK]
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()  # stops the search for postrender.yaml
+    (tmp_path / "old.yaml").write_text(CHART)
+    return tmp_path
+
+
+def first_release(folder: Path, *options: str, old: str = "old.yaml", new: str) -> Result:
+    return run(["diff", "--first-release", *options, old, new], folder)
+
+
+def notes(folder: Path, *options: str, new: str = "old.yaml") -> dict[str, str]:
+    preview = json.loads(first_release(folder, "--format=json", *options, new=new).stdout)
+    return {content["object"]["name"]: content["note"] for content in preview["contents"]}
+
+
+def test_the_workloads_roll_and_a_deleted_original_is_shown(folder: Path) -> None:
+    done = first_release(folder, new="old.yaml")
+    assert done.code == 0, done.stderr
+    assert "~ Deployment/web rolls" in done.stdout
+    assert "files -> files-" in done.stdout
+    assert "settings -> settings-" in done.stdout
+    assert "ConfigMap/files: another name for the same content" in done.stdout
+    shown = notes(folder)
+    assert shown["files"].startswith("the original ConfigMap is no longer in the manifests.")
+    assert shown["settings"] == ""  # Job/migrate keeps the original, which does not change
+
+
+def test_a_changed_original_that_stays_is_shown(folder: Path) -> None:
+    (folder / "new.yaml").write_text(CHART.replace("info", "debug"))
+    done = run(["diff", "old.yaml", "new.yaml"], folder)
+    expected = "the original ConfigMap, referenced by Job/migrate, also changes"
+    assert done.stdout.count(expected) == 1
+
+
+def test_a_retained_original_is_not_deleted(folder: Path) -> None:
+    assert notes(folder, "--previous=old.yaml") == {"files": "", "settings": ""}
+
+
+def test_a_rendered_newer_side_has_the_same_preview(folder: Path) -> None:
+    # A rendered side does not show whether Helm 3 or Helm 4 passed the hook.
+    (folder / "old.yaml").write_text(CHART.removesuffix(HOOK))
+    done = run(["render", "--no-attacher", "old.yaml"], folder)
+    (folder / "rendered.yaml").write_text(done.stdout)
+    expected = first_release(folder, "--only=workloads", new="old.yaml").stdout
+    shown = first_release(folder, "--only=workloads", new="rendered.yaml").stdout
+    assert "rolls" in expected
+    assert shown.replace("rendered.yaml", "old.yaml") == expected
+
+
+def test_annotations_have_no_effect_on_the_older_side(folder: Path) -> None:
+    text = CHART.replace(
+        "{name: files}\ndata",
+        "{name: files, annotations: "
+        "{postrender/strategy: rename, postrender/mount-path: /etc/x}}\ndata",
+    )
+    assert text != CHART
+    (folder / "annotated.yaml").write_text(text)
+    done = first_release(folder, old="annotated.yaml", new="annotated.yaml")
+    assert "files -> files-" in done.stdout, done.stderr
+
+
+def test_an_output_of_postrender_was_not_applied_without_postrender(folder: Path) -> None:
+    done = run(["render", "--attacher-image=a:1", "old.yaml"], folder)
+    (folder / "rendered.yaml").write_text(done.stdout)
+    refused = first_release(folder, old="rendered.yaml", new="old.yaml")
+    assert (refused.code, refused.stdout) == (1, "")
+    assert refused.stderr.endswith(
+        "error: rendered.yaml: --first-release is set, but the older side is an output of "
+        "postrender. Pass the manifests from before the first release, or remove "
+        "--first-release.\n"
+    )
+
+
+@EXAMPLES
+@given(pair=pairs(), run=RUNS)
+def test_workloads_roll_exactly_if_the_rendered_template_differs_from_the_applied_template(
+    pair: tuple[list[Obj], list[Obj]], run: Settings
+) -> None:
+    old, new = (text_of(objects) for objects in pair)
+    try:
+        after = rendered_templates(new, run)
+    except InputError:
+        assume(False)
+        raise
+    before = _templates(normalise(old), run)
+    expected = {key for key in before.keys() & after.keys() if before[key] != after[key]}
+    preview = _compared(old, new, run)
+    rolling = {
+        (change.identity.kind, change.identity.namespace or run.namespace, change.identity.name)
+        for change in preview.workloads
+        if change.causes and not change.via and change.change not in (ADDED, REMOVED)
+    }
+    assert rolling == expected
+    other = _compared(old, rendered(new, run), run)
+    assert without_attachers(other) == without_attachers(preview)
+
+
+def _templates(objects: Any, run: Settings) -> dict[tuple[str, str, str], str]:
+    """Return the pod templates of objects without postrender, as the API server stores them."""
+    found = {}
+    for item in objects:
+        metadata = item.get("metadata") or {}
+        if templates_of(item) and metadata.get("name"):
+            key = (item["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
+            found[key] = json.dumps(as_stored(templates_of(item)), sort_keys=True)
+    return found
+
+
+def _compared(old: str, new: str, run: Settings) -> Preview:
+    try:
+        return compare(stream_of(old), stream_of(new), run, is_first_release=True)
+    except UserError:
+        assume(False)
+        raise
