@@ -17,10 +17,11 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from postrender.config.settings import Settings
     from postrender.diff.model import Preview
+    from postrender.errors import Finding
     from postrender.plan.build import Plan
     from postrender.sources.charts import ChartOptions
     from postrender.yaml.stream import Stream
@@ -29,11 +30,11 @@ COMMAND = Command(
     "try",
     "Show what postrender does to a chart.",
     details=(
-        "The command renders the chart with helm template, shows the new names of its ConfigMaps, "
-        "and previews a change. With NEW_CHART, the command compares the two charts. Otherwise "
-        "the command compares CHART with and without --set and --set-string. The command writes "
-        "the preview as a page. Without a change, the page shows a first install. The command does "
-        "not apply anything. The variable HELM_BIN sets the path of helm."
+        "The command renders the chart with helm template, and shows the effects of the first "
+        "release with postrender. The command also previews a change. With NEW_CHART, the change "
+        "is from CHART to NEW_CHART. Otherwise the change is --new-values, --set and --set-string. "
+        "The command writes a page: the preview of the change, or of the first release. The "
+        "command does not apply anything. The variable HELM_BIN sets the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),
@@ -44,6 +45,13 @@ COMMAND = Command(
             REPEATED,
             metavar="FILE",
             short="f",
+            default_text="none",
+        ),
+        Option(
+            "new-values",
+            "Pass this values file after the change. Repeatable.",
+            REPEATED,
+            metavar="FILE",
             default_text="none",
         ),
         Option(
@@ -98,16 +106,15 @@ _MOST_FINDINGS = 5
 
 
 class _Sides(NamedTuple):
-    """The manifests to explain and to compare.
+    """The manifests of the chart, before and after the change.
 
-    new: the manifests to explain;
-    old: the manifests before the change, None if try does not preview a change;
-    note: the reason why the change cannot be previewed, "" if no change was requested;
+    old: the manifests before the change; new: None if try does not preview a change;
+    note: the reason why try does not preview the change, "" if no change was requested;
     if_unchanged: the line in place of a preview without changes, "" for the preview itself.
     """
 
-    new: Stream
-    old: Stream | None = None
+    old: Stream
+    new: Stream | None = None
     note: str = ""
     if_unchanged: str = ""
 
@@ -116,6 +123,7 @@ def run(
     chart: str,
     new_chart: str,
     values: tuple[str, ...],
+    new_values: tuple[str, ...],
     sets: tuple[str, ...],
     set_strings: tuple[str, ...],
     release: str | None,
@@ -127,44 +135,46 @@ def run(
     """Run the command and return its exit code."""
     from postrender.sources.charts import ChartOptions, check_chart, check_values, release_name
 
-    settings = _settings(config, given)
+    settings = with_hash_key(settings_of(config, given), given)
     for path in filter(None, (chart, new_chart)):
         check_chart(path)
-    check_values(values)
+    check_values((*values, *new_values))
     current = new_chart or chart
     options = ChartOptions(
         release=release or release_name(current),
         namespace=settings.namespace,
         values=values,
+        new_values=new_values,
         sets=sets,
         set_strings=set_strings,
     )
     sides = _sides(chart, new_chart, options)
-    plan = _plan(sides.new, settings)
-    left_out = _problems_of_another_helm(plan)
-    findings = tuple(finding for finding in plan.findings if finding.problem not in left_out)
-    plan = plan._replace(findings=findings)
-    file = _write_page(_preview(sides, settings, left_out), page)
-    # The report fits a screen, so the report shows changed lines without the lines around them.
-    short = _preview(sides, settings, left_out, context=0) if sides.old else None
-    lines = _report(sides, plan, short, options, current, with_secrets=settings.with_secrets)
-    write_for_reader("\n".join([*lines, "", f"Page: {file}", ""]), "text")
+    trial = _trial_settings(settings)
+    plans = [_plan(side, trial) for side in (sides.old, sides.new) if side]
+    left_out = _problems_of_another_helm(plans)
+    first_release = _first_release(sides.old, trial, left_out)
+    change = _preview(sides.old, sides.new, trial, left_out) if sides.new else None
+    file = _write_page(change or first_release, page)
+    has_change = change is not None
+    start = _first_release_report(chart, plans[0], first_release, settings, has_change=has_change)
+    end = [*_next_steps(current, options, has_change=has_change), "", f"Page: {file}", ""]
+    middle = _change_report(sides, trial, left_out, len(start) + len(end))
+    write_for_reader("\n".join([*start, "", *middle, *end]), "text")
     if settings.file:
         report_configuration(settings)
-    _report_findings(plan)
+    _report_findings([item for item in plans[-1].findings if item.problem not in left_out])
     if opens_page:
         _open_page(file)
     return DONE
 
 
-def _settings(config: str | None, given: dict[str, object]) -> Settings:
-    """Return the settings for a preview: not strict, without an attacher and without a history.
+def _trial_settings(settings: Settings) -> Settings:
+    """Return settings for a preview: not strict, without an attacher and without a history.
 
     try does not read earlier manifests, so the names have a hash and not a number.
     """
     from postrender.config.settings import HASH, HistorySettings
 
-    settings = with_hash_key(settings_of(config, given), given)
     attacher = settings.attacher._replace(is_enabled=False)
     return settings._replace(
         is_strict=False, attacher=attacher, history=HistorySettings(), naming=HASH
@@ -174,24 +184,25 @@ def _settings(config: str | None, given: dict[str, object]) -> Settings:
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     """Return the sides, rendered with helm.
 
-    Raises UserError if helm fails or prints no manifests. If only the side without --set fails,
-    `note` contains the reason instead.
+    Raises UserError if helm fails or prints no manifests. If only the chart without the change
+    fails, `old` is the changed chart, and `note` contains the reason.
     """
     if new_chart:
-        old = _stream(chart, chart, options)
-        return _Sides(new=_stream(new_chart, new_chart, options), old=old)
-    if not (options.sets or options.set_strings):
-        return _Sides(new=_stream(chart, chart, options))
-    new = _stream(chart, f"{chart} with --set", options)
+        old = _stream(chart, chart, options._replace(new_values=()))
+        return _Sides(old=old, new=_stream(new_chart, new_chart, options))
+    changes = options.changes
+    if not changes:
+        return _Sides(old=_stream(chart, chart, options))
+    new = _stream(chart, f"{chart} with {changes}", options)
     try:
-        old = _stream(chart, f"{chart} without --set", options.without_sets)
+        old = _stream(chart, f"{chart} without {changes}", options.before_change)
     except UserError:
-        note = "Without --set, the chart has no manifests or cannot be rendered."
-        return _Sides(new=new, note=note)
+        note = f"Without {changes}, the chart has no manifests or cannot be rendered."
+        return _Sides(old=new, note=note)
     if_unchanged = (
-        f"--set does not change the manifests. To see the keys, run: helm show values {chart}"
+        f"{changes} does not change the manifests. To see the keys, run: helm show values {chart}"
     )
-    return _Sides(new=new, old=old, if_unchanged=if_unchanged)
+    return _Sides(old=old, new=new, if_unchanged=if_unchanged)
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
@@ -215,62 +226,94 @@ def _plan(stream: Stream, settings: Settings) -> Plan:
     return plan._replace(findings=findings)
 
 
-def _preview(
-    sides: _Sides, settings: Settings, left_out: Container[str], context: int = 3
-) -> Preview:
-    """Return the preview of the change, or of a first install if no change is requested.
+def _problems_of_another_helm(plans: Sequence[Plan]) -> set[str]:
+    """Return the problems of Helm 3 in some plans, if helm is a later version."""
+    from postrender.sources.charts import passes_hooks
 
-    left_out: the problems to leave out;
-    context: the number of lines around each change of text.
+    problems = {
+        finding.problem
+        for plan in plans
+        for finding in plan.findings
+        if finding.code == HOOK_ON_HELM_3
+    }
+    return problems if problems and passes_hooks() else set()
+
+
+def _preview(
+    old: Stream, new: Stream, settings: Settings, left_out: Container[str], context: int = 3
+) -> Preview:
+    """Return the preview of a change.
+
+    left_out: the problems to leave out; context: the number of lines around each change of text.
     """
     from postrender.diff.build import compare
 
-    old = sides.old or read_streams([Source("nothing installed", b"")], "nothing installed")
-    preview = compare(old, sides.new, settings, context)
+    return _without_problems(compare(old, new, settings, context), left_out)
+
+
+def _first_release(stream: Stream, settings: Settings, left_out: Container[str]) -> Preview:
+    """Return the preview of the first release with postrender of some manifests."""
+    from postrender.diff.build import compare
+
+    preview = compare(stream, stream, settings, is_first_release=True)
+    title = stream.source
+    return _without_problems(preview, left_out)._replace(
+        old=f"{title} without postrender", new=f"{title} with postrender"
+    )
+
+
+def _without_problems(preview: Preview, left_out: Container[str]) -> Preview:
     undecided = tuple(part for part in preview.undecided if part.problem not in left_out)
     return preview._replace(undecided=undecided)
 
 
-def _problems_of_another_helm(plan: Plan) -> set[str]:
-    """Return the problems of Helm 3 in a plan, if helm is a later version."""
-    from postrender.sources.charts import passes_hooks
-
-    problems = {finding.problem for finding in plan.findings if finding.code == HOOK_ON_HELM_3}
-    return problems if problems and passes_hooks() else set()
-
-
-def _report(
-    sides: _Sides,
-    plan: Plan,
-    preview: Preview | None,
-    options: ChartOptions,
-    chart: str,
-    *,
-    with_secrets: bool,
+def _first_release_report(
+    chart: str, plan: Plan, preview: Preview, settings: Settings, *, has_change: bool
 ) -> list[str]:
-    """Return the lines on stdout; preview: None if no change is requested."""
-    import shlex
+    """Return the lines about the names and the first release.
 
+    settings: the settings of a real release; has_change: whether the report also has a change.
+    """
+    from postrender.explain.build import explain
+    from postrender.explain.first_look import first_release_lines, name_lines
+
+    explanation = explain(plan)
+    lines = name_lines(explanation, chart, is_short=has_change, with_secrets=settings.with_secrets)
+    return [*lines, *first_release_lines(explanation, preview, settings)]
+
+
+def _change_report(
+    sides: _Sides, settings: Settings, left_out: Container[str], other_lines: int
+) -> list[str]:
+    """Return the lines about the change, [] if no change was requested.
+
+    other_lines: the number of other lines of the report.
+    """
     from postrender.diff.formats.text import render
     from postrender.diff.sections import only_sections
     from postrender.diff.wording.terminal import terminal_of
-    from postrender.explain.build import explain
-    from postrender.explain.first_look import explanation_lines, next_steps, preview_lines
+    from postrender.explain.first_look import preview_lines
 
-    explanation = explain(plan)
-    lines = explanation_lines(
-        explanation, chart, is_short=preview is not None, with_secrets=with_secrets
-    )
-    if preview and sides.if_unchanged and not preview.has_changes:
-        lines += ["", sides.if_unchanged]
-    elif preview:
-        terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-        shown = only_sections(preview, ("workloads", "configmaps"))
-        lines += ["", *preview_lines(render(shown, terminal))]
-    elif sides.note:
-        lines += ["", f"{sides.note} postrender therefore cannot preview a change."]
+    if sides.new is None:
+        return [f"{sides.note} postrender therefore cannot preview a change.", ""] * bool(
+            sides.note
+        )
+    # The report fits a screen, so the report shows changed lines without the lines around them.
+    preview = _preview(sides.old, sides.new, settings, left_out, context=0)
+    if sides.if_unchanged and not preview.has_changes:
+        return [sides.if_unchanged, ""]
+    terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
+    shown = only_sections(preview, ("workloads", "configmaps"))
+    return ["The change", *preview_lines(render(shown, terminal), other_lines + 3), ""]
+
+
+def _next_steps(chart: str, options: ChartOptions, *, has_change: bool) -> list[str]:
+    import shlex
+
+    from postrender.explain.first_look import next_steps
+
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
-    return [*lines, "", *next_steps(chart, shlex.join(command), has_preview=preview is not None)]
+    return next_steps(chart, shlex.join(command), has_change=has_change)
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
@@ -299,11 +342,11 @@ def _write_page(preview: Preview, file: str | None) -> str:
         ) from None
 
 
-def _report_findings(plan: Plan) -> None:
+def _report_findings(findings: Sequence[Finding]) -> None:
     """Print the first findings, and the number of other findings."""
-    for finding in plan.findings[:_MOST_FINDINGS]:
+    for finding in findings[:_MOST_FINDINGS]:
         report_finding(finding, "", is_failure=False)
-    rest = len(plan.findings) - _MOST_FINDINGS
+    rest = len(findings) - _MOST_FINDINGS
     if rest > 0:
         report_warning(
             f"try leaves out {rest} more {'finding' if rest == 1 else 'findings'}",

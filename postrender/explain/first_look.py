@@ -6,29 +6,41 @@ whole preview, and `postrender explain` lists all objects.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from textwrap import wrap
+
 from postrender.config.settings import IGNORE, RENAME
-from postrender.diff.wording.plurals import counted
+from postrender.diff.model import ROLLS
+from postrender.diff.wording.plurals import and_more, conjoined, counted
 from postrender.diff.wording.style import name_of
 from postrender.explain.model import Explanation, ObjectEntry
+from postrender.kubernetes.kinds import SECRET
 from postrender.text.escapes import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from postrender.config.settings import Settings
+    from postrender.diff.model import Preview
     from postrender.kubernetes.kinds import Identity
 
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
-_MOST_PREVIEW_LINES = 22
+_LEAST_PREVIEW_LINES = 15
+_SCREEN_LINES = 46
 _MOST_NAMES = 4
-# The kinds that roll when the pod template changes.
-_ROLLING_KINDS = ("DaemonSet", "Deployment", "Rollout", "StatefulSet")
+_MOST_KEPT = 2
+_WIDTH = 88
+# The column of the text after a label such as `rolls`.
+_TEXT_COLUMN = 11
+_PROTECT = ". If old pods run, first protect these ConfigMaps: docs/how-to/first-release.md"
+_SECRETS = "Secrets unchanged. To include Secrets, pass --secrets"
 
 
-def explanation_lines(
+def name_lines(
     explanation: Explanation, chart: str, *, is_short: bool, with_secrets: bool
 ) -> list[str]:
-    """Return the lines about the objects, their new names, and the effect of the first release.
+    """Return the lines about the objects and their new names.
 
     is_short: whether to list fewer objects, because a preview follows;
     with_secrets: whether the explanation also covers Secrets.
@@ -43,39 +55,86 @@ def explanation_lines(
     most = _MOST_OBJECTS_WITH_PREVIEW if is_short else _MOST_OBJECTS
     shown = entries if len(entries) <= most + 1 else entries[:most]
     width = max(len(_title(entry.identity)) for entry in shown)
-    after = ", after the change" if is_short else ""
-    lines = [f"{visible(chart)}: the name of each {kinds} with postrender{after}", ""]
+    lines = [f"{visible(chart)}: the name of each {kinds} with postrender", ""]
     lines += [f"  {_title(entry.identity):{width}}  {_decision(entry)}" for entry in shown]
     if entries[len(shown) :]:
         rest = len(entries) - len(shown)
         lines.append(f"  and {counted(rest, 'more object')} (see the output of postrender explain)")
-    return [*lines, "", *_effect(entries)]
-
-
-def _effect(entries: Sequence[ObjectEntry]) -> list[str]:
-    """Return the lines about the effect of the first release."""
-    renamed = [entry for entry in entries if entry.strategy == RENAME]
-    if not renamed:
-        return ["postrender would not rename anything in this chart."]
-    workloads = dict.fromkeys(
-        str(reference.identity)
-        for entry in renamed
-        for reference in entry.references
-        if reference.is_rewritten and reference.identity.kind in _ROLLING_KINDS
-    )
-    lines = [
-        f"postrender adds a hash of the content to {len(renamed)} of {len(entries)} names. After a "
+    number = len(_renamed(explanation))
+    if not number:
+        return [*lines, "", "postrender would not rename anything in this chart."]
+    return [
+        *lines,
+        "",
+        f"postrender adds a hash of the content to {number} of {len(entries)} names. After a "
         "change,",
         "new pods read a new object. An old pod that restarts still finds the old object.",
     ]
-    if workloads:
-        names = visible(", ".join([*workloads][:_MOST_NAMES]))
-        more = f" and {len(workloads) - _MOST_NAMES} more" if len(workloads) > _MOST_NAMES else ""
-        lines += [
-            "The first release with postrender rolls these workloads once, because the names",
-            f"change: {names}{more}.",
-        ]
-    return lines
+
+
+def first_release_lines(
+    explanation: Explanation, preview: Preview, settings: Settings
+) -> list[str]:
+    """Return the lines about the effects of the first release with postrender.
+
+    preview: of the first release; settings: the settings of a real release.
+    Return [] if postrender does not rename anything.
+    """
+    renamed = _renamed(explanation)
+    if not renamed:
+        return []
+    rolling = [change.identity for change in preview.workloads if change.effect == ROLLS]
+    canary = ". A canary waits at its pauses" if _has_rollout(rolling) else ""
+    kept = [f"{entry.identity}: {entry.keep_reason}" for entry in renamed if entry.keep_reason]
+    deleted = [entry.identity for entry in renamed if not entry.keep_reason]
+    has_secrets = any(node.identity.group_kind == SECRET for node in preview.graph.nodes)
+    return [
+        "",
+        "The first release with postrender",
+        *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
+        *_row("adds", _attacher(settings)),
+        *(line for text in kept[:_MOST_KEPT] for line in _row("keeps", text)),
+        *_row("keeps", and_more(len(kept) - _MOST_KEPT) if len(kept) > _MOST_KEPT else ""),
+        *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
+        *_row("leaves", "" if settings.with_secrets or not has_secrets else _SECRETS),
+    ]
+
+
+def _renamed(explanation: Explanation) -> list[ObjectEntry]:
+    return [entry for entry in explanation.objects if entry.strategy == RENAME]
+
+
+def _has_rollout(identities: Sequence[Identity]) -> bool:
+    return any(identity.kind == "Rollout" for identity in identities)
+
+
+def _attacher(settings: Settings) -> str:
+    """Return the objects of the attacher in words, "" if the attacher is off."""
+    attacher = settings.attacher
+    if not attacher.is_enabled:
+        return ""
+    account = ["a ServiceAccount"] if attacher.creates_service_account else []
+    role = ["a Role", "a RoleBinding"] if attacher.creates_rbac else []
+    return f"the attacher: {conjoined(['a Job', *account, *role])}"
+
+
+def _names(identities: Sequence[Identity]) -> str:
+    """Return the first names, and the number of other names."""
+    names = ", ".join(str(identity) for identity in identities[:_MOST_NAMES])
+    rest = len(identities) - _MOST_NAMES
+    return f"{names} {and_more(rest)}" if rest > 0 else names
+
+
+def _row(label: str, text: str) -> list[str]:
+    """Return a label and a text as lines that fit; [] without a text."""
+    return wrap(
+        visible(text),
+        _WIDTH,
+        initial_indent=f"  {label}".ljust(_TEXT_COLUMN),
+        subsequent_indent=" " * _TEXT_COLUMN,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _title(identity: Identity) -> str:
@@ -91,29 +150,40 @@ def _decision(entry: ObjectEntry) -> str:
     return f"{strategy}: {visible(entry.reason)}"
 
 
-def preview_lines(text: str) -> list[str]:
-    """Return the first lines of a preview, indented, and a count of the other lines."""
-    lines = text.rstrip().splitlines()
-    if len(lines) > _MOST_PREVIEW_LINES + 1:
-        rest = len(lines) - _MOST_PREVIEW_LINES
-        shown = "\n".join(lines[:_MOST_PREVIEW_LINES]).rstrip().splitlines()
+def preview_lines(text: str, other_lines: int) -> list[str]:
+    """Return the first lines of a preview, indented, and a count of the other lines.
+
+    other_lines: the number of lines of the report without the preview.
+    """
+    lines = _without_repeated_summary(text.rstrip().splitlines())
+    lines = [line for above, line in pairwise(["", *lines]) if line or not above.isupper()]
+    most = max(_SCREEN_LINES - other_lines - 1, _LEAST_PREVIEW_LINES)
+    if len(lines) > most + 1:
+        rest = len(lines) - most
+        shown = "\n".join(lines[:most]).rstrip().splitlines()
         lines = [*shown, f"… {counted(rest, 'more line')} on the page"]
     return [f"  {line}".rstrip() for line in lines]
 
 
-def next_steps(chart: str, upgrade: str, *, has_preview: bool) -> list[str]:
+def _without_repeated_summary(lines: list[str]) -> list[str]:
+    """Return the lines of a preview without the summary at the end, which the top has too."""
+    for number in range(len(lines) // 2, 0, -1):
+        if lines[-number:] == lines[:number]:
+            return "\n".join(lines[:-number]).rstrip().splitlines()
+    return lines
+
+
+def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
     """Return the next steps: a change to preview, and the first release.
 
     upgrade: the helm upgrade command of the chart;
-    has_preview: whether the report already has the preview of a change.
+    has_change: whether the report already has the preview of a change.
     """
     change = f"postrender try {visible(chart)} --set KEY=VALUE, or postrender try OLD NEW"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
-        *([] if has_preview else [f"  preview  {change}"]),
+        *([] if has_change else [f"  preview  {change}"]),
         "  image    build the attacher's image: docs/how-to/install.md",
-        "  protect  if the application runs already, the first release would delete ConfigMaps",
-        "           that old pods still use. Protect the ConfigMaps: docs/how-to/first-release.md",
         f"  release  {visible(upgrade)} --post-renderer postrender",
-        "           Helm 3, Helm 4: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
+        "           Helm 4 needs a plugin: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
     ]

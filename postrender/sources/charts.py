@@ -25,32 +25,41 @@ _URL = "://"
 class ChartOptions(NamedTuple):
     """The options of helm template.
 
-    values: the files in --values; sets: the values in --set; set_strings: those in --set-string;
+    values: the files in --values; new_values: the files that only the changed chart gets;
+    sets: the values in --set; set_strings: the values in --set-string;
     namespace: "" for the default of helm.
     """
 
     release: str
     namespace: str = ""
     values: tuple[str, ...] = ()
+    new_values: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     set_strings: tuple[str, ...] = ()
 
     @property
-    def without_sets(self) -> ChartOptions:
-        """The same options without --set and --set-string."""
-        return self._replace(sets=(), set_strings=())
+    def changes(self) -> str:
+        """The options of `postrender try` that change the chart, in words; "" without a change."""
+        has_sets = self.sets or self.set_strings
+        names = [*(["--new-values"] if self.new_values else []), *(["--set"] if has_sets else [])]
+        return " and ".join(names)
+
+    @property
+    def before_change(self) -> ChartOptions:
+        """The same options without the options that change the chart."""
+        return self._replace(new_values=(), sets=(), set_strings=())
 
     @property
     def shown_arguments(self) -> list[str]:
         """The options that may be printed, without --set, whose value may be a password."""
-        return self.without_sets.arguments
+        return self.before_change.arguments
 
     @property
     def arguments(self) -> list[str]:
         """The options as arguments of helm."""
         return [
             *([f"--namespace={self.namespace}"] if self.namespace else []),
-            *(f"--values={file}" for file in self.values),
+            *(f"--values={file}" for file in (*self.values, *self.new_values)),
             *(f"--set={value}" for value in self.sets),
             *(f"--set-string={value}" for value in self.set_strings),
         ]
@@ -104,7 +113,7 @@ def check_values(files: tuple[str, ...]) -> None:
             )
         if _URL in file or os.path.isfile(file):
             continue
-        problem, fix = "does not exist", "Check the path after -f"
+        problem, fix = "does not exist", "Check the path"
         if os.path.isdir(file):
             problem = "is a folder"
         elif os.path.exists(file):

@@ -53,20 +53,89 @@ def attempt(helm: Helm, *arguments: str, **variables: str) -> Run:
     return run("", "try", *arguments, "--page=page.html", variables={**helm.variables, **variables})
 
 
+FIRST_RELEASE = """
+The first release with postrender
+  rolls    Deployment/web
+  adds     the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
+  deletes  ConfigMap/app. If old pods run, first protect these ConfigMaps:
+           docs/how-to/first-release.md
+
+"""
+
+
 def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD)
     done = attempt(helm, chart)
     assert done.code == 0, done.err
     text = done.out.decode()
     assert "  app  -> app-" in text
-    assert "The first release with postrender rolls these workloads once" in text
-    assert "change: Deployment/web." in text
+    assert FIRST_RELEASE in text
     assert "postrender try shop --set KEY=VALUE" in text
     assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
     assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
-    assert "ConfigMap/app" in Path("page.html").read_text("utf-8")
     assert helm.calls == ["template -- web-shop shop"]
     assert done.err == ""
+    page = Path("page.html").read_text("utf-8")
+    assert "shop without postrender" in page
+    assert "another name for the same content" in page
+
+
+def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
+    reader = DEPLOYMENT.replace("name: web", "name: report").replace(
+        "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
+    )
+    rollout = DEPLOYMENT.replace("apps/v1\nkind: Deployment", "argoproj.io/v1alpha1\nkind: Rollout")
+    Path("postrender.yaml").write_text("attacher: {rbac: {create: false}}\n")
+    pod = "        - configMapRef:\n"
+    with_secret = rollout.replace(pod, f"        - secretRef: {{name: app}}\n{pod}")
+    assert with_secret != rollout
+    config_map = GOOD.removesuffix(DEPLOYMENT)
+    helm.print("template", f"{config_map}{reader}{SECRET}{with_secret}")
+    text = attempt(helm, chart).out.decode()
+    assert "  rolls    Rollout/web. A canary waits at its pauses\n" in text
+    assert "  adds     the attacher: a Job and a ServiceAccount\n" in text
+    assert "  keeps    ConfigMap/app: Job/report, which is never rewritten" in text
+    assert "deletes" not in text
+    assert "  leaves   Secrets unchanged. To include Secrets, pass --secrets\n" in text
+
+
+def test_an_attacher_that_is_off_is_not_added(helm: Helm, chart: str) -> None:
+    Path("postrender.yaml").write_text("attacher: {enabled: false}\n")
+    helm.print("template", GOOD)
+    text = attempt(helm, chart).out.decode()
+    assert "  rolls    Deployment/web\n  deletes  ConfigMap/app." in text
+
+
+def test_new_values_are_previewed(helm: Helm, chart: str) -> None:
+    Path("values.yaml").touch()
+    Path("new.yaml").touch()
+    helm.print("template --values=values.yaml --values=new.yaml", CHANGED)
+    helm.print("template --values=values.yaml --", GOOD)
+    done = attempt(helm, chart, "-f", "values.yaml", "--new-values=new.yaml")
+    text = done.out.decode()
+    assert done.code == 0, done.err
+    assert "from shop without --new-values to shop with --new-values" in text
+    assert "Deployment/web rolls" in text
+    assert "helm upgrade --install web-shop shop --values=values.yaml --post-renderer" in text
+
+
+def test_new_values_are_for_the_new_chart(helm: Helm, chart: str) -> None:
+    make_chart(Path("next"), "next-shop")
+    Path("new.yaml").touch()
+    helm.print("template -- next-shop shop", GOOD)
+    helm.print("template --values=new.yaml -- next-shop next", CHANGED)
+    assert (
+        "Deployment/web rolls" in attempt(helm, chart, "next", "--new-values=new.yaml").out.decode()
+    )
+
+
+def test_the_names_are_those_before_the_change(helm: Helm, chart: str) -> None:
+    helm.print("template --set=", CHANGED)
+    helm.print("template", GOOD)
+    before = attempt(helm, chart).out.decode().splitlines()
+    after = attempt(helm, chart, "--set=a=b").out.decode().splitlines()
+    assert after[2] == before[2]
+    assert after[2].startswith("  app  -> app-")
 
 
 def test_the_effect_of_set_is_previewed(helm: Helm, chart: str) -> None:
@@ -94,7 +163,6 @@ def test_the_report_shows_changed_lines_and_the_page_also_the_lines_around(
     helm.print("template --set=", before.replace("8080", "9090"))
     helm.print("template --", before)
     text = attempt(helm, chart, "--set=port=9090").out.decode()
-    assert "with postrender, after the change" in text
     assert "-port: 8080\n" in text
     assert "+port: 9090\n" in text
     assert "around" not in text
@@ -243,6 +311,7 @@ def test_wrong_paths_of_charts(helm: Helm, chart: str) -> None:
     }.items():
         assert_refused(attempt(helm, path), expected)
     assert_refused(attempt(helm, chart, "-f", "absent"), "absent: the values file does not exist")
+    assert_refused(attempt(helm, chart, "--new-values=absent"), "the values file does not exist")
     assert_refused(attempt(helm, chart, "-f", "-"), "does not pass stdin to helm")
     assert_refused(attempt(helm, chart, "-f", "shop"), "shop: the values file is a folder")
     os.mkfifo("pipe")
