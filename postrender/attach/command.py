@@ -31,6 +31,7 @@ from postrender.attach.resources import ROLLOUTS
 from postrender.attach.run import attach
 from postrender.errors import UsageError, UserError
 from postrender.inventory.build import Inventory
+from postrender.text.shown import shown
 
 INTERRUPTED = 130
 # The field manager of adopt: managedFields shows that a person ran the command.
@@ -135,7 +136,7 @@ def log_level() -> str:
     """Return the value of LOG_LEVEL, by default `info`. Raises UsageError."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
-        raise UsageError(f"LOG_LEVEL is '{level}', expected one of {', '.join(LEVELS)}")
+        raise UsageError(f"LOG_LEVEL is {shown(level)}, expected one of {', '.join(LEVELS)}")
     return level
 
 
@@ -147,7 +148,7 @@ def is_in_cluster() -> bool | None:
         return True if text else None
     if text in ("0", "f", "false"):
         return False
-    raise UsageError(f"IS_IN_CLUSTER is '{value}', expected true or false")
+    raise UsageError(f"IS_IN_CLUSTER is {shown(value)}, expected true or false")
 
 
 def read_request(

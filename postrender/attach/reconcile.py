@@ -23,6 +23,7 @@ from postrender.attach.resources import (
 )
 from postrender.kubernetes.annotations import UNUSED_ANNOTATION
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 from postrender.yaml.paths import Json
 
 GRACE = timedelta(minutes=10)
@@ -245,7 +246,9 @@ def _keep_reason(
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         return f"cannot list {kinds}, and an object of these kinds might reference the revision"
     if revision.unused_since is not None and since is None:
-        return f"the mark {UNUSED_ANNOTATION} is '{revision.unused_since}', which is not a time"
+        return (
+            f"the mark {UNUSED_ANNOTATION} is {shown(revision.unused_since)}, which is not a time"
+        )
     if since is not None and now - since < GRACE:
         minutes = GRACE // timedelta(minutes=1)
         return f"{minutes} minutes have not passed since {revision.unused_since}"

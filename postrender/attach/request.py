@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from postrender.attach.resources import BY_KIND, RELEASE_OWNER_KINDS, REVISED_KINDS, Resource
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 
 # The kind (in lower case) and name of a revision, as in the argument `configmap/app-h2k4`.
 RevisionRef = tuple[str, str]
@@ -97,7 +98,7 @@ def parse_workload(text: str) -> WantedWorkload:
     match = _WORKLOAD.fullmatch(text)
     if not match:
         raise ValueError(
-            f"'{text}' is not KIND/NAME@RENDERID=configmap/NAME,… as in "
+            f"{shown(text)} is not KIND/NAME@RENDERID=configmap/NAME,… as in "
             "Rollout/web@8396ba243e=configmap/web-config-m567dfc6df"
         )
     resource = BY_KIND.get(match["kind"])
@@ -119,7 +120,7 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
     for part in filter(None, text.split(",")):
         kind, slash, name = part.strip().partition("/")
         if not slash or not name or kind.lower() not in _KIND_TITLES:
-            raise ValueError(f"'{part}' is not configmap/NAME or secret/NAME")
+            raise ValueError(f"{shown(part)} is not configmap/NAME or secret/NAME")
         refs.append((kind.lower(), name))
     return tuple(refs)
 
@@ -135,13 +136,13 @@ def parse_release_owner(text: str) -> NamedObject | None:
     for resource in RELEASE_OWNER_KINDS:
         if resource.kind == kind and name:
             return NamedObject(resource, name)
-    raise ValueError(f"'{text}' is not ServiceAccount/NAME or Role/NAME")
+    raise ValueError(f"{shown(text)} is not ServiceAccount/NAME or Role/NAME")
 
 
 def parse_group(text: str) -> str:
     """Return the name of an attach group. Raises ValueError if a label cannot hold the name."""
     if text and not _LABEL_VALUE.fullmatch(text):
-        raise ValueError(f"'{text}' is not a valid label value, so not a valid attach group")
+        raise ValueError(f"{shown(text)} is not a valid label value, so not a valid attach group")
     return text
 
 
@@ -149,7 +150,7 @@ def parse_seconds(text: str) -> float:
     """Return the seconds of `90s`, `90` or `2m30s`. Raises ValueError for any other text."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
-        raise ValueError(f"'{text}' is not a time such as 90s or 2m")
+        raise ValueError(f"{shown(text)} is not a time such as 90s or 2m")
     return int(match[1] or 0) * 60 + int(match[2] or 0)
 
 

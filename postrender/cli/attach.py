@@ -83,8 +83,8 @@ COMMAND = Command(
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure "
-            "causes exit code 1. With report, only severe failures and failures without an Event "
-            "do.",
+            "causes exit code 1. With report, only a severe failure or a failure without an "
+            "Event causes exit code 1.",
             CHOICE,
             metavar="fail|report",
             default="fail",

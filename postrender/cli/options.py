@@ -195,7 +195,7 @@ SETTINGS = (
         "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
         "keepOriginal",
         form=FLAG,
-        default_text="originals of Secrets, and originals that a reader may need",
+        default_text="originals of Secrets, and originals that an object or program may need",
     ),
     _setting(
         "allow-empty",
@@ -226,7 +226,7 @@ SETTINGS = (
         "attacher",
         "group",
         metavar="NAME",
-        default_text="the name of the release",
+        default_text="the name of the release, or else of a workload",
     ),
     _setting(
         "previous",

@@ -358,7 +358,8 @@ def _open_page(file: str) -> None:
     """Open the page in a browser, if a person sees the output."""
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
-            "the page is not opened, because stdout is not a terminal", f"Open {file} yourself"
+            "postrender does not open the page, because stdout is not a terminal",
+            f"Open {file} yourself",
         )
         return
     import webbrowser

@@ -24,6 +24,7 @@ from postrender.errors import Location, UserError
 from postrender.kubernetes.kinds import CONFIG_MAP, SECRET
 from postrender.references.rule import Rule
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
 
@@ -133,7 +134,7 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
     """Raise UserError for a key that is duplicated in a mapping."""
     for duplicate in document.duplicate_keys():
         location = document.nodes.location_of(duplicate.key)
-        problem = f"the key {duplicate.path[-1]!r} is duplicated in the mapping"
+        problem = f"the key {shown(duplicate.path[-1])} is duplicated in the mapping"
         raise UserError(problem, "Remove one of the two keys", location)
 
 

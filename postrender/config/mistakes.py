@@ -7,10 +7,10 @@ imported only if a configuration does not fit its schema.
 from __future__ import annotations
 
 import difflib
-import json
 import re
 
 from postrender.errors import UserError
+from postrender.text.shown import shown
 from postrender.yaml.paths import format_path
 
 TYPE_CHECKING = False
@@ -50,7 +50,7 @@ def unknown_key(
     similar = difflib.get_close_matches(key, known, 1, _CUTOFF)
     elsewhere = _similar_keys(path, schema)
     if similar:
-        fix = f"Use {similar[0]!r} instead, or remove the key"
+        fix = f"Use {shown(similar[0])} instead, or remove the key"
     elif elsewhere:
         fix = f"Write {' or '.join(elsewhere)} instead"
     else:
@@ -86,18 +86,18 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
     """Return the error for a value that the schema does not allow."""
     subject = "the value" if error.absolute_path else "the configuration"
     instance: Any = error.instance
-    value = _shown(instance)
+    value = _short(instance)
     limit: Any = error.validator_value
     if error.validator == "type":
         types = limit if isinstance(limit, list) else [limit]
         expected = " or ".join(_TYPES[name] for name in types)
         return UserError(f"{subject} is {value}, expected {expected}", _type_fix(error), location)
     if error.validator == "enum":
-        choices = ", ".join(map(_shown, limit))
+        choices = ", ".join(map(_short, limit))
         return UserError(f"{subject} is {value}, expected one of {choices}", _REFERENCE, location)
     if error.validator == "required":
         missing = next(key for key in limit if key not in instance)
-        return UserError(f"the required key {missing!r} is missing", "Add the key", location)
+        return UserError(f"the required key {shown(missing)} is missing", "Add the key", location)
     if error.validator == "minimum":
         return UserError(f"{subject} is {value}, expected {limit} or more", _REFERENCE, location)
     return UserError(f"{subject} is {value}, which is not valid", _REFERENCE, location)
@@ -108,9 +108,9 @@ def _type_fix(error: ValidationError) -> str:
     instance: Any = error.instance
     has_switch = "enabled" in error.schema.get("properties", {})  # type: ignore[union-attr]
     if isinstance(instance, bool) and has_switch:
-        return f"Write {name}.enabled: {_shown(instance)}"
+        return f"Write {name}.enabled: {_short(instance)}"
     if error.validator_value == "string" and isinstance(instance, (bool, int, float)):
-        return f'Quote the value: "{_shown(instance)}"'
+        return f'Quote the value: "{_short(instance)}"'
     if error.validator_value == "array":
         return _list_fix(error)
     return _REFERENCE
@@ -122,17 +122,13 @@ def _list_fix(error: ValidationError) -> str:
     if "properties" in items:
         return f"Write a list of mappings with the keys {', '.join(items['properties'])}"
     if items.get("type") == "string" and isinstance(error.instance, str):
-        return f"Write the value as a list: [{_shown(error.instance)}]"
+        return f"Write the value as a list: [{_short(error.instance)}]"
     return _REFERENCE
 
 
-def _shown(value: Json) -> str:
-    """Return a value as short YAML."""
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    text = json.dumps(value, ensure_ascii=False)
+def _short(value: Json) -> str:
+    """Return a value as a message prints it, truncated to 40 characters."""
+    text = shown(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
@@ -143,5 +139,7 @@ def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
     """
     if "[*]" in text or text.startswith((".", "$")):
         translated = text.replace("[*]", "[]").lstrip("$.")
-        return UserError(error.problem, f"Write {translated!r} instead of {text!r}", location)
+        return UserError(
+            error.problem, f"Write {shown(translated)} instead of {shown(text)}", location
+        )
     return error.at(location)

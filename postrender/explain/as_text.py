@@ -37,7 +37,7 @@ def render(explanation: Explanation, terminal: Terminal) -> str:
     ]
     renamed = sum(1 for entry in explanation.objects if entry.strategy == RENAME)
     total = len(explanation.objects)
-    lines.append(f"{renamed} of {total} renamed" if total else "nothing to revise")
+    lines.append(f"{renamed} of {total} renamed" if total else "nothing to rename")
     return "\n".join(lines) + "\n"
 
 
@@ -51,7 +51,7 @@ def _object_lines(entry: ObjectEntry) -> Iterator[str]:
         yield f"  rename: {references[0]}"
         yield from (f"  also {reference}" for reference in references[1:])
     else:
-        strategy = "not revised" if entry.strategy == IGNORE else entry.strategy
+        strategy = "not renamed" if entry.strategy == IGNORE else entry.strategy
         yield f"  {strategy}: {entry.reason}"
         yield from (f"  {reference}" for reference in references)
     if entry.keep_reason:

@@ -104,5 +104,5 @@ def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> st
         return f"is already {shown}"
     if item.key in context.names:
         return f"becomes {shown}" + (", original kept" if decision.keep_reason else "")
-    strategy = "not revised" if decision.strategy == IGNORE else decision.strategy
+    strategy = "not renamed" if decision.strategy == IGNORE else decision.strategy
     return f"{strategy}: {decision.reason}"

@@ -7,8 +7,10 @@ exception, an ambiguous pair of keys.
 from __future__ import annotations
 
 from postrender.errors import Finding, UserError
+from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.mappings import DuplicateKey
+from postrender.yaml.parser import YamlNode
 from postrender.yaml.paths import Path
 
 
@@ -20,7 +22,7 @@ def duplicate_key_findings(document: ParsedDocument) -> tuple[Finding, ...]:
 def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
     line = document.nodes.location_of(duplicate.first).line
     problem = (
-        f"the key {duplicate.path[-1]!r} is duplicated, and this value overrides the value on "
+        f"the key {shown(duplicate.path[-1])} is duplicated, and this value overrides the value on "
         f"line {line}"
     )
     return Finding(
@@ -35,11 +37,17 @@ def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
     """Return the error for an ambiguous pair of keys."""
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
-        f"the keys '{duplicate.first.value}' on line {line} and '{duplicate.key.value}' are the "
-        "same key in JSON, and kubectl picks either key at random",
+        f"the keys {_as_written(duplicate.first)} (line {line}) and "
+        f"{_as_written(duplicate.key)} are the same key in JSON, and kubectl picks either key at "
+        "random",
         "Remove one of the two keys",
         document.nodes.location_of(duplicate.key, duplicate.path),
     )
+
+
+def _as_written(key: YamlNode) -> str:
+    """Return a key, in quotes only if the input has quotes, because only the quotes may differ."""
+    return f"`{shown(key.value) if key.style else key.value}`"
 
 
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:

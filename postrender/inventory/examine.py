@@ -29,6 +29,7 @@ from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.references import Rule, find_built_in, is_custom
 from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, AddKeys, Edit, SetScalar, Site, SiteKey
 from postrender.yaml.paths import EVERY_KEY, Json, Path, mapping_at, value_at
@@ -177,12 +178,15 @@ class _Examiner:
             return
         path = (*item.path, *_ANNOTATIONS, REWRITE_ANNOTATION)
         if value not in ("true", "false"):
-            problem = f'the annotation is {value}, expected "true" or "false" in quotes'
-            self.refuse(path, problem, "Fix the annotation")
+            problem = f'the annotation is {shown(value)}, expected "true" or "false"'
+            self.refuse(path, problem, 'Write "true" or "false", with the quotes')
         source = workload_ref(item.identity.group_kind, data)
         if source and item.has_opted_out:
             (_, kind), name = source
-            problem = f"the pod template of {item.identity} is in {kind}/{name}"
+            problem = (
+                "the annotation has no effect, because the pod template of "
+                f"{item.identity} is in {kind}/{name}"
+            )
             self.refuse(path, problem, f"Move the annotation to {kind}/{name}")
 
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
@@ -217,7 +221,7 @@ class _Examiner:
         """Raise UserError for a value that is not a string; path: of the mapping."""
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
-                problem = f"the value of {name!r} is not a string"
+                problem = f"the value of {shown(name)} is not a string"
                 self.refuse((*path, name), problem, _string_fix(value))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:

@@ -28,6 +28,7 @@ from postrender.config.load import (
 from postrender.config.trust import FUNCTION_CONFIG, check_trust
 from postrender.errors import UserError
 from postrender.krm.resource_list import sole_document
+from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import Json, Path, value_at
 from postrender.yaml.scalars import resolve_plain
@@ -72,7 +73,7 @@ def function_values(stream: Stream) -> Values:
 
 def _shown(key: str, value: Json) -> str:
     """Return a key and its value in the form of a message."""
-    return f"no {key}" if value is None else f"{key} {value!r}"
+    return f"no {key}" if value is None else f"{key} {shown(value)}"
 
 
 def check_no_function_config(stream: Stream) -> None:
@@ -127,9 +128,11 @@ def _key_schema(
         properties = schema.get("properties", {})
         if name not in properties:
             similar = difflib.get_close_matches(name, properties, 1, 0.3)
-            instead = f"Use {similar[0]!r} instead" if similar else "See `postrender config schema`"
+            instead = (
+                f"Use {shown(similar[0])} instead" if similar else "See `postrender config schema`"
+            )
             fix = f"{instead}, or remove the key"
-            raise _error(f"the key {name!r} is unknown", fix, document, path)
+            raise _error(f"the key {shown(name)} is unknown", fix, document, path)
         schema = properties[name]
     return schema
 
@@ -141,7 +144,8 @@ def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path:
     """
     if schema.get("type") in ("object", "array"):
         raise _error(
-            f"the key {path[-1]!r} needs a list or a mapping, but a ConfigMap has only strings",
+            f"the key {shown(path[-1])} needs a list or a mapping, but a ConfigMap "
+            "has only strings",
             f"Set the key in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
             document,
             path,

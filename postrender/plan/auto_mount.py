@@ -29,6 +29,7 @@ from postrender.plan.workload_order import item_order
 from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 from postrender.yaml.edits import AddItems, Edit
 from postrender.yaml.paths import Json, Path, mapping_at, value_at
 
@@ -91,7 +92,7 @@ def _mount(inventory: Inventory, resolver: Resolver, item: Item) -> Mount:
     path = item.annotations.get(MOUNT_PATH_ANNOTATION, "")
     if path and not path.startswith("/"):
         raise UserError(
-            f"the annotation {MOUNT_PATH_ANNOTATION} is {path!r}, expected an absolute path",
+            f"the annotation {MOUNT_PATH_ANNOTATION} is {shown(path)}, expected an absolute path",
             "Begin the path with a slash",
             inventory.location_of(item),
         )
@@ -138,7 +139,7 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     considered = candidates if mount_in is None else workloads
     listed = ", ".join(str(workload.identity) for workload in considered) or "none"
     raise UserError(
-        f"{MOUNT_IN_ANNOTATION} is {mount_in or 'empty'}, expected a workload in the namespace of "
+        f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload in the namespace of "
         f"{item.identity} (found {listed})"
         if mount_in is not None
         else f"{item.identity} requests an auto-mount, but the namespace of {item.identity} "
@@ -311,8 +312,8 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
     for name in mount.containers:
         if name not in names:
             raise UserError(
-                f"{CONTAINERS_ANNOTATION} has {name!r}, expected containers of "
-                f"{mount.workload.identity} ({', '.join(map(str, names))})",
+                f"{CONTAINERS_ANNOTATION} has {shown(name)}, expected containers of "
+                f"{mount.workload.identity} ({', '.join(map(shown, names))})",
                 f"Fix the annotation {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )
@@ -330,8 +331,9 @@ def _is_mounted(
         if value_at(volume_mount, ("mountPath",)) == mount.path:
             if value_at(volume_mount, ("name",)) in volume_names:
                 return True
+            name = shown(value_at(container, ("name",)))
             raise UserError(
-                f"the container {value_at(container, ('name',))} of {mount.workload.identity} "
+                f"the container {name} of {mount.workload.identity} "
                 f"already mounts another volume at {mount.path}",
                 f"Change {MOUNT_PATH_ANNOTATION} or {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),

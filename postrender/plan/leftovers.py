@@ -15,6 +15,7 @@ from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.mentions import Mention
 from postrender.plan.model import PlanContext
 from postrender.text.occurrences import HOST, PATH, forms_of
+from postrender.text.shown import shown
 
 
 def find_leftovers(context: PlanContext) -> list[Finding]:
@@ -57,7 +58,7 @@ def _finding(context: PlanContext, mention: Mention, target: Item) -> Finding:
     kind = target.identity.kind
     return Finding(
         code="leftover",
-        problem=f"the value {verb} {name!r}, the base name of the renamed {kind}/{name}",
+        problem=f"the value {verb} {shown(name)}, the base name of the renamed {kind}/{name}",
         fix=f"If a program reads the {kind} by this name, add the annotation "
         f'{KEEP_ORIGINAL_ANNOTATION}: "true" to the {kind}. Otherwise list the value under '
         "leftovers.ignore",

@@ -21,6 +21,7 @@ from postrender.kubernetes.kinds import SECRET
 from postrender.plan.links import Link
 from postrender.plan.well_known import well_known_reader
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _CHOICES = {
 }
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
-_NOT_REFERENCED = "marked for renaming, but no workload references it"
+_NOT_REFERENCED = "marked for renaming, but not referenced by a workload"
 _BY_RULE = "set by a rule of the configuration"
 
 
@@ -98,7 +99,8 @@ def decide_strategies(
             findings.append(_invalid(inventory, item, item.error))
         # `keep-original: "false"` does not apply: the hook reads the base name, as a Job does.
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
-            reason = f"{hooks_by_target[item.key]}, a hook of the previous release, references it"
+            hook, kind = hooks_by_target[item.key], item.identity.kind
+            reason = f"{hook}, a hook of the previous release, references the {kind}"
             decision = decision._replace(keep_reason=reason)
         decisions.append(decision)
         if decision.is_revision:
@@ -228,7 +230,8 @@ def _decide(
         reason, keep_reason = _requested_by(annotation), ""
     else:
         strategy, keep_reason = IGNORE, ""
-        reason = _NOT_REFERENCED if is_requested else "no workload references it"
+        unused = f"no workload references the {item.identity.kind}"
+        reason = _NOT_REFERENCED if is_requested else unused
         if unrewritable:
             is_only = len({link.source.key for link in links}) == 1
             reason = ("only " if is_only else "") + _kept_reference(unrewritable[0])
@@ -271,18 +274,17 @@ def _requested_by(annotation: str) -> str:
 def _used_by(items: Sequence[Item]) -> str:
     names = list(dict.fromkeys(str(item.identity) for item in items))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    verb = "references" if len(names) == 1 else "reference"
-    return f"{', '.join(names[:3])}{more} {verb} it"
+    return f"referenced by {', '.join(names[:3])}{more}"
 
 
 def _kept_reference(link: Link) -> str:
     """Return the reference that keeps the base name, and the reason, as a clause."""
-    source = link.source
+    source, kind = link.source, link.target.identity.kind
     if source.has_opted_out:
-        return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references it"
+        return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"
     if source.is_rewritable:
-        return f"{source.identity} references it, and {link.reference.rule.keep_reason}"
-    return f"{source.identity}, which is never rewritten, references it"
+        return f"{source.identity} references the {kind}, and {link.reference.rule.keep_reason}"
+    return f"{source.identity}, which postrender never rewrites, references the {kind}"
 
 
 def _check_annotations(inventory: Inventory, item: Item) -> None:
@@ -290,7 +292,8 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
         value = item.annotations.get(annotation)
         if value is not None and value not in choices:
             raise UserError(
-                f"the annotation {annotation} is '{value}', expected one of {', '.join(choices)}",
+                f"the annotation {annotation} is {shown(value)}, expected one of "
+                f"{', '.join(map(shown, choices))}",
                 "Fix the annotation",
                 inventory.location_of(item),
             )
@@ -382,7 +385,7 @@ def _unreferenced(inventory: Inventory, item: Item) -> Finding:
         code="unreferenced",
         problem=f"{item.identity} is marked for renaming but keeps its name, because no workload "
         f"references the {item.identity.kind}",
-        fix=f"Reference the {item.identity.kind} in a workload, add a reference rule for its "
-        "readers, or set the strategy to ignore",
+        fix=f"Reference the {item.identity.kind} in a workload, list the field that references the "
+        f"{item.identity.kind} under `references`, or set the strategy to ignore",
         location=inventory.location_of(item),
     )

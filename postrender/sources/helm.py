@@ -142,8 +142,7 @@ def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
 def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     return HelmError(
         f"the output of helm {command[0]} for --previous={release} is not a JSON list of objects",
-        f"Run helm {command[0]} --output json, and check the output, to which a wrapper may add "
-        "text",
+        f"Run helm {command[0]} --output json, and check whether a wrapper adds text",
     )
 
 

@@ -11,6 +11,7 @@ import re
 
 from postrender.errors import UserError
 from postrender.startup.patterns import pattern
+from postrender.text.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
         end = match.end()
     if end != len(text) or not parts:
         raise UserError(
-            f"{text!r} is not a path",
+            f"{shown(text)} is not a path",
             'Write a path such as spec.volumes[].configMap.name, with ["…"] around keys with dots',
         )
     return tuple(parts)

@@ -8,6 +8,7 @@ from operator import attrgetter
 from postrender.errors import Location, UserError
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from postrender.text.shown import shown
 from postrender.yaml.edits import Addition, AddKeys, Edit, Remove, SetScalar, Site, SiteKey
 from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
@@ -79,8 +80,8 @@ def splice(
 def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
     path, alias_path = format_path(edit.path), format_path(alias)
     raise UserError(
-        f"postrender would change {path} to {edit.value!r} but not {alias_path}, which shares the "
-        "text through a YAML alias",
+        f"postrender would change {path} to {shown(edit.value)} but not {alias_path}, "
+        "which shares the text through a YAML alias",
         f"Write the string without an alias at {path} or {alias_path}",
         location,
     )

@@ -130,7 +130,7 @@ def test_an_invalid_variable_is_a_usage_error(
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     arguments = ["attach", "--rollout", "app", "--configmaps", "a"]
     assert main.run(arguments) == registry.USAGE
-    assert f"{variable} is '{value}'" in capsys.readouterr().err
+    assert f'{variable} is "{value}"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("options", "level"), [((), "INFO"), (("-q",), "ERROR")])

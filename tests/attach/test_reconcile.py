@@ -417,7 +417,7 @@ KEPT = {
     "10 minutes have not passed": revision(
         "app-old", [ROLLOUT], unused_since=time(GRACE - timedelta(0, 1))
     ),
-    "the mark postrender/unused-since is 'soon', which is not a time": revision(
+    'the mark postrender/unused-since is "soon", which is not a time': revision(
         "app-old", [ROLLOUT], unused_since="soon"
     ),
     "a field outside of pod templates": revision(

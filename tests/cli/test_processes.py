@@ -196,7 +196,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     ),
     "an unknown strategy": (
         CONFIG_MAP.replace("app\n", "app\n  annotations: {postrender/strategy: renam}\n"),
-        ("<stdin>:1 (document 1, ConfigMap/app)", "is 'renam', expected one of rename"),
+        ("<stdin>:1 (document 1, ConfigMap/app)", 'is "renam", expected one of "rename"'),
     ),
     "a directive in the middle of a document": (
         f"{CONFIG_MAP}%YAML 1.1\n---\n{DEPLOYMENT}",
@@ -570,19 +570,19 @@ def test_a_bug_with_stderr_closed(folder: Path) -> None:
 CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "an unknown key": (
         "strict: true\nsecret: true\n",
-        ("postrender.yaml:2", "secret: the key is unknown", "'secrets'"),
+        ("postrender.yaml:2", "secret: the key is unknown", '"secrets"'),
     ),
     "an unknown key inside": (
         "attacher:\n  enabled: true\n  imag: x\n",
-        ("postrender.yaml:3", "attacher.imag", "'image'"),
+        ("postrender.yaml:3", "attacher.imag", '"image"'),
     ),
     "an unknown key with a value below": (
         "attatcher:\n  image: x\n",
-        ("postrender.yaml:1 attatcher", "'attacher'"),
+        ("postrender.yaml:1 attatcher", '"attacher"'),
     ),
     "an unknown key in a list": (
         "rules:\n- match: {kinds: ConfigMap}\n  strategy: ignore\n",
-        ("postrender.yaml:2", "rules[0].match.kinds", "'kind'"),
+        ("postrender.yaml:2", "rules[0].match.kinds", '"kind"'),
     ),
     "no YAML": ("rules: [\n", ("postrender.yaml:", "not valid YAML", "Fix the file")),
     "a list": ("- strict: true\n", ("postrender.yaml:1", "expected a mapping")),
@@ -598,7 +598,7 @@ CONFIGS: dict[str, tuple[str, tuple[str, ...]]] = {
         "references:\n- kind: App\n  path: spec..name\n",
         ("postrender.yaml", "references[0].path", "spec..name"),
     ),
-    "a key twice": ("strict: true\nstrict: false\n", ("postrender.yaml:2", "'strict'")),
+    "a key twice": ("strict: true\nstrict: false\n", ("postrender.yaml:2", '"strict"')),
     "two documents": ("strict: true\n---\nstrict: false\n", ("postrender.yaml:",)),
     "a self-containing anchor": ("rules: &a [*a]\n", ("postrender.yaml:1", "alias")),
     "a control character": ("namespace: \x01\n", ("postrender.yaml:1", "not valid YAML")),
@@ -842,7 +842,7 @@ def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
     assert run(rendered, "check") == Run(0, b"", "")
     done = run(rendered.replace("name: main", "name: main\n        args: [--config=app]"), "check")
     assert done.code == 1
-    assert "'app', the base name of the renamed ConfigMap/app" in done.err
+    assert '"app", the base name of the renamed ConfigMap/app' in done.err
 
 
 def test_check_of_a_name_in_prose_reports_it_and_passes() -> None:

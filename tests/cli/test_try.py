@@ -365,7 +365,7 @@ def test_open_needs_a_terminal(helm: Helm, chart: str) -> None:
     browser.write_text(BROWSER)
     browser.chmod(0o755)
     done = attempt(helm, chart, "--open", BROWSER=str(browser))
-    assert "the page is not opened, because stdout is not a terminal" in done.err
+    assert "postrender does not open the page, because stdout is not a terminal" in done.err
     assert not Path("opened").exists()
     ours, theirs = pty.openpty()
     subprocess.run(

@@ -114,7 +114,7 @@ MISTAKES = {
     "strict: true\nextends: ../../folder.yaml": "postrender.yaml:2 extends: the extended file ",
     "extends: postrender.yaml": "postrender.yaml:1 extends: the file extends itself (",
     "extends: [a]": "expected a string",
-    "extends: ../../broken.yaml": "/broken.yaml:2 stric: the key is unknown. Use 'strict' instead",
+    "extends: ../../broken.yaml": '/broken.yaml:2 stric: the key is unknown. Use "strict" instead',
     "extends: ../../cycle.yaml": "/cycle.yaml:2 extends: the file extends itself (",
 }
 

@@ -12,7 +12,7 @@ from postrender.errors import UserError
 
 MISTAKES = {
     "image: x": ":1 image: the key is unknown. Write attacher.image instead.",
-    "strct: true": ":1 strct: the key is unknown. Use 'strict' instead, or remove the key.",
+    "strct: true": ':1 strct: the key is unknown. Use "strict" instead, or remove the key.',
     "rules: [{name: a, strategy: ignore}]": "Write rules[].match.name instead.",
     "attacher: false": (
         "attacher: the value is false, expected a mapping. Write attacher.enabled: false."
@@ -21,7 +21,7 @@ MISTAKES = {
     "rules: [{strategy: skip}]": (
         'rules[0].strategy: the value is "skip", expected one of "rename", "checksum", "ignore".'
     ),
-    "rules: [{match: {}}]": "rules[0]: the required key 'strategy' is missing. Add the key.",
+    "rules: [{match: {}}]": 'rules[0]: the required key "strategy" is missing. Add the key.',
     "rules: rename": (
         'rules: the value is "rename", expected a list. '
         "Write a list of mappings with the keys match, strategy, immutable, keepOriginal."
@@ -38,10 +38,10 @@ MISTAKES = {
     "keepOriginal: x": 'keepOriginal: the value is "x", expected true or false or null.',
     "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
     "references:\n- kind: A\n  path: .spec.maps[*]": (
-        ":3 references[0].path: '.spec.maps[*]' is not a path. "
-        "Write 'spec.maps[]' instead of '.spec.maps[*]'."
+        ':3 references[0].path: ".spec.maps[*]" is not a path. '
+        'Write "spec.maps[]" instead of ".spec.maps[*]".'
     ),
-    "leftovers:\n  ignore:\n  - path: a..b": ":3 leftovers.ignore[0].path: 'a..b' is not a path.",
+    "leftovers:\n  ignore:\n  - path: a..b": ':3 leftovers.ignore[0].path: "a..b" is not a path.',
     "apiVersion: postrender/v1alpha1\nkind: Postrender\nstrict: true": (
         ":3 strict: the key is unknown. Write spec.strict instead."
     ),

@@ -220,7 +220,7 @@ def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> 
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     rendered = [rendered_text(tmp_path, side) for side in sides]
     assert preview_of(tmp_path, rendered[0], sides[1])["undecided"] == []
-    assert "postrender renders the older side for the comparison" in str(
+    assert "diff compares the output of render for the older side" in str(
         preview_of(tmp_path, sides[0], rendered[1])["undecided"]
     )
 

@@ -237,7 +237,7 @@ def test_a_mistake_in_the_function_config_is_found(shell: Shell) -> None:
     done = shell.build(check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert "functionConfig.spec.atacher: the key is unknown. " in done.stderr
-    assert "unknown. Use 'attacher' instead, or remove the key." in done.stderr
+    assert 'unknown. Use "attacher" instead, or remove the key.' in done.stderr
 
 
 def test_the_function_config_may_have_the_file_name_of_the_configuration(shell: Shell) -> None:

@@ -53,18 +53,22 @@ spec:
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
-        ([JOB], "only Job/migrate, which is never rewritten, references it"),
+        ([JOB], "only Job/migrate, which postrender never rewrites, references the ConfigMap"),
         (
             [DEPLOYMENT],
-            "only Deployment/web, which opts out with postrender/rewrite-references, references it",
+            "only Deployment/web, which opts out with postrender/rewrite-references, references "
+            "the ConfigMap",
         ),
         (
             [SCALED_JOB],
-            "only ScaledJob/queue references it, and KEDA deletes running Jobs when the ScaledJob "
-            "changes",
+            "only ScaledJob/queue references the ConfigMap, and KEDA deletes running Jobs when the "
+            "ScaledJob changes",
         ),
-        ([JOB, DEPLOYMENT], "Job/migrate, which is never rewritten, references it"),
-        ([], "no workload references it"),
+        (
+            [JOB, DEPLOYMENT],
+            "Job/migrate, which postrender never rewrites, references the ConfigMap",
+        ),
+        ([], "no workload references the ConfigMap"),
     ],
 )
 def test_the_reason_is_true(objects: list[str], reason: str) -> None:

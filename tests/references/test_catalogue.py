@@ -88,7 +88,7 @@ def test_an_entry_has_a_source_and_clauses_as_reasons(entry: Entry) -> None:
     assert is_custom((entry.group, entry.kind))
     for use in entry.uses:
         assert not use.keep.endswith(".")
-        assert len(f"Kind/name references it, and {use.keep}".split()) <= 22
+        assert len(f"Kind/name references the ConfigMap, and {use.keep}".split()) <= 22
         # A search begins at a key.
         assert use.shape not in (EVERYTHING, KEY_SELECTORS) or use.path[-1] != "[]"
 
@@ -181,15 +181,15 @@ def test_an_original_that_is_kept_does_not_stop_the_sweep() -> None:
     plan = plan_of(CONFIG + PROMETHEUS)
     assert "postrender/sweep" not in revision_annotations(plan)
     assert keep_reason(plan) == (
-        "Prometheus/main references it, and the name is part of the path at which the object is "
-        "mounted"
+        "Prometheus/main references the ConfigMap, and the name is part of the path at which the "
+        "object is mounted"
     )
 
 
 def test_an_unknown_kind_keeps_the_original_with_a_reason() -> None:
     widget = clone_set().replace("apps.kruise.io", "example.com").replace("CloneSet", "Widget")
     assert keep_reason(plan_of(CONFIG + widget)) == (
-        "Widget/clones references it, and postrender does not know the kind Widget"
+        "Widget/clones references the ConfigMap, and postrender does not know the kind Widget"
     )
     # The configuration of the user overrides this.
     assert keep_reason(plan_of(CONFIG + widget, finds_pod_specs=True)) == ""

@@ -53,9 +53,9 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
     if not old.is_rendered and has_revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
-            problem="the older side is not an output of postrender, so postrender renders the "
-            "older side for the comparison. If the older side was applied without postrender, "
-            "every workload that uses a revised object rolls",
+            problem="the older side is not an output of postrender, so diff compares the "
+            "output of render for the older side. If the older side was applied without "
+            "postrender, every workload that uses a renamed object rolls",
             fix="If you applied an output of postrender, pass that output as the older side. "
             "Otherwise, pass --first-release",
         )

@@ -192,7 +192,7 @@ def _content_names(content: ContentChange, style: Style) -> list[str]:
 def _shared_facts(content: ContentChange, style: Style) -> list[str]:
     phrases = []
     if content.strategy == "ignore":
-        phrases.append(f"not revised (strategy {style.code(content.strategy)})")
+        phrases.append(f"not renamed (strategy {style.code(content.strategy)})")
     elif content.strategy != "rename":
         phrases.append(f"strategy {style.code(content.strategy)}")
     if content.note:
