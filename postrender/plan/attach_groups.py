@@ -26,7 +26,7 @@ from postrender.plan.group_names import (
     release_name,
 )
 from postrender.plan.model import PlanContext, RetentionDecision
-from postrender.plan.workload_order import identity_order, item_order
+from postrender.plan.workload_order import item_order
 from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
@@ -222,17 +222,7 @@ def _name_without_workloads(context: PlanContext, item: Item) -> str:
     release = release_name(context.settings.attacher, sources)
     if release:
         return group_name_for_release(release)
-    return group_name_for_workload(_first_source(context, item))
-
-
-def _first_source(context: PlanContext, item: Item) -> Identity:
-    sources = (
-        link.source.identity
-        for links in context.links.values()
-        for link in links
-        if link.target.key == item.key and link.triggers_rename
-    )
-    return min(sources, key=identity_order, default=item.identity)
+    return group_name_for_workload(min(sources, key=item_order, default=item).identity)
 
 
 def _retained_group_name(

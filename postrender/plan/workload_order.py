@@ -7,16 +7,11 @@ must not change with the tool: a changed Job runs again.
 from __future__ import annotations
 
 from postrender.inventory.model import Item
-from postrender.kubernetes.kinds import Identity
-
-
-def identity_order(identity: Identity) -> tuple[bool, str, str, str, str]:
-    """Return the sort key of an object: Rollouts first, then by kind and name."""
-    is_other = identity.kind != "Rollout"
-    namespace = identity.namespace or ""
-    return is_other, identity.kind, identity.name, namespace, identity.group
 
 
 def item_order(item: Item) -> tuple[bool, str, str, str, str]:
-    """Return the sort key of an item, as identity_order does."""
-    return identity_order(item.identity)
+    """Return the sort key of an object: Rollouts first, then by kind and name."""
+    identity = item.identity
+    is_other = identity.kind != "Rollout"
+    namespace = identity.namespace or ""
+    return is_other, identity.kind, identity.name, namespace, identity.group
