@@ -61,7 +61,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
 def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
     """Yield a note for each ConfigMap or Secret with owners, as in a copy of a live object."""
     for item in inventory.items:
-        metadata = mapping_at(dict(item.content or {}), ("metadata",))
+        metadata = mapping_at(item.content, ("metadata",))
         if metadata.get("ownerReferences"):
             yield Finding(
                 code="copied-owners",

@@ -13,7 +13,7 @@ from postrender.plan.attach_groups import AttachGroups
 from postrender.plan.attacher_job import AttachGroup, attacher_objects, merge_patch
 from postrender.plan.configmap_edits import retained_object
 from postrender.plan.model import LAST_TIME, PlanContext
-from postrender.yaml.paths import Json, value_at
+from postrender.yaml.paths import Json, mapping_at, value_at
 
 # Helm 4 prints a template name for each object of a chart. Our objects get these template names.
 _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
@@ -81,10 +81,10 @@ def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
 def without_tool_annotations(item: Item) -> dict[str, Json]:
     """Return an attacher object of the stream without the annotations that tools add."""
     data = dict(item.content or {})
-    metadata = data.get("metadata")
     annotations = own_annotations(item.annotations)
-    if isinstance(metadata, dict) and annotations != item.annotations:
-        metadata = {key: value for key, value in metadata.items() if key != "annotations"}
+    if annotations != item.annotations:
+        metadata = dict(mapping_at(data, ("metadata",)))
+        del metadata["annotations"]
         data["metadata"] = {**metadata, "annotations": annotations} if annotations else metadata
     return data
 

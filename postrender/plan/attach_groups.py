@@ -234,7 +234,7 @@ def _retained_group_name(
     if retained.current is not None and retained.current in group_names:
         return group_names[retained.current]
     revision = retained.revision
-    label = strings_at(dict(revision.content), "labels").get(GROUP_LABEL, "")
+    label = strings_at(revision.content, "labels").get(GROUP_LABEL, "")
     return defaults.get(_namespace(context, revision.identity), label)
 
 

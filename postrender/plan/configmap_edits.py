@@ -27,7 +27,7 @@ from postrender.plan.attach_groups import AttachGroups
 from postrender.plan.history import EarlierRevision, LiveState
 from postrender.plan.model import PlanContext
 from postrender.plan.strategy import StrategyDecision
-from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar
+from postrender.yaml.edits import AddKeys, Edit, Remove, SetScalar, set_keys
 from postrender.yaml.paths import Json, mapping_at
 
 
@@ -41,38 +41,24 @@ def add_revision_edits(
         for link in links
         if link.is_outside_attach
     }
-    for key, name in context.names.items():
+    for key in context.names:
         source_edits = edits.get(key, [])
         edited = {edit.path for edit in source_edits}
         new_edits = _revision_edits(
+            context,
             context.decisions[key],
-            name,
             attach_groups.group_names[key],
-            is_attached=context.settings.attacher.is_enabled,
             is_sweepable=key not in outside_attach,
-            order=context.orders.get(key),
-            is_keyed=context.settings.hash_key_of(context.decisions[key].item.identity) is not None,
         )
         edits[key] = [*source_edits, *(edit for edit in new_edits if edit.path not in edited)]
 
 
 def _revision_edits(
-    decision: StrategyDecision,
-    name: str,
-    group_name: str,
-    *,
-    is_attached: bool,
-    is_sweepable: bool,
-    order: int | None = None,
-    is_keyed: bool = False,
+    context: PlanContext, decision: StrategyDecision, group_name: str, *, is_sweepable: bool
 ) -> list[Edit]:
-    """Return the edits that turn an object into the revision `name`.
+    """Return the edits that turn an object into its revision.
 
-    is_attached: whether an attacher looks after the revision; if not, the tool that applies the
-        manifests deletes the revision;
-    is_sweepable: whether the attacher may delete the revision when the attacher sees no consumer;
-    order: the revision number, None without a history;
-    is_keyed: whether the hash in the name has a key.
+    is_sweepable: whether the attacher may delete the revision when the attacher sees no consumer.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -81,19 +67,21 @@ def _revision_edits(
         BASE_NAME_ANNOTATION: item.identity.name,
         PAIRING_ANNOTATION: item.identity.name,
     }
-    if is_keyed:
+    if context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
-    if order is not None:
+    if item.key in context.orders:
         # Later outputs retain the revision until it is old. Until then, Helm must not delete the
         # live object.
-        annotations |= {NUMBER_ANNOTATION: str(order), RESOURCE_POLICY_ANNOTATION: "keep"}
-    if is_attached:
+        annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
+        annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
+    if context.settings.attacher.is_enabled:
+        # Without an attacher, the tool that applies the manifests deletes the revision.
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
     return [
         *(SetScalar(path, text) for path, text in item.folded),
-        SetScalar((*metadata, "name"), name),
+        SetScalar((*metadata, "name"), context.names[item.key]),
         *_merge(item, "labels", item.labels, {GROUP_LABEL: group_name}),
         *_merge(item, "annotations", item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
@@ -101,19 +89,11 @@ def _revision_edits(
     ]
 
 
-def _merge(
-    item: Item, field: str, existing: dict[str, str], values: dict[str, str]
-) -> Iterator[Edit]:
-    """Yield the edits that set labels or annotations; field: `labels` or `annotations`."""
+def _merge(item: Item, field: str, existing: dict[str, str], values: dict[str, str]) -> list[Edit]:
+    """Return the edits that set labels or annotations; field: `labels` or `annotations`."""
     path = (*item.path, "metadata", field)
-    written = mapping_at(item.content or {}, ("metadata", field))  # also has keys without a value
-    changed = changed_values(existing, values)
-    for key, value in changed.items():
-        if key in written:
-            yield SetScalar((*path, key), value)
-    missing = {key: value for key, value in changed.items() if key not in written}
-    if missing:
-        yield AddKeys(path, missing)
+    written = mapping_at(item.content, ("metadata", field))  # also has keys without a value
+    return set_keys(path, written, changed_values(existing, values))
 
 
 def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
@@ -132,7 +112,7 @@ def retained_object(
     An original gets no annotations or labels of a revision.
     is_last_time: whether the next output drops the revision, so that Helm deletes it.
     """
-    data = dict(revision.content)
+    data = revision.content
     metadata = dict(mapping_at(data, ("metadata",)))
     annotations = own_annotations(strings_at(data, "annotations"))
     if not revision.is_original:

@@ -11,7 +11,7 @@ from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import own_annotations
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.namespaces import Resolver
-from postrender.yaml.paths import Json
+from postrender.yaml.paths import Json, mapping_at
 
 
 def find_duplicates(
@@ -44,9 +44,7 @@ def find_duplicates(
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
     """Return an object with its effective namespace, and without the annotations of tools."""
-    content = dict(item.content or {})
-    metadata = content.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    metadata = mapping_at(item.content, ("metadata",))
     annotations = own_annotations(item.annotations)
-    content["metadata"] = {**metadata, "namespace": namespace, "annotations": annotations}
-    return content
+    comparable = {**metadata, "namespace": namespace, "annotations": annotations}
+    return {**(item.content or {}), "metadata": comparable}

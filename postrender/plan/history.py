@@ -84,7 +84,7 @@ class EarlierRevision(NamedTuple):
     identity: Identity
     base_name: str
     order: int
-    content: Mapping[str, Json]
+    content: dict[str, Json]
     is_original: bool
     live_state: int
     is_tracked: bool

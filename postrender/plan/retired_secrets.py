@@ -13,7 +13,7 @@ from postrender.kubernetes.kinds import SECRET
 from postrender.plan.attacher_job import AttachGroup
 from postrender.plan.history import PreviousOwners
 from postrender.plan.model import PlanContext
-from postrender.yaml.paths import Json, value_at
+from postrender.yaml.paths import value_at
 
 _ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
 _OPTION = "--retired"
@@ -43,8 +43,7 @@ def _names_in(item: Item) -> Iterator[str]:
 
     If postrender renders its own output again, only the arguments of this attacher have the names.
     """
-    data: Json = dict(item.content or {})
-    arguments = value_at(data, _ARGUMENTS)
+    arguments = value_at(item.content, _ARGUMENTS)
     words = list(map(str, arguments)) if isinstance(arguments, list) else []
     for option, value in pairwise(words):
         if option == _OPTION:

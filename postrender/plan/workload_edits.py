@@ -17,7 +17,7 @@ from postrender.kubernetes.hashing import (
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
 from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
-from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits
+from postrender.yaml.edits import AddItems, Edit, SetScalar, apply_edits, set_keys
 from postrender.yaml.paths import Json, Path, mapping_at
 
 _ANNOTATIONS = ("metadata", "annotations")
@@ -88,7 +88,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
         if has_revision[number]:
             annotations = {**annotations, RENDER_ID_ANNOTATION: identifier}
         path = (*template.path, *_ANNOTATIONS)
-        edits += _annotation_edits(path, template.annotations, annotations)
+        edits += set_keys(path, template.annotations, annotations)
     return identifier
 
 
@@ -143,15 +143,3 @@ def _set_annotations(template: Json, annotations: dict[str, str]) -> None:
         metadata = dict(mapping_at(template, ("metadata",)))
         metadata["annotations"] = {**mapping_at(metadata, ("annotations",)), **annotations}
         template["metadata"] = metadata
-
-
-def _annotation_edits(
-    path: Path, existing: dict[str, Json], annotations: dict[str, str]
-) -> list[Edit]:
-    missing = {key: value for key, value in annotations.items() if key not in existing}
-    changed: list[Edit] = [
-        SetScalar((*path, key), value)
-        for key, value in annotations.items()
-        if key in existing and existing[key] != value
-    ]
-    return [*changed, AddKeys(path, missing)] if missing else changed

@@ -74,6 +74,17 @@ class Site(NamedTuple):
 SiteKey = tuple[type[Edit], Path]
 
 
+def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
+    """Return the edits that set values in the mapping at a path; existing: this mapping."""
+    changed: list[Edit] = [
+        SetScalar((*path, key), value)
+        for key, value in values.items()
+        if key in existing and existing[key] != value
+    ]
+    missing = {key: value for key, value in values.items() if key not in existing}
+    return [*changed, AddKeys(path, missing)] if missing else changed
+
+
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
     """Apply edits to plain data in place and return the data.
 
