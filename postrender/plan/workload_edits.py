@@ -17,8 +17,9 @@ from postrender.kubernetes.hashing import (
 from postrender.kubernetes.kinds import SECRET, WORKLOAD_KINDS
 from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
-from postrender.yaml.edits import AddItems, Edit, SetScalar, apply_edits, set_keys
-from postrender.yaml.paths import Json, Path, mapping_at
+from postrender.startup.digest import sha256
+from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits, set_keys
+from postrender.yaml.paths import Path
 
 _ANNOTATIONS = ("metadata", "annotations")
 
@@ -107,8 +108,8 @@ def _template_texts(
         return [template.text(names) for template in item.templates]
     texts = []
     for template, checksum_annotations in zip(item.templates, checksums, strict=True):
-        data = apply_edits(template.data, edits, template.path)
-        _set_annotations(data, checksum_annotations)
+        annotate = AddKeys((*template.path, *_ANNOTATIONS), checksum_annotations)
+        data = apply_edits(template.data, [*edits, annotate], template.path)
         texts.append(template_text(data))
     return texts
 
@@ -118,7 +119,10 @@ def _is_in_template(path: Path, item: Item) -> bool:
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
-    """Return the checksum annotation of a pod template, {} if no target has strategy checksum."""
+    """Return the checksum annotation of a pod template, {} if no target has strategy checksum.
+
+    The checksum is the SHA-256 of a line `name=hash` for each target, sorted by name.
+    """
     hashes = {}
     for target in context.targets(item, number):
         decision = context.decisions[target.key]
@@ -131,15 +135,5 @@ def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
             hashes[prefix + name] = revision[-HASH_LENGTH:]
     if not hashes:
         return {}
-
-    from postrender.kubernetes.checksum import checksum
-
-    return {CHECKSUM_ANNOTATION: checksum(hashes)}
-
-
-def _set_annotations(template: Json, annotations: dict[str, str]) -> None:
-    """Set annotations in a pod template's data."""
-    if annotations and isinstance(template, dict):
-        metadata = dict(mapping_at(template, ("metadata",)))
-        metadata["annotations"] = {**mapping_at(metadata, ("annotations",)), **annotations}
-        template["metadata"] = metadata
+    lines = "".join(f"{name}={content_hash}\n" for name, content_hash in sorted(hashes.items()))
+    return {CHECKSUM_ANNOTATION: sha256(lines.encode()).hexdigest()}
