@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from postrender import __version__
-from postrender.config.settings import NOTHING, AttacherSettings
+from postrender.config.settings import AttacherSettings
 from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
@@ -24,11 +24,7 @@ from postrender.kubernetes.annotations import (
     SYNC_WAVE_ANNOTATION,
 )
 from postrender.kubernetes.hashing import canonical_json, encode_hash
-from postrender.kubernetes.kinds import (
-    RBAC_GROUP,
-    WORKLOAD_KINDS,
-    Identity,
-)
+from postrender.kubernetes.kinds import RBAC_GROUP, WORKLOAD_KINDS, Identity
 from postrender.kubernetes.retention import keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, mappings_in
@@ -40,7 +36,6 @@ if TYPE_CHECKING:
 
 HOOK, JOB = "hook", "job"
 
-RBAC_VERSION = f"{RBAC_GROUP}/v1"
 # Linux cannot execute a program with an argument of more than 128 KiB.
 _MAX_NAMES_PER_ARGUMENT = 100
 # With a lower TTL (seconds), Helm's --wait-for-jobs may miss the end of the Job.
@@ -77,8 +72,8 @@ class AttachGroup(NamedTuple):
 
     workloads: empty if only objects without a pod template reference the revisions;
     namespace: as written in the objects, None if absent;
-    emitted: the revisions of the group in the output, including retained revisions, and the
-        originals next to these revisions;
+    emitted: the revisions of the group in the output, and the originals next to these revisions.
+        Retained revisions and the revisions of `workloads` are included;
     retired: the revisions of Secrets to delete, if Secrets are switched off.
     """
 
@@ -91,8 +86,7 @@ class AttachGroup(NamedTuple):
     @property
     def has_secrets(self) -> bool:
         """Return whether the output has a revision of a Secret for the group."""
-        named = (ref for workload in self.workloads for ref in workload.names)
-        return any(kind == "secret" for kind, _ in (*self.emitted, *named))
+        return any(kind == "secret" for kind, _ in self.emitted)
 
 
 def wave_of(item: Item) -> int:
@@ -183,38 +177,46 @@ def attacher_objects(
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
-    role_ref = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": group.name}
-    subject = {"kind": "ServiceAccount", "name": account}
-    if group.namespace:
-        subject["namespace"] = group.namespace
-    annotations = _wave_annotation(waves[0])
-    objects = [
-        {
-            **_object(RBAC_VERSION, "Role", group, annotations),
-            "rules": _rules(group, mode, settings),
-        },
-        {
-            **_object(RBAC_VERSION, "RoleBinding", group, annotations),
-            "roleRef": role_ref,
-            "subjects": [subject],
-        },
-        *(_job(group, wave, mode, settings, account) for wave in waves),
-    ]
-    if not settings.creates_rbac:
-        objects = [data for data in objects if data["kind"] == "Job"]
+    metadata = _group_metadata(group, _wave_annotation(waves[0]))
+    objects: list[dict[str, Json]] = []
     if settings.appends_service_account:
-        objects.insert(
-            0, without_token(_object("v1", "ServiceAccount", group, annotations, account))
-        )
-    return objects
+        objects.append(service_account({**metadata, "name": account}))
+    if settings.creates_rbac:
+        objects += role_objects(metadata, account, _rules(group, mode, settings))
+    return [*objects, *(_job(group, wave, mode, settings, account) for wave in waves)]
 
 
-def without_token(account: dict[str, Json]) -> dict[str, Json]:
+def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
     """Return a ServiceAccount whose token only the Pods of the attacher mount.
 
     The account exists longer than the Job, and other Pods may use the account.
     """
-    return {**account, "automountServiceAccountToken": False}
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata,
+        "automountServiceAccountToken": False,
+    }
+
+
+def role_objects(
+    metadata: Mapping[str, Json], account: str, rules: Sequence[Json]
+) -> list[dict[str, Json]]:
+    """Return a Role, and the RoleBinding of the Role to a ServiceAccount in the same namespace."""
+    subject: dict[str, Json] = {"kind": "ServiceAccount", "name": account}
+    if "namespace" in metadata:
+        subject["namespace"] = metadata["namespace"]
+    version = f"{RBAC_GROUP}/v1"
+    return [
+        {"apiVersion": version, "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": version,
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": metadata["name"]},
+            "subjects": [subject],
+        },
+    ]
 
 
 def _labels(group_name: str) -> dict[str, Json]:
@@ -229,70 +231,52 @@ def _wave_annotation(wave: int) -> dict[str, str]:
     return {SYNC_WAVE_ANNOTATION: str(wave)} if wave else {}
 
 
-def _object(
-    api_version: str,
-    kind: str,
-    group: AttachGroup,
-    annotations: Mapping[str, str],
-    name: str = "",
-) -> dict[str, Json]:
-    return attacher_object(
-        api_version,
-        kind,
-        name=name or group.name,
-        namespace=group.namespace,
-        group_name=group.name,
-        annotations=annotations,
-    )
-
-
-def attacher_object(
-    api_version: str,
-    kind: str,
-    *,
-    name: str,
-    namespace: str | None,
-    group_name: str = "",
-    annotations: Mapping[str, str] = NOTHING,
-) -> dict[str, Json]:
-    """Return the type and the metadata of an object of the attacher.
+def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[str, Json]:
+    """Return the metadata of an object of the attacher.
 
     namespace: None or "" for an object without a namespace; group_name: "" for no attach group.
     """
-    metadata: dict[str, Json] = {"name": name, **({"namespace": namespace} if namespace else {})}
-    metadata["labels"] = _labels(group_name)
-    if annotations:
-        metadata["annotations"] = dict(annotations)
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    metadata: dict[str, Json] = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {**metadata, "labels": _labels(group_name)}
 
 
-def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> set[str]:
-    """Return the objects of a group that can be a release owner, as `Kind/name`."""
-    objects = {f"Role/{group.name}"} if settings.creates_rbac else set()
-    if settings.appends_service_account:
-        objects.add(f"ServiceAccount/{settings.account_of(group.name)}")
-    return objects
+def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[str, Json]:
+    metadata = metadata_of(group.name, group.namespace, group.name)
+    return {**metadata, "annotations": annotations} if annotations else metadata
 
 
-def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the object that exists as long as the release, as `Kind/name`, else "".
+def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]:
+    """Return the objects of a group that can be a release owner, as `Kind/name`, the best first.
 
     A ServiceAccount is preferred, because the token in the Job's Pod contains the account's uid.
     `attach` must read the uid of a Role from the API server.
     """
+    objects = []
     if settings.appends_service_account:
-        return f"ServiceAccount/{settings.account_of(group.name)}"
-    return f"Role/{group.name}" if settings.creates_rbac else ""
+        objects.append(f"ServiceAccount/{settings.account_of(group.name)}")
+    if settings.creates_rbac:
+        objects.append(f"Role/{group.name}")
+    return objects
+
+
+def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
+    """Return the object that exists as long as the release, as `Kind/name`, else ""."""
+    return next(iter(lasting_objects(settings, group)), "")
 
 
 def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Json]:
     """Return the rules of the Role of a group."""
     rules = role_rules(mode, group.has_secrets)
     if group.retired:
-        names: list[Json] = [name for _, name in group.retired]
-        named: dict[str, Json] = {"apiGroups": [""], "resources": ["secrets"]}
-        named["resourceNames"] = names
-        rules.insert(-1, {**named, "verbs": _SECRETS["verbs"]})
+        retired: Json = {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": [name for _, name in group.retired],
+            "verbs": _SECRETS["verbs"],
+        }
+        rules.insert(-1, retired)
     if not release_owner_of(settings, group).startswith("Role/"):
         return rules
     own_role: Json = {
@@ -345,7 +329,7 @@ def _job(
 ) -> dict[str, Json]:
     kept = {key: value for key, value in keep_annotations().items() if key.startswith("argocd.")}
     annotations = {**(_HOOK_ANNOTATIONS if mode == HOOK else kept), **_wave_annotation(wave)}
-    job = _object("batch/v1", "Job", group, annotations)
+    metadata = _group_metadata(group, annotations)
     spec: dict[str, Json] = {
         "backoffLimit": settings.backoff_limit,
         "activeDeadlineSeconds": settings.active_deadline,
@@ -354,13 +338,16 @@ def _job(
         spec["ttlSecondsAfterFinished"] = settings.ttl
     template = _pod_template(group, wave, mode, settings, account)
     spec["template"] = merge_patch(template, settings.pod_template)
-    job["spec"] = spec
-    metadata = job["metadata"]
-    if isinstance(metadata, dict):
-        unnamed = {**job, "metadata": {key: metadata[key] for key in metadata if key != "name"}}
-        digest = encode_hash(canonical_json(unnamed))
-        metadata["name"] = f"{group.name}-{digest}"
-        _select_pods(spec, {JOB_LABEL: digest})
+    job: dict[str, Json] = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    unnamed = {key: value for key, value in metadata.items() if key != "name"}
+    digest = encode_hash(canonical_json({**job, "metadata": unnamed}))
+    metadata["name"] = f"{group.name}-{digest}"
+    _select_pods(spec, {JOB_LABEL: digest})
     return job
 
 

@@ -12,7 +12,7 @@ import json
 
 from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
 from postrender.kubernetes.annotations import GROUP_LABEL, SWEEP_ANNOTATION, UNUSED_ANNOTATION
-from postrender.plan.attacher_job import attacher_object
+from postrender.plan.attacher_job import metadata_of
 from postrender.plan.group_names import SUFFIX
 from postrender.yaml.paths import Json
 
@@ -101,13 +101,13 @@ def policy_objects(settings: AttacherSettings, namespace: str) -> list[dict[str,
         labels: Json = {"kubernetes.io/metadata.name": namespace}
         binding["matchResources"] = {"namespaceSelector": {"matchLabels": labels}}
     return [
-        {**_cluster_object(POLICY, SHARED_ACCOUNT), "spec": _spec(settings)},
-        {**_cluster_object(BINDING, name), "spec": binding},
+        _cluster_object(POLICY, SHARED_ACCOUNT, _spec(settings)),
+        _cluster_object(BINDING, name, binding),
     ]
 
 
-def _cluster_object(kind: str, name: str) -> dict[str, Json]:
-    return attacher_object(VERSION, kind, name=name, namespace=None)
+def _cluster_object(kind: str, name: str, spec: Json) -> dict[str, Json]:
+    return {"apiVersion": VERSION, "kind": kind, "metadata": metadata_of(name, None), "spec": spec}
 
 
 def _spec(settings: AttacherSettings) -> dict[str, Json]:

@@ -7,14 +7,13 @@ group, so postrender never treats the objects as a part of an earlier output.
 from __future__ import annotations
 
 from postrender.config.settings import SHARED_ACCOUNT, AttacherSettings
-from postrender.kubernetes.kinds import RBAC_GROUP
 from postrender.plan.attacher_job import (
     HOOK,
     JOB,
-    RBAC_VERSION,
-    attacher_object,
+    metadata_of,
+    role_objects,
     role_rules,
-    without_token,
+    service_account,
 )
 from postrender.yaml.paths import Json
 
@@ -32,21 +31,8 @@ def rbac_objects(
     name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
     # With the mode auto, each release sets the form of its Job. The Role for JOB suits both forms.
     mode = HOOK if settings.mode == HOOK else JOB
-    subject = {"kind": "ServiceAccount", "name": account}
-    if namespace:
-        subject["namespace"] = namespace
-    role: dict[str, Json] = {
-        **attacher_object(RBAC_VERSION, "Role", name=name, namespace=namespace),
-        "rules": role_rules(mode, with_secrets),
-    }
-    binding: dict[str, Json] = {
-        **attacher_object(RBAC_VERSION, "RoleBinding", name=name, namespace=namespace),
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "Role", "name": name},
-        "subjects": [subject],
-    }
-    is_shared = settings.creates_service_account and not settings.service_account
-    objects = [role, binding]
-    if is_shared:
-        shared = attacher_object("v1", "ServiceAccount", name=account, namespace=namespace)
-        objects.insert(0, without_token(shared))
+    rules = role_rules(mode, with_secrets)
+    objects = role_objects(metadata_of(name, namespace), account, rules)
+    if settings.creates_service_account and not settings.service_account:
+        objects.insert(0, service_account(metadata_of(account, namespace)))
     return objects
