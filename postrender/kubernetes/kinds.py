@@ -124,6 +124,12 @@ _BUILT_IN_GROUPS = frozenset(
 )
 
 
+def is_namespaced_workload(group_kind: GroupKind) -> bool:
+    """Return whether the attacher can see the pod templates of a kind."""
+    workload = WORKLOAD_KINDS.get(group_kind)
+    return workload is not None and workload.is_namespaced
+
+
 def is_built_in(group: str) -> bool:
     """Return whether an API group belongs to Kubernetes itself."""
     return group in _BUILT_IN_GROUPS

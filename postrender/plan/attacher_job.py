@@ -24,7 +24,7 @@ from postrender.kubernetes.annotations import (
     SYNC_WAVE_ANNOTATION,
 )
 from postrender.kubernetes.hashing import canonical_json, encode_hash
-from postrender.kubernetes.kinds import RBAC_GROUP, WORKLOAD_KINDS, Identity
+from postrender.kubernetes.kinds import RBAC_GROUP, Identity, is_namespaced_workload
 from postrender.kubernetes.retention import keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, mappings_in
@@ -135,9 +135,7 @@ def _hooks(item: Item) -> list[str]:
 
 def is_workload_attachable(item: Item) -> bool:
     """Return whether the attacher can see an object's pod templates and wait for them."""
-    workload = WORKLOAD_KINDS.get(item.identity.group_kind)
-    is_seen = workload is not None and workload.is_namespaced and bool(item.identity.name)
-    return is_seen and item.is_rewritable
+    return item.is_rewritable and is_namespaced_workload(item.identity.group_kind)
 
 
 def attacher_findings(settings: AttacherSettings, mode: str, location: Location) -> list[Finding]:

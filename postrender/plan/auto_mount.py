@@ -22,7 +22,7 @@ from postrender.kubernetes.annotations import (
     MOUNT_PATH_ANNOTATION,
     REWRITE_ANNOTATION,
 )
-from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, WORKLOAD_KINDS
+from postrender.kubernetes.kinds import MAX_LABEL_LENGTH, SECRET, is_namespaced_workload
 from postrender.plan.namespaces import Resolver
 from postrender.plan.strategy import is_known_revision
 from postrender.plan.workload_order import item_order
@@ -111,7 +111,7 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     in_namespace = [
         workload
         for workload in inventory.items
-        if _is_namespaced_workload(workload)
+        if is_namespaced_workload(workload.identity.group_kind)
         and resolver.effective_namespace(workload.identity.namespace) == namespace
     ]
     workloads = [workload for workload in in_namespace if workload.is_rewritable]
@@ -190,11 +190,6 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
         if str(workload.identity) == mount_in
         or (workload.identity.group_kind, workload.identity.name) in sources
     ]
-
-
-def _is_namespaced_workload(item: Item) -> bool:
-    workload = WORKLOAD_KINDS.get(item.identity.group_kind)
-    return workload is not None and workload.is_namespaced
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:

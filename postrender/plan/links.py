@@ -9,7 +9,7 @@ from postrender.config.settings import NOTHING
 from postrender.errors import Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey, Reference
-from postrender.kubernetes.kinds import WORKLOAD_KINDS
+from postrender.kubernetes.kinds import is_namespaced_workload
 from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_order import item_order
 from postrender.references.rule import OUTSIDE, RBAC
@@ -69,8 +69,7 @@ class Link(NamedTuple):
     @property
     def is_outside_attach(self) -> bool:
         """Return whether the reference is rewritten in a field that the attacher does not see."""
-        workload = WORKLOAD_KINDS.get(self.source.identity.group_kind)
-        is_seen = workload is not None and workload.is_namespaced
+        is_seen = is_namespaced_workload(self.source.identity.group_kind)
         family = self.reference.rule.family
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
 
