@@ -102,12 +102,11 @@ def take_full_inventory(
     documents = {
         index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
     }
-    for item in (item for examined in documents.values() for item in examined.items):
+    inventory = _inventory(stream, documents)
+    for item in inventory.items:
         if item.error:
             raise item.error
-    return _inventory(stream, documents), {
-        index: examined.data for index, examined in documents.items()
-    }
+    return inventory, {index: examined.data for index, examined in documents.items()}
 
 
 def _examine(

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from postrender.config.settings import Settings
 from postrender.errors import Finding, Location, UserError
-from postrender.inventory.model import Item, Reference, new_item
+from postrender.inventory.model import Item, Reference
 from postrender.kubernetes.annotations import (
     CHECKSUM_ANNOTATION,
+    GROUP_LABEL,
+    HOOK_ANNOTATIONS,
     RENDER_ID_ANNOTATION,
     REWRITE_ANNOTATION,
 )
 from postrender.kubernetes.hashing import without_hash
 from postrender.kubernetes.kinds import (
     CRD,
+    WORKLOAD_KINDS,
     GroupKind,
     Identity,
     group_kind_of,
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _ANNOTATIONS = ("metadata", "annotations")
+_ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 
 
 class ExaminedDocument(NamedTuple):
@@ -70,7 +74,7 @@ def examine(
     settings: Settings,
     names: set[str] | None,
     *,
-    is_edited: bool = True,
+    is_edited: bool,
 ) -> ExaminedDocument:
     """Parse one document and return its objects.
 
@@ -159,12 +163,11 @@ class _Examiner:
         group_kind = group_kind_of(data)
         if group_kind is None:
             return None
-        is_revisable = group_kind in self.settings.revisable
         item = self.bare_item(path, group_kind, data)
         self.check_opt_out(item, data)
         if item.is_attacher:
             return item._replace(content=data)
-        if is_revisable:
+        if group_kind in self.settings.revisable:
             item = self.revisable_item(item, data)
         return self.with_references(item, data)
 
@@ -192,30 +195,38 @@ class _Examiner:
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
         """Return an item with metadata only."""
         metadata = mapping_at(data, ("metadata",))
-        name, namespace = metadata.get("name"), metadata.get("namespace")
+        name, namespace = _name_text(metadata.get("name")), metadata.get("namespace")
+        labels, annotations = strings_at(data, "labels"), strings_at(data, "annotations")
         group, kind = group_kind
-        return new_item(
+        workload = WORKLOAD_KINDS.get(group_kind)
+        is_mutable = workload is None or workload.is_mutable
+        is_hook = not annotations.keys().isdisjoint(HOOK_ANNOTATIONS)
+        has_opted_out = annotations.get(REWRITE_ANNOTATION) == "false"
+        return Item(
             key=(self.index, path),
             line=self.document.line_of(path),
             identity=Identity(
                 group=group,
                 kind=kind,
                 namespace=namespace if isinstance(namespace, str) and namespace else None,
-                name=_name_text(name),
+                name=name,
             ),
-            labels=strings_at(data, "labels"),
-            annotations=strings_at(data, "annotations"),
+            labels=labels,
+            annotations=annotations,
+            is_hook=is_hook,
+            is_attacher=kind in _ATTACHER_KINDS and GROUP_LABEL in labels,
+            is_rewritable=is_mutable and bool(name) and not (is_hook or has_opted_out),
         )
 
-    def check_metadata(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> None:
+    def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
         """Raise UserError for metadata that an API server would reject in a revision."""
-        metadata = mapping_at(data, ("metadata",))
+        path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
-                problem = f"the {key} of this {group_kind[1]} is not a string"
-                self.refuse((*path, "metadata", key), problem, _string_fix(metadata[key]))
+                problem = f"the {key} of this {item.identity.kind} is not a string"
+                self.refuse((*path, key), problem, _string_fix(metadata[key]))
         for key in ("labels", "annotations"):
-            self.check_strings((*path, "metadata", key), mapping_at(metadata, (key,)))
+            self.check_strings((*path, key), mapping_at(metadata, (key,)))
 
     def check_strings(self, path: Path, values: dict[str, Json]) -> None:
         """Raise UserError for a value that is not a string; path: of the mapping."""
@@ -230,7 +241,7 @@ class _Examiner:
         If an API server would reject the object, the error is stored in the item and is not raised.
         """
         try:
-            self.check_metadata(item.path, item.identity.group_kind, data)
+            self.check_metadata(item, data)
             self.check_content(item.path, data)
             if self.document.duplicate_keys():
                 from postrender.inventory.duplicate_keys import check_duplicate_keys

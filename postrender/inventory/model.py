@@ -7,12 +7,11 @@ from postrender.kubernetes.annotations import (
     BASE_NAME_ANNOTATION,
     ENV_FROM_ANNOTATION,
     GROUP_LABEL,
-    HOOK_ANNOTATIONS,
     MOUNT_PATH_ANNOTATION,
     NUMBER_ANNOTATION,
     REWRITE_ANNOTATION,
 )
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
+from postrender.kubernetes.kinds import GroupKind, Identity
 from postrender.kubernetes.pod_template import PodTemplate
 from postrender.references import Rule
 from postrender.startup.patterns import pattern
@@ -20,7 +19,6 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
-ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 # A revision number, whose length is limited so that a wrong value is not a huge number.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
@@ -119,28 +117,3 @@ class Item(NamedTuple):
         """The number of a revision in the history, 0 if absent or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if number and _REVISION_NUMBER.match(number) else 0
-
-
-def new_item(
-    key: ItemKey,
-    line: int,
-    identity: Identity,
-    labels: dict[str, str],
-    annotations: dict[str, str],
-) -> Item:
-    """Return an object of the stream with metadata only."""
-    workload = WORKLOAD_KINDS.get((identity.group, identity.kind))
-    is_hook = any(name in annotations for name in HOOK_ANNOTATIONS)
-    is_mutable = workload is None or workload.is_mutable
-    if annotations.get(REWRITE_ANNOTATION) == "false":
-        is_mutable = False
-    return Item(
-        key=key,
-        line=line,
-        identity=identity,
-        labels=labels,
-        annotations=annotations,
-        is_hook=is_hook,
-        is_attacher=identity.kind in ATTACHER_KINDS and GROUP_LABEL in labels,
-        is_rewritable=not is_hook and bool(identity.name) and is_mutable,
-    )
