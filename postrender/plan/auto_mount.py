@@ -30,7 +30,7 @@ from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
-from postrender.yaml.edits import AddItems, Edit
+from postrender.yaml.edits import AddItems
 from postrender.yaml.paths import Json, Path, mapping_at, value_at
 
 _NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
@@ -220,13 +220,13 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
         )
 
 
-def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
+def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
     """Return the edits that mount an object in each pod template; name: its name in the output.
 
     A mount that an earlier run added is not added again.
     Raises UserError for a missing container, and for a path that is already in use.
     """
-    edits: list[Edit] = []
+    edits: list[AddItems] = []
     for template in mount.workload.templates:
         spec = value_at(template.data, ("spec",))
         path = (*template.path, "spec")
@@ -244,7 +244,7 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[Edit]:
 
 def _volume_edits(
     inventory: Inventory, mount: Mount, name: str, spec: Json, path: Path
-) -> list[Edit]:
+) -> list[AddItems]:
     volume_name = _volume_name(mount.item.identity.name, spec)
     added = _volume(mount.item, volume_name, name)
     existing_names = [
@@ -252,7 +252,7 @@ def _volume_edits(
         for volume in _list(value_at(spec, ("volumes",)))
         if _volume_source(volume) == _volume_source(added)
     ]
-    edits: list[Edit] = []
+    edits: list[AddItems] = []
     for list_key, number, container in _containers(inventory, mount, spec):
         if not _is_mounted(inventory, mount, container, existing_names):
             entry: Json = {"name": volume_name, "mountPath": mount.path, "readOnly": True}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 from postrender.config.settings import CHECKSUM
 from postrender.inventory.model import Item, ItemKey
@@ -19,7 +20,11 @@ from postrender.plan.links import reference_edits
 from postrender.plan.model import PlanContext
 from postrender.startup.digest import sha256
 from postrender.yaml.edits import AddItems, AddKeys, Edit, SetScalar, apply_edits, set_keys
-from postrender.yaml.paths import Path
+from postrender.yaml.paths import Json, Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.plan.auto_mount import Mount
 
 _ANNOTATIONS = ("metadata", "annotations")
 
@@ -34,16 +39,12 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
     retained_names = context.retained_names
     for item in context.inventory.items:
         links = context.links.get(item.key, ())
-        mounts = context.mounts.get(item.key, ())
         if not (links or context.targets(item)) or not item.is_rewritable:
             continue
         item_edits = reference_edits(links, context.names, retained_names)
-        for mount in mounts:
-            from postrender.plan.auto_mount import mount_edits
-
-            name = context.names.get(mount.item.key, mount.item.identity.name)
-            item_edits += mount_edits(context.inventory, mount, name)
-        edits[item.key] = item_edits = _merge_items(item_edits)
+        if item.key in context.mounts:
+            item_edits += _mount_edits(context, context.mounts[item.key])
+        edits[item.key] = item_edits
         if item.templates:
             identifier = _annotate(context, item, item_edits)
             if identifier:
@@ -51,21 +52,16 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
     return edits, render_ids
 
 
-def _merge_items(edits: Iterable[Edit]) -> list[Edit]:
-    """Merge the edits that add items to the same list."""
-    merged: list[Edit] = []
-    lists: dict[Path, int] = {}
-    for edit in edits:
-        if not isinstance(edit, AddItems):
-            merged.append(edit)
-        elif edit.path in lists:
-            earlier = merged[lists[edit.path]]
-            items = earlier.items if isinstance(earlier, AddItems) else ()
-            merged[lists[edit.path]] = AddItems(edit.path, (*items, *edit.items))
-        else:
-            lists[edit.path] = len(merged)
-            merged.append(edit)
-    return merged
+def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems]:
+    """Return the edits of the auto-mounts of a workload, one edit for each list."""
+    from postrender.plan.auto_mount import mount_edits
+
+    items: dict[Path, list[Json]] = defaultdict(list)
+    for mount in mounts:
+        name = context.names.get(mount.item.key, mount.item.identity.name)
+        for edit in mount_edits(context.inventory, mount, name):
+            items[edit.path] += edit.items
+    return [AddItems(path, tuple(added)) for path, added in items.items()]
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
