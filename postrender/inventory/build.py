@@ -38,7 +38,7 @@ class Inventory(NamedTuple):
     sites: Mapping[int, Mapping[SiteKey, Site | None]]
     last_items: Mapping[int, Path]
     open_ends: Mapping[int, SetScalar]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...]
 
     @property
     def fixed_names(self) -> set[str]:

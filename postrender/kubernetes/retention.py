@@ -44,8 +44,6 @@ def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> di
 
     Other options in a list of options are kept, except a contrary option such as `Prune=true`.
     """
-    if current.keys().isdisjoint(desired):
-        return dict(desired)
     merged = {
         key: _with_option(current[key], value) if key in current and key in _LISTS else value
         for key, value in desired.items()

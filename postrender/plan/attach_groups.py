@@ -50,7 +50,7 @@ class AttachGroups(NamedTuple):
     groups: tuple[AttachGroup, ...]
     group_names: Mapping[ItemKey, str]
     retained_group_names: Sequence[str]
-    named_after: Sequence[tuple[str, Item]] = ()
+    named_after: Sequence[tuple[str, Item]]
 
 
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:

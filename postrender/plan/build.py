@@ -112,7 +112,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 
     # The attachers.
     groups = attach_groups.groups
-    if _may_have_retired_secrets(settings, history, context):
+    if _may_have_retired_secrets(context, history):
         from postrender.plan.retired_secrets import with_retired_secrets
 
         groups = with_retired_secrets(context, groups, history.owners)
@@ -154,25 +154,23 @@ def _result_findings(
         yield from find_last_owners(context, groups, history.owners)
 
 
-def _may_have_retired_secrets(settings: Settings, history: History, context: PlanContext) -> bool:
+def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
     """Return whether an earlier output may have had revisions of Secrets; most outputs had none."""
     return bool(
         history.owners.secrets
-        or settings.attacher.retired_secrets
+        or context.settings.attacher.retired_secrets
         or any(item.is_attacher for item in context.inventory.items)
     )
 
 
 def _protection_findings(context: PlanContext) -> Iterator[Finding]:
     """Yield the findings about old pods that lose their content."""
-    # Imported late: with an attacher and without checksums, this module has no findings.
-    if not context.settings.attacher.is_enabled:
-        from postrender.plan.protection import find_unprotected
+    has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
+    if has_checksums or not context.settings.attacher.is_enabled:
+        # Imported late: with an attacher and without checksums, this module has no findings.
+        from postrender.plan.protection import find_overwritten, find_unprotected
 
         yield from find_unprotected(context)
-    if any(decision.strategy == CHECKSUM for decision in context.decisions.values()):
-        from postrender.plan.protection import find_overwritten
-
         yield from find_overwritten(context)
 
 

@@ -12,7 +12,7 @@ from postrender.errors import Finding, Location
 from postrender.inventory.prefilter import root_kind
 from postrender.kubernetes.annotations import GROUP_LABEL
 from postrender.plan.attacher_job import AttachGroup, lasting_objects, release_owner_of
-from postrender.plan.history import Manifest, Previous, PreviousOwners
+from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
@@ -42,10 +42,9 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
     The names of Secrets are read from all manifests and hooks.
     """
-    manifests: tuple[Manifest, ...] = (*previous.manifests[-1:], *previous.hooks)
     owners = read_owners(
         source.data.decode(errors="replace")
-        for manifest in manifests
+        for manifest in (*previous.manifests[-1:], *previous.hooks)
         for source in manifest.sources
     )
     secrets = [

@@ -89,7 +89,7 @@ def find_mentions(
     resolver: Resolver,
     links: Sequence[Link],
     targets: Iterable[Item],
-    ignored: Sequence[IgnoredLeftover] = (),
+    ignored: Sequence[IgnoredLeftover],
 ) -> list[Mention]:
     """Return the mentions in a stream.
 

@@ -68,8 +68,8 @@ class PlanContext(NamedTuple):
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
     workload_targets: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
-    mentions: Sequence[Mention] = ()
-    read_by_name: AbstractSet[ItemKey] = frozenset()
+    mentions: Sequence[Mention]
+    read_by_name: AbstractSet[ItemKey]
     orders: Mapping[ItemKey, int] = NOTHING
     retained: Sequence[RetentionDecision] = ()
 

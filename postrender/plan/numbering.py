@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from postrender.config.settings import NOTHING, SEQUENCE, Settings
+from postrender.config.settings import SEQUENCE, Settings
 from postrender.inventory.model import Item
 from postrender.kubernetes.hashing import revision_name
 from postrender.kubernetes.kinds import ObjectKey
@@ -29,8 +29,8 @@ class RevisionNumbers(NamedTuple):
     """
 
     resolver: Resolver
-    by_base: Mapping[ObjectKey, Sequence[EarlierRevision]] = NOTHING
-    settings: Settings = Settings()
+    by_base: Mapping[ObjectKey, Sequence[EarlierRevision]]
+    settings: Settings
 
     def base_of(self, item: Item) -> ObjectKey:
         """Return the key of an object under its base name."""

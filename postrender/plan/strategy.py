@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from postrender.config.settings import IGNORE, NOTHING, RENAME, STRATEGIES, Settings, StrategyRule
+from postrender.config.settings import IGNORE, RENAME, STRATEGIES, Settings, StrategyRule
 from postrender.errors import Finding, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
@@ -73,7 +73,7 @@ def decide_strategies(
     links: Mapping[ItemKey, Sequence[Link]],
     mounted_in: Mapping[ItemKey, Item],
     settings: Settings,
-    hooks_by_target: Mapping[ItemKey, str] = NOTHING,
+    hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
     """Return a decision for every ConfigMap (and Secret, if they are revised), and findings.
 
@@ -222,14 +222,15 @@ def _decide(
         users = [link.source for link in links if link.permits_rename]
     writer = next((link.source for link in links if link.reference.rule.is_written), None)
     exemption = "" if is_requested else _exemption(item, writer, is_used=bool(users))
+    keep_reason = ""
     if exemption:
-        strategy, reason, keep_reason = IGNORE, exemption, ""
+        strategy, reason = IGNORE, exemption
     elif strategy == RENAME and users:
         reason, keep_reason = _used_by(users), _keep_reason(item, unrewritable, rule, settings)
     elif is_requested and strategy != RENAME:
-        reason, keep_reason = _requested_by(annotation), ""
+        reason = f"set by the annotation {STRATEGY_ANNOTATION}" if annotation else _BY_RULE
     else:
-        strategy, keep_reason = IGNORE, ""
+        strategy = IGNORE
         unused = f"no workload references the {item.identity.kind}"
         reason = _NOT_REFERENCED if is_requested else unused
         if unrewritable:
@@ -265,10 +266,6 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
         return f"{reader} reads the {item.identity.kind} by this well-known name"
     # An object without data has the same hash in every render. Often a program fills the object.
     return "" if _has_data(item) else f"the {item.identity.kind} has no data"
-
-
-def _requested_by(annotation: str) -> str:
-    return f"set by the annotation {STRATEGY_ANNOTATION}" if annotation else _BY_RULE
 
 
 def _used_by(items: Sequence[Item]) -> str:
