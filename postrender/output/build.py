@@ -7,11 +7,11 @@ the object is a whole document or the document has aliases, the whole document i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from postrender.errors import Location
 from postrender.inventory.build import Inventory
-from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.model import Item
 from postrender.krm.tool_annotations import outdated_on_original
 from postrender.plan.build import Plan
 from postrender.yaml.document import ParsedDocument, parse_document
@@ -22,12 +22,6 @@ from postrender.yaml.sites import locate
 from postrender.yaml.splice import Splice, apply_splices, splice
 from postrender.yaml.stream import BOM, has_content, stream_texts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    Value = TypeVar("Value")
-
 
 def render(plan: Plan) -> list[str]:
     """Return the output of a plan, in parts.
@@ -37,20 +31,19 @@ def render(plan: Plan) -> list[str]:
     stream = plan.inventory.stream
     # If the only document is a List, new objects become items of the List.
     sole_list = _sole_list(plan.inventory) if plan.appended else None
-    items = _by_document(
-        (item.key, item) for item in plan.inventory.items if item.key in plan.edits
-    )
-    removed = _by_document((key, key[1]) for key in plan.removed)
+    items: dict[int, list[Item]] = defaultdict(list)
+    for item in plan.inventory.items:
+        if item.key in plan.edits:
+            items[item.document].append(item)
+    removed: dict[int, list[Path]] = defaultdict(list)
+    for index, path in plan.removed:
+        removed[index].append(path)
     extra = _extra_edits(plan, sole_list)
     texts: list[str] = []
     for index, document in enumerate(stream.documents):
         if index in items or index in removed or index in extra:
             edits = _DocumentEdits(
-                plan,
-                index,
-                items=items.get(index, ()),
-                removed=removed.get(index, ()),
-                extra=extra.get(index, ()),
+                plan, index, items=items[index], removed=removed[index], extra=extra[index]
             )
             new_texts = edits.texts()
             if not new_texts and texts and texts[-1].endswith(BOM):
@@ -61,24 +54,16 @@ def render(plan: Plan) -> list[str]:
     return stream_texts(stream, texts if sole_list is not None else _append(plan, texts))
 
 
-def _by_document(values: Iterable[tuple[ItemKey, Value]]) -> dict[int, list[Value]]:
-    """Return values, grouped by the document in their key."""
-    groups: dict[int, list[Value]] = {}
-    for (index, _), value in values:
-        groups.setdefault(index, []).append(value)
-    return groups
-
-
-def _extra_edits(plan: Plan, sole_list: int | None) -> dict[int, list[Edit]]:
+def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
     """Return the edits outside of objects: items appended to a List, and ends of block scalars."""
-    extra: dict[int, list[Edit]] = defaultdict(list)
+    extra: defaultdict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
         for index, edit in inventory.open_ends.items():
             extra[index].append(edit)
     if sole_list is not None:
         extra[sole_list].append(AddAfter(inventory.last_items[sole_list], plan.appended))
-    return dict(extra)
+    return extra
 
 
 def _sole_list(inventory: Inventory) -> int | None:
@@ -93,23 +78,25 @@ def _sole_list(inventory: Inventory) -> int | None:
 class _DocumentEdits:
     """The edits of one document.
 
+    index: of the document in the stream.
     items: the objects with edits. removed: the paths of objects to delete. extra: edits outside of
     objects.
     """
 
-    __slots__ = ("document", "extra", "items", "plan", "removed")
+    __slots__ = ("document", "extra", "index", "items", "plan", "removed")
 
     def __init__(
         self,
         plan: Plan,
-        document: int,
+        index: int,
         *,
         items: Sequence[Item],
         removed: Sequence[Path],
         extra: Sequence[Edit],
     ) -> None:
         self.plan = plan
-        self.document = document
+        self.index = index
+        self.document = plan.inventory.stream.documents[index]
         self.items = items
         self.removed = removed
         self.extra = extra
@@ -119,27 +106,22 @@ class _DocumentEdits:
 
         If an original is a whole document, its revision follows as a second text.
         """
-        stream = self.plan.inventory.stream
-        text = stream.documents[self.document].text
         if () in self.removed:
             return []
         if self.items and self.items[0].path == () and self.items[0].key in self.plan.copies:
-            original = self.edited(self.extra) if self.extra else text
+            original = self.edited(self.extra)
             copy = self.edited(_with_extra(self.object_edits(), self.extra))
-            return _with_copy(
-                original, copy, stream.newline, is_in_json_lines=self._is_in_json_lines()
-            )
+            newline = self.plan.inventory.stream.newline
+            return _with_copy(original, copy, newline, is_in_json_lines=self._is_in_json_lines())
         removals = [Remove(path) for path in self.removed]
         edits = [*self.object_edits(), *self.copies()]
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
         """Return whether the document is JSON that no marker separates from the next document."""
-        documents = self.plan.inventory.stream.documents
-        after = documents[self.document + 1 : self.document + 2]
-        return not any(document.text.startswith("---") for document in after) and _is_json(
-            documents[self.document].text
-        )
+        after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
+        is_separated = any(document.text.startswith("---") for document in after)
+        return not is_separated and _is_json(self.document.text)
 
     def object_edits(self) -> list[Edit]:
         """Return the edits of objects, except of List items whose original is kept."""
@@ -170,9 +152,8 @@ class _DocumentEdits:
 
     def parsed(self) -> ParsedDocument:
         """Return the document, parsed again."""
-        stream = self.plan.inventory.stream
-        document = stream.documents[self.document]
-        return parse_document(document.text, stream.location_of(document))
+        location = self.plan.inventory.stream.location_of(self.document)
+        return parse_document(self.document.text, location)
 
     def location_of(self, path: Path) -> Location:
         """Return the location of a path of the document in the input."""
@@ -181,9 +162,8 @@ class _DocumentEdits:
     def edited(self, edits: Sequence[Edit]) -> str:
         """Return the text of the document with edits, by a splice or a rewrite of each object."""
         inventory = self.plan.inventory
-        document = inventory.stream.documents[self.document]
         newline = inventory.stream.newline
-        sites = inventory.sites.get(self.document, {})
+        sites = inventory.sites.get(self.index, {})
         missing = [edit for edit in edits if (type(edit), edit.path) not in sites]
         if missing:
             parsed = self.parsed()
@@ -202,7 +182,7 @@ class _DocumentEdits:
                     break
                 spliced = [rewrite_object(nodes, path, object_edits, newline)]
             splices += spliced
-        return apply_splices(document.text, splices)
+        return apply_splices(self.document.text, splices)
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
@@ -220,8 +200,6 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
     """Return the edits and the extra edits. An edit of a scalar replaces the extra edit."""
-    if not extra:
-        return list(edits)
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -244,8 +222,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
     """Return texts with the appended objects as documents."""
     if not plan.appended:
         return texts
-    stream = plan.inventory.stream
-    newline = stream.newline
+    stream, newline = plan.inventory.stream, plan.inventory.stream.newline
     if texts and not texts[-1].endswith("\n"):
         texts = [*texts, newline]
     texts_of_input = (document.text for document in stream.documents)
