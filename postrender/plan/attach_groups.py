@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.kinds import Identity, ObjectKey, strings_at
+from postrender.kubernetes.kinds import Identity, strings_at
 from postrender.plan.attacher_job import (
     AttachedWorkload,
     AttachGroup,
@@ -74,17 +73,12 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         _retained_group_name(context, retained, group_names, defaults)
         for retained in context.retained
     ]
-    kept = context.kept_keys
     emitted: dict[_GroupKey, set[RevisionRef]] = defaultdict(set)
-    for pairs in (
-        _revisions(context, group_names, kept),
-        _retained_revisions(context, retained_group_names),
-        # A revision may set a namespace that its workload does not set. The group keys then differ.
-        ((group_keys[item.key], ref) for item in workloads for ref in refs[item.key]),
-        ((group_keys[item.key], ref) for item, ref in _originals(context, workloads, kept)),
+    for group_key, ref in (
+        *_revisions(context, group_names, workloads, group_keys),
+        *_retained_revisions(context, retained_group_names),
     ):
-        for group_key, ref in pairs:
-            emitted[group_key].add(ref)
+        emitted[group_key].add(ref)
     members: dict[_GroupKey, list[Item]] = defaultdict(list)
     for item in workloads:
         members[group_keys[item.key]].append(item)
@@ -132,10 +126,6 @@ def _group_without_workloads(
             workloads=(),
             emitted=tuple(sorted(emitted[group_key])),
         )
-
-
-def _key_of(context: PlanContext, item: Item) -> ObjectKey:
-    return context.resolver.certain_key_of(item.identity, item.base_name)
 
 
 def _namespace(context: PlanContext, identity: Identity) -> str | None:
@@ -239,20 +229,29 @@ def _retained_group_name(
 
 
 def _revisions(
-    context: PlanContext, group_names: Mapping[ItemKey, str], kept: AbstractSet[ObjectKey]
+    context: PlanContext,
+    group_names: Mapping[ItemKey, str],
+    workloads: Sequence[Item],
+    group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
     """Yield the revisions of the stream and the originals next to revisions, with their groups.
 
     The originals are included because `postrender adopt` may have labelled the live originals.
     """
-    for item_key, group_name in group_names.items():
-        item = context.decisions[item_key].item
+    items = [(context.decisions[key].item, name) for key, name in group_names.items()]
+    pairs = [((_namespace(context, item.identity), name), item) for item, name in items]
+    # A revision may set a namespace that its workload does not set. The group keys then differ.
+    pairs += [
+        (group_keys[workload.key], target)
+        for workload in workloads
+        for target in context.targets(workload)
+    ]
+    kept = context.kept_keys
+    for group_key, item in pairs:
         if context.revision_of(item):
-            key = _key_of(context, item)
-            kind, revision_name = _ref(context, item)
-            yield (key.namespace, group_name), (kind, revision_name)
-            if key in kept:
-                yield (key.namespace, group_name), (kind, item.base_name)
+            yield group_key, _ref(context, item)
+            if context.resolver.certain_key_of(item.identity, item.base_name) in kept:
+                yield group_key, (item.identity.kind.lower(), item.base_name)
 
 
 def _retained_revisions(
@@ -287,16 +286,6 @@ def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     targets = [target for target in context.targets(item) if context.revision_of(target)]
     # Sorted, because a second render finds an auto-mount at a different position.
     return tuple(sorted({_ref(context, target) for target in targets}))
-
-
-def _originals(
-    context: PlanContext, workloads: Sequence[Item], kept: AbstractSet[ObjectKey]
-) -> Iterator[tuple[Item, RevisionRef]]:
-    """Yield (workload, original) for each original next to a revision that a workload uses."""
-    for workload in workloads if kept else ():
-        for target in context.targets(workload):
-            if context.revision_of(target) and _key_of(context, target) in kept:
-                yield workload, (target.identity.kind.lower(), target.base_name)
 
 
 def _ref(context: PlanContext, item: Item) -> RevisionRef:

@@ -181,7 +181,7 @@ def attacher_objects(
         objects.append(service_account({**metadata, "name": account}))
     if settings.creates_rbac:
         objects += role_objects(metadata, account, _rules(group, mode, settings))
-    return [*objects, *(_job(group, wave, mode, settings, account) for wave in waves)]
+    return [*objects, *(_job(group, wave, mode, settings) for wave in waves)]
 
 
 def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
@@ -322,9 +322,7 @@ _APPS = ["controllerrevisions", "daemonsets", "deployments", "replicasets", "sta
 _ARGO = ["analysisruns", "analysistemplates", "experiments", "rollouts"]
 
 
-def _job(
-    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
-) -> dict[str, Json]:
+def _job(group: AttachGroup, wave: int, mode: str, settings: AttacherSettings) -> dict[str, Json]:
     kept = {key: value for key, value in keep_annotations().items() if key.startswith("argocd.")}
     annotations = {**(_HOOK_ANNOTATIONS if mode == HOOK else kept), **_wave_annotation(wave)}
     metadata = _group_metadata(group, annotations)
@@ -334,7 +332,7 @@ def _job(
     }
     if mode == HOOK:
         spec["ttlSecondsAfterFinished"] = settings.ttl
-    template = _pod_template(group, wave, mode, settings, account)
+    template = _pod_template(group, wave, mode, settings)
     spec["template"] = merge_patch(template, settings.pod_template)
     job: dict[str, Json] = {
         "apiVersion": "batch/v1",
@@ -361,7 +359,7 @@ def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
 
 
 def _pod_template(
-    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings, account: str
+    group: AttachGroup, wave: int, mode: str, settings: AttacherSettings
 ) -> dict[str, Json]:
     """Return a pod template that meets the *restricted* Pod Security Standard."""
     container: dict[str, Json] = {
@@ -381,7 +379,7 @@ def _pod_template(
     return {
         "metadata": {"labels": labels, "annotations": _NO_SIDECARS},
         "spec": {
-            "serviceAccountName": account,
+            "serviceAccountName": settings.account_of(group.name),
             "automountServiceAccountToken": True,
             "restartPolicy": "Never",
             "securityContext": {
