@@ -69,7 +69,9 @@ def encode_hash(text: str, key: HashKey | None = None) -> str:
     return digest[:HASH_LENGTH].translate(_ALPHABET)
 
 
-def hashed_content(group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool) -> Json:
+def hashed_content(
+    group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool
+) -> dict[str, Json]:
     """Return the content of a ConfigMap or Secret that its hash covers.
 
     A mutable object has a different hash than an immutable object. Otherwise a change of
@@ -99,7 +101,9 @@ def _without_nulls(values: Json) -> Json:
     return {key: "" if value is None else value for key, value in values.items()}
 
 
-def revision_name(base_name: str, content: Json, order: int = 0, key: HashKey | None = None) -> str:
+def revision_name(
+    base_name: str, content: dict[str, Json], order: int = 0, key: HashKey | None = None
+) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
     A base name that is too long is truncated. The hash then also covers the whole base name, so
@@ -111,7 +115,7 @@ def revision_name(base_name: str, content: Json, order: int = 0, key: HashKey | 
     max_length = MAX_NAME_LENGTH - HASH_LENGTH - 1 - len(number)
     prefix = base_name
     if len(base_name) > max_length:
-        content = {**(content if isinstance(content, dict) else {}), "name": base_name}
+        content = {**content, "name": base_name}
         prefix = base_name[:max_length].rstrip("-.")
     return f"{prefix}{number}-{encode_hash(canonical_json(content), key)}"
 

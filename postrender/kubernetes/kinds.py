@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Json, Path, parse_pattern
+from postrender.yaml.paths import Json, Path, mapping_at, parse_pattern
 
 GroupKind = tuple[str, str]
 
@@ -186,8 +186,7 @@ def strings_at(data: dict[str, Json], key: str) -> dict[str, str]:
 
     key: `labels` or `annotations`. The caller must not change the result.
     """
-    metadata = data.get("metadata")
-    values = metadata.get(key) if isinstance(metadata, dict) else None
-    if not values or not isinstance(values, dict):
+    values = mapping_at(data, ("metadata", key))
+    if not values:
         return _NO_STRINGS
     return {name: value for name, value in values.items() if isinstance(value, str)}

@@ -16,7 +16,7 @@ def template_tree(group_kind: GroupKind) -> PatternTree | None:
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None or not workload.template:
         return None
-    tree: PatternTree = PatternTree()
+    tree = PatternTree()
     tree.add(workload.template, None)
     return tree
 

@@ -16,7 +16,6 @@ from postrender.plan.links import Link, reference_edits
 from postrender.plan.numbering import RevisionNumbers
 from postrender.plan.strategy import StrategyDecision
 from postrender.yaml.edits import apply_edits
-from postrender.yaml.paths import Json
 
 
 class _Namer:
@@ -54,13 +53,13 @@ class _Namer:
     def new_name(self, decision: StrategyDecision) -> str:
         item = decision.item
         links = [link for link in self.links.get(item.key, ()) if link.target.key in self.decisions]
-        content: Json = item.content
+        data = item.content or {}
         if links:
             import copy
 
             names = {link.target.key: self.name(link.target.key) for link in links}
-            content = apply_edits(copy.deepcopy(content), reference_edits(links, names), item.path)
-        data = content if isinstance(content, dict) else {}
+            data = copy.deepcopy(data)
+            apply_edits(data, reference_edits(links, names), item.path)
         hashed = hashed_content(item.identity.group_kind, data, decision.is_immutable)
         return self.numbers.name(item, hashed)
 

@@ -36,7 +36,7 @@ class RevisionNumbers(NamedTuple):
         """Return the key of an object under its base name."""
         return self.resolver.key_of(item.identity, item.base_name)
 
-    def name(self, item: Item, content: Json) -> str:
+    def name(self, item: Item, content: dict[str, Json]) -> str:
         """Return the revision name of an object; content: the part of the object to hash."""
         base_name = item.identity.name
         key = self.settings.hash_key_of(item.identity)

@@ -74,8 +74,6 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
         any(context.revision_of(target) for target in context.targets(item, number))
         for number in range(len(item.templates))
     ]
-    if not any(has_revision) and not any(checksums):
-        return ""
     identifier = ""
     if any(has_revision):
         is_list = WORKLOAD_KINDS[item.identity.group_kind].has_several_templates
