@@ -110,26 +110,22 @@ class _Objects:
             **({"namespace": namespace} if namespace else {}),
             "name": value_at(metadata, ("name",)),
         }
+        if location.path:
+            result["field"] = {"path": location.path}
         file = _file_of(data)
-        return {
-            **result,
-            **({"field": {"path": location.path}} if location.path else {}),
-            **({"file": file} if file else {}),
-        }
+        if file:
+            result["file"] = file
+        return result
 
     def object_at(self, location: Location) -> dict[str, Json] | None:
         """Return the object at a location, None for a location outside of objects.
 
         The object is the last of its kind and name that starts at or above the location.
         """
-        return next(
-            (
-                data
-                for start, data in reversed(self.located)
-                if start.subject == location.subject != "" and start.line <= location.line
-            ),
-            None,
-        )
+        for start, data in reversed(self.located):
+            if start.subject == location.subject != "" and start.line <= location.line:
+                return data
+        return None
 
 
 def _file_of(data: dict[str, Json]) -> Result:

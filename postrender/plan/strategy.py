@@ -297,14 +297,10 @@ def _check_annotations(inventory: Inventory, item: Item) -> None:
 
 
 def _rule_for(item: Item, is_referenced: bool, settings: Settings) -> StrategyRule | None:
-    return next(
-        (
-            rule
-            for rule in settings.rules
-            if rule.matches(item.identity, item.labels, item.annotations, is_referenced)
-        ),
-        None,
-    )
+    for rule in settings.rules:
+        if rule.matches(item.identity, item.labels, item.annotations, is_referenced):
+            return rule
+    return None
 
 
 def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> bool:

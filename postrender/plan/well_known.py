@@ -66,12 +66,10 @@ def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
     name_in_chart = f"{labels.get(_CHART_LABEL, '')}/{name}"
     if not (name.startswith(names.prefixes) or name_in_chart.startswith(names.prefixes)):
         return ""  # nearly every name
-    matches = (
-        glob.program
-        for glob in names.globs
-        if _matches(name_in_chart if "/" in glob.text else name, glob)
-    )
-    return next(matches, "")
+    for glob in names.globs:
+        if _matches(name_in_chart if "/" in glob.text else name, glob):
+            return glob.program
+    return ""
 
 
 def _matches(name: str, glob: _Glob) -> bool:
