@@ -99,7 +99,7 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
     live = {
         (resource, str(mapping_at(data, ("metadata",)).get("name"))): data
         for resource in dict.fromkeys(original.resource for original in originals)
-        for data in client.list_all(resource, _whole)[0]
+        for data in client.list_all(resource, lambda data: data)[0]
     }
     lines = []
     for original in originals:
@@ -110,11 +110,6 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
     if not any((original.resource, original.name) in live for original in originals):
         lines.append("the originals are not in the cluster. Check --namespace and --kube-context.")
     return lines
-
-
-def _whole(data: Object) -> Object:
-    """Return an object unchanged, as the facts that list_all returns."""
-    return data
 
 
 def _used_by(users: Sequence[str]) -> str:

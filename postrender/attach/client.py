@@ -271,8 +271,8 @@ class Client:
                 return None
             raise
 
-    def _change(self, method: str, url: str, action: str, body: Object, *expected: int) -> bool:
-        """Send a write; return False if the status of the answer is one of `expected`.
+    def _change(self, method: str, url: str, action: str, body: Object, expected: int) -> bool:
+        """Send a write; return False if the status of the answer is `expected`.
 
         The answer contains metadata only. A whole Secret would contain its values.
         """
@@ -280,7 +280,7 @@ class Client:
         try:
             self._send(method, url, action, parameters, body, accept=_METADATA)
         except ApiError as error:
-            if error.status in expected:
+            if error.status == expected:
                 return False
             raise
         return True

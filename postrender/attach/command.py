@@ -61,7 +61,8 @@ def run_attach(
     # This command runs longer than other commands, and its HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
-    configure_log("error" if is_quiet else log_level(), is_json=not _is_terminal())
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    configure_log("error" if is_quiet else log_level(), is_json=not is_terminal)
     client = None
     try:
         connection = connect(is_in_cluster(), context, kubeconfig)
@@ -86,10 +87,6 @@ def run_attach(
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
-
-
-def _is_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _start_line(request: AttachRequest, namespace: str) -> str:

@@ -100,22 +100,20 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
         )
 
 
-def revision_failures(problems: Sequence[UserError], uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each problem with one revision, most often a refused write."""
+def revision_failures(
+    problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
+) -> Iterator[Failure]:
+    """Yield a failure for each problem with one revision, most often a refused write.
+
+    are_severe: whether each problem is severe. Otherwise, only a missing permission is severe.
+    """
     for error in problems:
+        is_missing_permission = isinstance(error, ApiError) and error.is_missing_permission
         yield Failure(
             problem=error.problem,
             fix=error.fix,
             workloads=tuple(uids.items()),
-            is_severe=isinstance(error, ApiError) and error.is_missing_permission,
-        )
-
-
-def content_failures(problems: Iterable[UserError], uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for each ConfigMap whose content does not fit its name."""
-    for error in problems:
-        yield Failure(
-            problem=error.problem, fix=error.fix, workloads=tuple(uids.items()), is_severe=True
+            is_severe=are_severe or is_missing_permission,
         )
 
 

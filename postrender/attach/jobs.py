@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from postrender.attach.client import Client
 from postrender.attach.live import Object
@@ -16,7 +17,7 @@ from postrender.attach.resources import JOBS
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import mapping_at, value_at
+from postrender.yaml.paths import mapping_at, mappings_in, value_at
 
 # The time in which the Pod of a Job usually starts. By default, Helm waits five minutes for a hook.
 # START_LIMIT and the default of --timeout together are shorter.
@@ -51,18 +52,14 @@ def read_job(data: Object) -> AttacherJob:
         uid=str(metadata.get("uid", "")),
         wave=strings_at(data, "annotations").get(SYNC_WAVE_ANNOTATION, ""),
         created=str(metadata.get("creationTimestamp", "")),
-        is_finished=any(map(_is_end, conditions if isinstance(conditions, list) else ())),
+        is_finished=any(map(_is_end, mappings_in(conditions))),
         arguments=tuple(map(str, arguments)) if isinstance(arguments, list) else (),
     )
 
 
-def _is_end(condition: object) -> bool:
+def _is_end(condition: Object) -> bool:
     """Return whether a condition shows that its Job is finished."""
-    return (
-        isinstance(condition, dict)
-        and condition.get("type") in ("Complete", "Failed")
-        and condition.get("status") == "True"
-    )
+    return condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
 
 
 def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
@@ -71,26 +68,23 @@ def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
     The Job is the newest unfinished Job with the arguments of this process.
     arguments: the command line of this run, which identifies its own Job.
     """
-    return max(
-        (job for job in jobs if job.arguments == tuple(arguments) and not job.is_finished),
-        key=lambda job: job.created,
-        default=None,
-    )
+    return _newest_job((job for job in jobs if not job.is_finished), arguments)
 
 
-def other_job_reason(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> str:
+def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
+    """Return the newest Job with the arguments of this process, or None."""
+    same = (job for job in jobs if job.arguments == tuple(arguments))
+    return max(same, key=attrgetter("created"), default=None)
+
+
+def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
     """Return why an apply may be under way, judged by the other Jobs of the group, or "".
 
     An apply may be under way if another Job is unfinished, or is newer than the Job of this run.
     For a run outside of a Job, the newest Job with the same arguments counts as the Job of this
     run.
     """
-    jobs = list(jobs)
-    own = running_job(jobs, arguments) or max(
-        (job for job in jobs if job.arguments == tuple(arguments)),
-        key=lambda job: job.created,
-        default=None,
-    )
+    own = running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
         if job != own and not job.is_finished:
             return f"Job/{job.name} is not finished"
@@ -130,14 +124,13 @@ def find_conflict(client: Client, group_name: str, arguments: Sequence[str], tim
     )
 
 
-def superseded(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
+def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
     """Return the finished Jobs of the same wave that are not newer than the running Job.
 
     The list is empty if the process runs outside of a Job.
     A Job of another wave may belong to the same apply, which would create the Job again.
     arguments: the command line of this run, which identifies its own Job.
     """
-    jobs = list(jobs)
     running = running_job(jobs, arguments)
     if running is None:
         return []

@@ -33,7 +33,7 @@ from postrender.kubernetes.kinds import (
 from postrender.kubernetes.templates import pod_templates, workload_ref
 from postrender.references import find_built_in
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Json, mapping_at, value_at
+from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 Object = dict[str, Json]
 
@@ -163,6 +163,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
     """Return the record of a live ConfigMap or Secret; only the metadata is read."""
     annotations = strings_at(data, "annotations")
     unused_since = annotations.get(UNUSED_ANNOTATION)
+    finalizers = value_at(data, ("metadata", "finalizers"))
     return Revision(
         resource=resource,
         name=_text(data, "metadata", "name"),
@@ -175,14 +176,8 @@ def read_revision(resource: Resource, data: Object) -> Revision:
         owners=tuple(owner for owner, _ in _owners(data)),
         our_owners=frozenset(_uids_of_our_owners(data)),
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
-        finalizers=tuple(_finalizers(data)),
+        finalizers=tuple(map(str, finalizers)) if isinstance(finalizers, list) else (),
     )
-
-
-def _finalizers(data: Object) -> Iterator[str]:
-    values = value_at(data, ("metadata", "finalizers"))
-    for value in values if isinstance(values, list) else ():
-        yield str(value)
 
 
 def _text(data: Object, *path: str) -> str:
@@ -193,7 +188,7 @@ def _text(data: Object, *path: str) -> str:
 
 def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
     """Yield each owner, and whether the owner is the controller."""
-    for entry in _dicts_at(data, "metadata", "ownerReferences"):
+    for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         owner = Owner(
             api_version=str(entry.get("apiVersion", "")),
             kind=str(entry.get("kind", "")),
@@ -237,7 +232,7 @@ def _status_problems(data: Object) -> Iterator[str]:
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:
         yield f"{phase}: {message}" if phase else message
-    for condition in _dicts_at(status, "conditions"):
+    for condition in mappings_in(status.get("conditions")):
         reason, detail = str(condition.get("reason") or ""), str(condition.get("message") or "")
         if _reports_problem(condition) and not (detail and detail in message):
             state = f"{condition.get('type')} is {condition.get('status')}"
@@ -257,7 +252,7 @@ def _uids_of_our_owners(data: Object) -> Iterator[str]:
     Some tools clear managedFields. attach recognises an owner without a manager by its form.
     """
     foreign = set()
-    for entry in _dicts_at(data, "metadata", "managedFields"):
+    for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):
         manager = entry.get("manager")
         for key in mapping_at(entry, ("fieldsV1", "f:metadata", "f:ownerReferences")):
             if key.startswith(_UID_KEY):
@@ -266,7 +261,7 @@ def _uids_of_our_owners(data: Object) -> Iterator[str]:
                     yield uid
                 elif manager != _UNKNOWN_MANAGER:
                     foreign.add(uid)
-    for entry in _dicts_at(data, "metadata", "ownerReferences"):
+    for entry in mappings_in(value_at(data, ("metadata", "ownerReferences"))):
         uid = str(entry.get("uid", ""))
         if uid not in foreign and _has_our_form(entry):
             yield uid
@@ -277,11 +272,3 @@ def _has_our_form(entry: Object) -> bool:
     group_kind = api_group(str(entry.get("apiVersion", ""))), str(entry.get("kind", ""))
     is_explicit = entry.get("controller") is False and entry.get("blockOwnerDeletion") is False
     return is_explicit and group_kind in _OWNER_KINDS
-
-
-def _dicts_at(data: Object, *path: str) -> Iterator[Object]:
-    """Yield the mappings in the list at a path."""
-    values = value_at(data, path)
-    for value in values if isinstance(values, list) else ():
-        if isinstance(value, dict):
-            yield value

@@ -30,10 +30,6 @@ class GroupRevisions(NamedTuple):
     group_name: str
     base_names: frozenset[RevisionRef]
 
-    def scope(self, workloads: frozenset[str]) -> Scope:
-        """Return the scope of a run; workloads: the uids of its workloads."""
-        return Scope(self.group_name, workloads, self.base_names)
-
 
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.

@@ -18,7 +18,6 @@ from postrender.attach.failures import (
     Failure,
     Uids,
     arrival_failures,
-    content_failures,
     lost_revision_failures,
     permission_failures,
     replacement_failures,
@@ -76,7 +75,7 @@ def attach(
     _report_paused(client, arrival)
     return [
         *_find_failures(client, request, arrival, state, uids),
-        *content_failures(content.problems(), uids),
+        *revision_failures(content.problems(), uids, are_severe=True),
         *revision_failures(problems, uids),
     ]
 
@@ -91,7 +90,8 @@ def _reconcile(
     """Send the patches that `reconcile` returns; return the scope, the state and the refusals."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
-    scope = group.scope(frozenset(consumer.uid for consumer in arrival.consumers.values()))
+    workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
+    scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
     # While the arrival is not complete, another apply may be running, so the run marks nothing.
     marked = scope if request.prunes and arrival.is_complete else Scope("")

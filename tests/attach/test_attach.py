@@ -477,9 +477,9 @@ def test_older_finished_jobs_of_the_wave_are_superseded() -> None:
         job("own", "2026-01-03T00:00:00Z", "attach", "new", ended=False),
         job("newer", "2026-01-04T00:00:00Z", "attach", "newest"),
     ]
-    older = superseded(map(read_job, jobs), ["attach", "new"])
+    older = superseded([*map(read_job, jobs)], ["attach", "new"])
     assert [item.name for item in older] == ["older"]
-    assert not superseded(map(read_job, jobs), ["attach", "started by hand"])
+    assert not superseded([*map(read_job, jobs)], ["attach", "started by hand"])
 
 
 def test_a_newer_or_unfinished_job_stops_a_sweep() -> None:
@@ -511,7 +511,7 @@ def late_after(seconds: int, *jobs: Json) -> str:
 
 
 def newer_of(*jobs: Json) -> str:
-    return other_job_reason(map(read_job, jobs), ["attach", "new"])
+    return other_job_reason([*map(read_job, jobs)], ["attach", "new"])
 
 
 def test_a_role_is_the_release_owner_without_an_own_account() -> None:
