@@ -19,7 +19,7 @@ COMMAND = Command(
 
 def run(file: str) -> int:
     """Run the command and return its exit code."""
-    from postrender.config.load import load_config, settings_from
+    from postrender.config.load import load_config
 
     source, findings = config_source(file)
     report_ignored(findings)
@@ -28,6 +28,6 @@ def run(file: str) -> int:
             "postrender.yaml is missing in this folder and in the folders above",
             "Pass a file, or create a file with: postrender config init",
         )
-    settings_from(load_config(source), source.file)
+    load_config(source)
     write([f"{source.file} is valid\n"])
     return DONE

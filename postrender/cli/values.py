@@ -124,7 +124,7 @@ def settings_of(
     if values:
         from postrender.config.load import settings_from
 
-        settings = settings_from(values, path)
+        settings = settings_from(values)
     application = os.environ.get(_ARGO_CD_APPLICATION, "")
     if application:
         attacher = settings.attacher._replace(release=application)

@@ -49,7 +49,7 @@ def extended_file(
         problem = "is a folder" if os.path.isdir(path) else "does not exist"
         fix = f"Fix the path, which is relative to the folder of {file}"
         raise UserError(f"the extended file {path} {problem}", fix, location)
-    if source.trust < FULL and not all(map(is_owner_trusted, (os.lstat(path), os.stat(path)))):
+    if source.trust < FULL and not is_owner_trusted(path):
         raise UserError(
             f"the extended file {path} belongs to another user",
             f"If you trust both files, pass --config {source.file}",

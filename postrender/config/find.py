@@ -64,7 +64,7 @@ def _has_git(folder: str) -> bool:
 
 def _check_source(path: str, repository: str) -> None:
     """Raise UserError for a file that may come from somebody else."""
-    if any(not is_owner_trusted(status) for status in (os.lstat(path), os.stat(path))):
+    if not is_owner_trusted(path):
         problem = "the file belongs to another user"
     elif not is_inside(path, repository):
         problem = f"the file is a link to a file outside {repository}"
@@ -77,8 +77,8 @@ def _check_source(path: str, repository: str) -> None:
     )
 
 
-def is_owner_trusted(status: os.stat_result) -> bool:
-    """Return whether a file belongs to root or to the user who runs postrender.
+def is_owner_trusted(path: str) -> bool:
+    """Return whether a file, and the link to the file, belong to root or to the user of postrender.
 
     If root runs postrender with sudo, the file may belong to the user who ran sudo.
     """
@@ -89,7 +89,7 @@ def is_owner_trusted(status: os.stat_result) -> bool:
     sudo_user = os.environ.get("SUDO_UID", "")
     if user == _ROOT and sudo_user.isdecimal():
         trusted.add(int(sudo_user))
-    return status.st_uid in trusted
+    return os.lstat(path).st_uid in trusted and os.stat(path).st_uid in trusted
 
 
 def is_inside(path: str, folder: str) -> bool:

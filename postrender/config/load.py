@@ -26,7 +26,7 @@ from postrender.references.rule import Rule
 from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.document import ParsedDocument, parse_document
-from postrender.yaml.paths import Json, Path, format_path, parse_pattern, value_at
+from postrender.yaml.paths import Json, Path, parse_pattern, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -256,11 +256,8 @@ def merge_values(base: Values, overrides: Values) -> Values:
     return merged
 
 
-def settings_from(values: Values, source: str = "") -> Settings:
-    """Return the settings for validated values; absent keys get their defaults.
-
-    source: the file of the values, for messages. Raises UserError for an invalid path pattern.
-    """
+def settings_from(values: Values) -> Settings:
+    """Return the settings for validated values; absent keys get their defaults."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),
@@ -271,10 +268,10 @@ def settings_from(values: Values, source: str = "") -> Settings:
         is_immutable=values.get("immutable", default.is_immutable),
         log_file=values.get("logFile", default.log_file),
         rules=tuple(map(_strategy_rule, values.get("rules", ()))),
-        references=tuple(_references(values.get("references", ()), source)),
+        references=tuple(_references(values.get("references", ()))),
         finds_pod_specs=values.get("embeddedPodSpecs", default.finds_pod_specs),
         ignored_leftovers=tuple(
-            _ignored_leftovers(values.get("leftovers", {}).get("ignore", ()), source)
+            map(_ignored_leftover, values.get("leftovers", {}).get("ignore", ()))
         ),
         attacher=_attacher(values.get("attacher", {})),
         history=_history(values.get("history", {})),
@@ -308,12 +305,12 @@ def _strategy_rule(values: Values) -> StrategyRule:
     )
 
 
-def _references(entries: Sequence[Values], source: str) -> list[Rule]:
+def _references(entries: Sequence[Values]) -> list[Rule]:
     return [
         Rule(
             group=entry.get("group"),
             kind=entry["kind"],
-            pattern=_pattern(entry["path"], source, ("references", number, "path")),
+            pattern=parse_pattern(entry["path"]),
             target=SECRET if entry.get("target") == "Secret" else CONFIG_MAP,
             name=entry.get("name", "*"),
             is_word=entry.get("match") == "word",
@@ -323,25 +320,13 @@ def _references(entries: Sequence[Values], source: str) -> list[Rule]:
     ]
 
 
-def _ignored_leftovers(entries: Sequence[Values], source: str) -> list[IgnoredLeftover]:
-    return [
-        IgnoredLeftover(
-            kind=entry.get("kind", "*"),
-            name=entry.get("name", "*"),
-            path=_pattern(entry["path"], source, ("leftovers", "ignore", number, "path"))
-            if "path" in entry
-            else (),
-            value=entry.get("value", "*"),
-        )
-        for number, entry in enumerate(entries)
-    ]
-
-
-def _pattern(text: str, source: str, path: Path) -> tuple[str, ...]:
-    try:
-        return parse_pattern(text)
-    except UserError as error:
-        raise error.at(Location(source, path=format_path(path))) from None
+def _ignored_leftover(entry: Values) -> IgnoredLeftover:
+    return IgnoredLeftover(
+        kind=entry.get("kind", "*"),
+        name=entry.get("name", "*"),
+        path=parse_pattern(entry["path"]) if "path" in entry else (),
+        value=entry.get("value", "*"),
+    )
 
 
 def _attacher(values: Values) -> AttacherSettings:
