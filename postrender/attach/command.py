@@ -20,8 +20,8 @@ from postrender.attach.log import ALIASES, LEVELS, configure_log
 from postrender.attach.request import (
     AttachRequest,
     WantedWorkload,
+    check_group,
     merge_workloads,
-    parse_group,
     parse_release_owner,
     parse_revision_refs,
     parse_seconds,
@@ -149,7 +149,7 @@ def is_in_cluster() -> bool | None:
 
 
 def read_request(
-    group_name: str | None,
+    group_name: str,
     workloads: Sequence[str],
     emitted: Sequence[str],
     rollout: str,
@@ -175,7 +175,7 @@ def read_request(
         emitted_refs = frozenset(ref for text in emitted for ref in parse_revision_refs(text))
         retired_refs = frozenset(ref for text in retired for ref in parse_revision_refs(text))
         seconds = parse_seconds(timeout)
-        parse_group(group_name or "")
+        check_group(group_name)
         owner = parse_release_owner(release_owner)
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -186,7 +186,7 @@ def read_request(
         )
     return AttachRequest(
         workloads=merge_workloads(requested),
-        group_name=group_name or "",
+        group_name=group_name,
         emitted=emitted_refs,
         timeout=seconds,
         prunes=prunes,

@@ -139,11 +139,10 @@ def parse_release_owner(text: str) -> NamedObject | None:
     raise ValueError(f"{shown(text)} is not ServiceAccount/NAME or Role/NAME")
 
 
-def parse_group(text: str) -> str:
-    """Return the name of an attach group. Raises ValueError if a label cannot hold the name."""
-    if text and not _LABEL_VALUE.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a valid label value, so not a valid attach group")
-    return text
+def check_group(name: str) -> None:
+    """Raise ValueError for the name of an attach group that a label cannot hold."""
+    if name and not _LABEL_VALUE.fullmatch(name):
+        raise ValueError(f"{shown(name)} is not a valid label value, so not a valid attach group")
 
 
 def parse_seconds(text: str) -> float:

@@ -23,6 +23,7 @@ COMMAND = Command(
             "group",
             "Set the attach group. NAME is the value of the label postrender/attach-group.",
             metavar="NAME",
+            default="",
             default_text="none",
             own_parameter="group_name",
         ),
@@ -108,7 +109,7 @@ COMMAND = Command(
 
 
 def run(
-    group_name: str | None,
+    group_name: str,
     namespace: str | None,
     kube_context: str | None,
     kubeconfig: str | None,
