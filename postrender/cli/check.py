@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from postrender.cli.options import FILENAME, REPEATED, Argument, Command, settings_options
-from postrender.cli.plans import plan_of, report_findings
+from postrender.cli.plans import plan_before_delivery, report_findings
 from postrender.cli.registry import DONE, FAULT
 from postrender.cli.reporting import log_error, report_error
 from postrender.cli.values import render_settings, report_configuration
-from postrender.errors import UNPROTECTED, UserError
+from postrender.errors import UserError
 from postrender.sources.inputs import read_input
 from postrender.yaml.stream import read_stream
 
@@ -41,9 +41,6 @@ COMMAND = Command(
     ),
 )
 
-# The command that prepares the manifests for a release sets the attacher and --previous.
-_ABOUT_DELIVERY = frozenset({UNPROTECTED})
-
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
@@ -57,11 +54,9 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 def _check(name: str, settings: Settings) -> int:
     """Check one input, report its findings or its error, and return the exit code."""
     try:
-        plan = plan_of(read_stream(*read_input(name, "check")), settings)
-        findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
-        if findings:
+        plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
+        if plan.findings:
             report_configuration(settings)  # the cause may be a rule, or a missing rule
-        plan = plan._replace(findings=findings)
         report_findings(plan, settings, cause="the check", fix="Fix the findings")
     except UserError as error:
         report_error(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -44,15 +44,6 @@ def run_with_click(arguments: Sequence[str]) -> int:
         return error.exit_code
 
 
-@contextlib.contextmanager
-def _written_to_stdout() -> Iterator[None]:
-    """Raise UserError if click cannot write the help or the version."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable_error(error) from None
-
-
 def _with_hint(error: click.ClickException) -> click.ClickException:
     """Return a usage error with a hint for users of kubectl, if the command reads a file."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
@@ -71,11 +62,13 @@ def _reads_files(command: click.Command) -> bool:
 
 
 class _WritesHelp(click.Command):
-    """A command or group. click writes the help of a command while click reads the arguments."""
+    """A command or group. click writes the help or the version while click reads the arguments."""
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
-        with _written_to_stdout():
+        try:
             return super().make_context(*args, **settings)
+        except OSError as error:
+            raise unwritable_error(error) from None
 
 
 class _Group(_WritesHelp, click.Group):
@@ -207,7 +200,7 @@ def _click_option(option: Option) -> click.Option:
         "envvar": option.variable or None,
         "help": f"{option.help}{_extra_help(option)}",
         "metavar": option.metavar,
-        **_FORMS.get(option.form, lambda _option: {})(option),
+        **_FORMS[option.form](option),
     }
     if option.default is not None:
         settings["default"] = option.default
@@ -225,6 +218,7 @@ def _extra_help(option: Option) -> str:
 
 
 _FORMS: Mapping[str, Any] = {
+    VALUE: lambda _option: {},
     CHOICE: lambda option: {"type": click.Choice(option.choices)},
     CHOICES: lambda option: {"type": click.Choice(option.choices), "multiple": True},
     NUMBER: lambda option: {"type": _Number(0, option.limit)},

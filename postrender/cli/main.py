@@ -64,7 +64,7 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     Return None if click must read the command line, or must report a terminal as stdin or a usage
     error.
     """
-    module = COMMANDS.get(arguments[0]) if arguments else None
+    module = COMMANDS.get(arguments[0])
     if module is None:
         return None
     from postrender.cli.arguments import read_arguments

@@ -8,6 +8,10 @@ from __future__ import annotations
 from postrender.errors import UsageError
 from postrender.startup.records import NamedTuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
 # number. CHOICES and REPEATED are a CHOICE and a VALUE that can be repeated. FLAG is
 # `--name/--no-name`, and SWITCH is `--name`.
@@ -310,7 +314,7 @@ def output_option(formats: tuple[str, ...]) -> Option:
     )
 
 
-def with_filename(values: dict[str, object]) -> dict[str, object]:
+def with_filename(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a command, without the value of -f.
 
     The file after -f becomes INPUT, or is added to the files of `check`.
@@ -321,17 +325,12 @@ def with_filename(values: dict[str, object]) -> dict[str, object]:
     values = dict(values)
     filename = values.pop("filename")
     if "files" in values:
-        values["files"] = (*_texts(values["files"]), *_texts(filename))
+        values["files"] = (*values["files"], *filename)
     elif filename:
         if values["input"] != INPUT.default:
             raise UsageError("INPUT and -f FILE are both given, expected only one file")
         values["input"] = filename
     return values
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    """Return the texts of a repeatable argument or option, () if absent."""
-    return tuple(map(str, value)) if isinstance(value, tuple) else ()
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from postrender.cli.reporting import report_detail, report_finding
 from postrender.config.settings import Settings
-from postrender.errors import Finding, Location, UserError
+from postrender.errors import UNPROTECTED, Finding, Location, UserError
 from postrender.inventory.build import Inventory, take_inventory
 from postrender.kubernetes.annotations import is_unknown
 from postrender.plan.build import Plan, make_plan
@@ -48,6 +48,16 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     renamed = len(plan.context.names) if plan.context else 0
     report_detail(f"{renamed} {'object is' if renamed == 1 else 'objects are'} renamed")
     return plan._replace(findings=(*findings, *plan.findings)) if findings else plan
+
+
+def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
+    """Return the plan for a stream, without findings about the delivery to a cluster.
+
+    The command that prepares the manifests for a release sets the attacher and --previous.
+    """
+    plan = plan_of(stream, settings)
+    findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
+    return plan._replace(findings=findings)
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:

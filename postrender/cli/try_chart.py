@@ -7,11 +7,11 @@ import sys
 
 from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
 from postrender.cli.pipes import write_for_reader
-from postrender.cli.plans import plan_of
+from postrender.cli.plans import plan_before_delivery
 from postrender.cli.registry import DONE
 from postrender.cli.reporting import is_coloured, report_finding, report_warning
 from postrender.cli.values import report_configuration, settings_of, with_hash_key
-from postrender.errors import HOOK_ON_HELM_3, UNPROTECTED, Location, UserError
+from postrender.errors import HOOK_ON_HELM_3, Location, UserError
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source, has_content, read_streams
 
@@ -100,8 +100,6 @@ COMMAND = Command(
     ),
 )
 
-# try does not apply the manifests, so findings about the delivery are too early.
-_ABOUT_DELIVERY = frozenset({UNPROTECTED})
 _MOST_FINDINGS = 5
 
 
@@ -150,7 +148,7 @@ def run(
     )
     sides = _sides(chart, new_chart, options)
     trial = _trial_settings(settings)
-    plans = [_plan(side, trial) for side in (sides.old, sides.new) if side]
+    plans = [plan_before_delivery(side, trial) for side in (sides.old, sides.new) if side]
     left_out = _problems_of_another_helm(plans)
     first_release = _first_release(sides.old, trial, left_out)
     change = _preview(sides.old, sides.new, trial, left_out) if sides.new else None
@@ -217,13 +215,6 @@ def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
             Location(title),
         )
     return stream
-
-
-def _plan(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, without findings about the delivery."""
-    plan = plan_of(stream, settings)
-    findings = tuple(item for item in plan.findings if item.code not in _ABOUT_DELIVERY)
-    return plan._replace(findings=findings)
 
 
 def _problems_of_another_helm(plans: Sequence[Plan]) -> set[str]:

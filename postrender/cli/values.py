@@ -50,11 +50,6 @@ class EffectiveValues(NamedTuple):
     source: Source | None = None
     findings: tuple[Finding, ...] = ()
 
-    @property
-    def file(self) -> str:
-        """The path of the configuration file, "" if there is none."""
-        return self.source.file if self.source else ""
-
 
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
@@ -115,8 +110,8 @@ def settings_of(
     The parameters are those of effective_values. Raises UserError for an invalid configuration,
     and for a log file that cannot be written.
     """
-    effective = effective_values(config, given, function)
-    values, path = effective.values, effective.file
+    values, source, findings = effective_values(config, given, function)
+    path = source.file if source else ""
     if function is None:  # a function call reads the settings a second time
         _check_variables()
         report_detail(_configuration_note(path))
@@ -132,7 +127,7 @@ def settings_of(
     check_log_file(settings.log_file)
     if function is None:
         log_note(_configuration_note(path), settings.log_file)
-    return settings._replace(file=path, findings=effective.findings)
+    return settings._replace(file=path, findings=findings)
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
@@ -168,13 +163,13 @@ def _configuration_note(path: str) -> str:
 
 def _check_variables() -> None:
     """Report each variable of the environment that looks like a misspelt postrender variable."""
-    variables = {name for name in os.environ if name.startswith(_PREFIX)}
-    known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES} if variables else set()
-    if variables <= known:
+    known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
+    unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
+    if not unknown:
         return
     import difflib
 
-    for name in sorted(variables - known):
+    for name in sorted(unknown):
         matches = difflib.get_close_matches(name, known, 1, _CUTOFF)
         if matches:
             report_warning(
