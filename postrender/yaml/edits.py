@@ -53,7 +53,8 @@ Edit = SetScalar | Addition | Remove
 class Site(NamedTuple):
     """The site of an edit: the characters of the text from start to end, which are replaced.
 
-    form: the form of the new text, a key of _FORMS in `splice`.
+    form: `scalar`; `value`, `whole`, `flow` or `flow-after` for text on one line; `block`,
+        `block-after` or `lines` for block text. `splice` writes each form.
     indent: the column of block text.
     missing: the keys at the end of the edit's path that do not exist and are created.
     quote: the quote or block style of the replaced scalar.

@@ -5,6 +5,8 @@ Most sites are found in the lines that `plain` has read, other sites in the YAML
 
 from __future__ import annotations
 
+from functools import partial
+
 from postrender.yaml.document import ParsedDocument
 from postrender.yaml.edits import AddAfter, AddItems, AddKeys, Edit, SetScalar, Site
 from postrender.yaml.paths import Json, Path
@@ -33,14 +35,6 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
         return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
         return None  # the path has no value, or its flow collection is not in the grammar
-
-
-def _locate_keys(plain: PlainDocument, path: Path) -> Site | None:
-    return _locate_first_entry(plain, path, dict)
-
-
-def _locate_items(plain: PlainDocument, path: Path) -> Site | None:
-    return _locate_first_entry(plain, path, list)
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
@@ -124,7 +118,7 @@ def _span_in_flow(
 
 _IN_LINES: dict[type[Edit], Callable[[PlainDocument, Path], Site | None]] = {
     SetScalar: _locate_scalar,
-    AddKeys: _locate_keys,
-    AddItems: _locate_items,
+    AddKeys: partial(_locate_first_entry, kind=dict),
+    AddItems: partial(_locate_first_entry, kind=list),
     AddAfter: _locate_after,
 }

@@ -88,7 +88,7 @@ def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
 
 
 def _splice(edit: SetScalar | Addition, site: Site, newline: str) -> Splice:
-    return Splice(site.start, site.end, _FORMS[site.form](_content(edit, site), site, newline))
+    return Splice(site.start, site.end, _new_text(_content(edit, site), site, newline))
 
 
 def _content(edit: SetScalar | Addition, site: Site) -> Json:
@@ -98,6 +98,27 @@ def _content(edit: SetScalar | Addition, site: Site) -> Json:
     for key in reversed(site.missing):
         content = {str(key): content}
     return content
+
+
+def _new_text(content: Json, site: Site, newline: str) -> str:
+    """Return the text that replaces a site, in the form of the site."""
+    form, indent = site.form, " " * site.indent
+    if form == "scalar":
+        return _scalar(content, site, newline)
+    if form == "value":
+        return " " + flow_text(content)
+    if form == "whole":
+        return flow_text(content)
+    if form == "flow":
+        return flow_text(content)[1:-1] + ", "
+    if form == "flow-after":
+        return ", " + flow_text(content)[1:-1]
+    text = block_text(content, site.indent, newline)
+    if form == "block":
+        return text + newline + indent
+    if form == "block-after":
+        return newline + indent + text
+    return indent + text + newline
 
 
 def _scalar(value: Json, site: Site, newline: str) -> str:
@@ -113,43 +134,3 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
 def _is_plain(value: str) -> bool:
     """Return whether a string can be written without quotes. `true` and other words need quotes."""
     return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value
-
-
-def _block(content: Json, site: Site, newline: str) -> str:
-    return block_text(content, site.indent, newline) + newline + " " * site.indent
-
-
-def _block_after(content: Json, site: Site, newline: str) -> str:
-    return newline + " " * site.indent + block_text(content, site.indent, newline)
-
-
-def _value(content: Json, _site: Site, _newline: str) -> str:
-    return " " + flow_text(content)
-
-
-def _whole(content: Json, _site: Site, _newline: str) -> str:
-    return flow_text(content)
-
-
-def _flow(content: Json, _site: Site, _newline: str) -> str:
-    return flow_text(content)[1:-1] + ", "
-
-
-def _flow_after(content: Json, _site: Site, _newline: str) -> str:
-    return ", " + flow_text(content)[1:-1]
-
-
-def _whole_lines(content: Json, site: Site, newline: str) -> str:
-    return " " * site.indent + block_text(content, site.indent, newline) + newline
-
-
-_FORMS: dict[str, Callable[[Json, Site, str], str]] = {
-    "scalar": _scalar,
-    "value": _value,
-    "whole": _whole,
-    "flow": _flow,
-    "flow-after": _flow_after,
-    "block": _block,
-    "block-after": _block_after,
-    "lines": _whole_lines,
-}
