@@ -6,7 +6,6 @@ Rules are data (patterns), so that the same rules apply to manifests and to live
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from functools import cache
 
 from postrender.kubernetes.kinds import RBAC_GROUP, WORKLOAD_KINDS, GroupKind, is_built_in
@@ -46,20 +45,16 @@ def rules_in(module: str) -> tuple[Rule, ...]:
     return rules
 
 
-def _rules_of(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Iterator[Rule]:
-    """Yield the rules of a kind. If two rules match a string, the first rule applies."""
-    yield from pods.rules_of(group_kind, targets)
+@cache
+def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
+    """Return the patterns of a kind. If two rules match a string, the first rule applies."""
+    tree = PatternTree()
+    for rule in pods.rules_of(group_kind, targets):
+        tree.add(rule.pattern, rule)
     module = BUILT_IN.get(group_kind)
     for rule in rules_in(module) if module else ():
         if (rule.group, rule.kind) == group_kind and rule.target in targets:
-            yield rule
-
-
-@cache
-def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    tree = PatternTree()
-    for rule in _rules_of(group_kind, targets):
-        tree.add(rule.pattern, rule)
+            tree.add(rule.pattern, rule)
     return tree
 
 

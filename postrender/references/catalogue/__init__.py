@@ -19,7 +19,6 @@ from importlib import import_module
 from postrender.kubernetes.kinds import GroupKind
 from postrender.references.catalogue.model import (
     EVERYTHING,
-    KEY_SELECTORS,
     OBJECT_REFERENCE,
     POD_SPEC,
     Entry,
@@ -120,8 +119,9 @@ def _matches(
     for path, value, (use, target) in _tree((entry.group, entry.kind), targets).find(data):
         reason = use.keep_reason(data)
         if target is not None:
-            rule = _rule(target, keep=reason, permits_rename=use.shape == POD_SPEC)
-            matches = [(path, value, rule._replace(is_written=use.is_written))]
+            is_pod_spec = use.shape == POD_SPEC
+            rule = _rule(target, keep=reason, permits_rename=is_pod_spec, is_written=use.is_written)
+            matches = [(path, value, rule)]
         elif use.shape == OBJECT_REFERENCE:
             matches = _object_reference(path, value, use, targets, reason)
         else:
@@ -173,14 +173,11 @@ def _searched(
         for match in embedded_references(parent, targets)
     ]
     if use.shape == EVERYTHING:
-        matches = [_embedded_match(match, reason) for match in embedded]
-        return [
-            (path, name, rule._replace(is_written=use.is_written)) for path, name, rule in matches
-        ]
+        return [_embedded_match(match, reason, is_written=use.is_written) for match in embedded]
     return [
         (match.path, match.name, _rule(match.target, keep=reason, namespace_key="namespace"))
         for match in embedded
-        if use.shape == KEY_SELECTORS and _is_key_selector(match, parent, path)
+        if _is_key_selector(match, parent, path)
     ]
 
 
@@ -191,12 +188,13 @@ def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool
     return is_selector and not match.is_guess
 
 
-def _embedded_match(match: EmbeddedReference, reason: str) -> Match:
+def _embedded_match(match: EmbeddedReference, reason: str, *, is_written: bool = False) -> Match:
     rule = _rule(
         match.target,
         keep=reason,
         is_qualified=match.is_qualified,
         namespace_key="" if match.is_qualified else "namespace",
+        is_written=is_written,
     )
     return match.path, match.name, rule
 
@@ -209,6 +207,7 @@ def _rule(
     permits_rename: bool = False,
     is_qualified: bool = False,
     namespace_key: str = "",
+    is_written: bool = False,
 ) -> Rule:
     return Rule(
         group=None,
@@ -220,4 +219,5 @@ def _rule(
         triggers_rename=False,
         permits_rename=permits_rename,
         keep_reason=keep,
+        is_written=is_written,
     )

@@ -109,7 +109,7 @@ def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use
     )
 
 
-def _part_of_pod_spec(path: str, field: str, keep: str) -> Use:
+def _part_of_pod_spec(path: str, field: str) -> Use:
     """Return the use of one field of a pod spec at another path."""
     prefix = parse_pattern(field)
     patterns = tuple(
@@ -117,22 +117,22 @@ def _part_of_pod_spec(path: str, field: str, keep: str) -> Use:
         for pattern, target in POD_SPEC_PATTERNS
         if pattern[: len(prefix)] == prefix
     )
-    return Use(shape=POD_SPEC, path=parse_pattern(path), patterns=patterns, keep=keep)
+    return Use(shape=POD_SPEC, path=parse_pattern(path), patterns=patterns)
 
 
-def container(path: str, keep: str = "") -> Use:
+def container(path: str) -> Use:
     """Return the use of a container, or of a mapping with `env` and `envFrom`."""
-    return _part_of_pod_spec(path, "containers[]", keep)
+    return _part_of_pod_spec(path, "containers[]")
 
 
-def environment(path: str, keep: str = "") -> Use:
+def environment(path: str) -> Use:
     """Return the use of one environment variable: `name`, and `value` or `valueFrom`."""
-    return _part_of_pod_spec(path, "containers[].env[]", keep)
+    return _part_of_pod_spec(path, "containers[].env[]")
 
 
-def volume(path: str, keep: str = "") -> Use:
+def volume(path: str) -> Use:
     """Return the use of a volume, or of another mapping with a volume source."""
-    return _part_of_pod_spec(path, "volumes[]", keep)
+    return _part_of_pod_spec(path, "volumes[]")
 
 
 def config_map(path: str, keep: str = "") -> Use:
@@ -147,22 +147,17 @@ def secret(path: str, keep: str = "") -> Use:
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
-def object_reference(path: str, keep: str = "", default: GroupKind | None = None) -> Use:
+def object_reference(path: str, default: GroupKind | None = None) -> Use:
     """Return the use of a mapping with `kind`, `name` and perhaps `namespace`."""
-    return Use(
-        shape=OBJECT_REFERENCE,
-        path=parse_pattern(path),
-        keep=keep,
-        default_target=default,
-    )
+    return Use(shape=OBJECT_REFERENCE, path=parse_pattern(path), default_target=default)
 
 
-def key_selectors(path: str, keep: str = "") -> Use:
+def key_selectors(path: str) -> Use:
     """Return the use of every mapping with `name` and `key` in a field below a path.
 
     The name of the field must contain `configMap` or `secret`, as in `configMapKeyRef`.
     """
-    return Use(shape=KEY_SELECTORS, path=parse_pattern(path), keep=keep)
+    return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
 
 def everything(path: str, keep: str) -> Use:
