@@ -118,8 +118,9 @@ def namespaces_of(release: Release) -> list[str]:
 def _history(release: Release) -> list[tuple[int, str]] | None:
     """Return number and status of each stored release revision, None without a release."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
+    command += ["--namespace", release.namespace]
     try:
-        entries = _entries(release, [*command, *_namespace_option(release)])
+        entries = _entries(release, command)
         return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries) or None
     except NotFoundError:
         return None
@@ -148,11 +149,8 @@ def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
 
 def _get(release: Release, part: str, number: int) -> list[str]:
     """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
-    return ["get", part, release.name, "--revision", str(number), *_namespace_option(release)]
-
-
-def _namespace_option(release: Release) -> list[str]:
-    return ["--namespace", release.namespace]
+    revision = ["--revision", str(number), "--namespace", release.namespace]
+    return ["get", part, release.name, *revision]
 
 
 def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:

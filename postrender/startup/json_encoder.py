@@ -46,6 +46,3 @@ def json_encoder(
         None, default, encode_basestring, None, *separators, sort_keys, False, True
     )
     return lambda data: "".join(write(data, 0))
-
-
-__all__ = ["json_encoder"]

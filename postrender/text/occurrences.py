@@ -65,6 +65,3 @@ def _form_of_value(value: str, name: str) -> str:
         return WORD
     is_qualified = bare.count("/") == 1 and rest.rstrip(".:!?") == name
     return WHOLE if is_qualified and host and host[0] not in ".~" else PATH
-
-
-__all__ = ["HOST", "PATH", "WHOLE", "WORD", "forms_of"]
