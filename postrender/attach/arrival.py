@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
     def reasons(self) -> list[str]:
         """The reasons why the arrival is not complete."""
         return [
-            *(describe_missing(self.missing, self.revisions)),
+            *describe_missing(self.missing, self.revisions),
             *(pending.reason for pending in self.pending.values()),
         ]
 

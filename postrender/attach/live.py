@@ -147,10 +147,10 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
     return Consumer(
         resource=resource,
         api_version=resource.api_version,
-        name=_text(data, "metadata", "name"),
-        uid=_text(data, "metadata", "uid"),
+        name=text_at(data, "metadata", "name"),
+        uid=text_at(data, "metadata", "uid"),
         controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
-        is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
+        is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         references=frozenset(_references(group_kind, template_holder)),
         render_ids=frozenset(_render_ids(group_kind, template_holder)),
         template_from=_template_from(resource, data),
@@ -166,13 +166,13 @@ def read_revision(resource: Resource, data: Object) -> Revision:
     finalizers = value_at(data, ("metadata", "finalizers"))
     return Revision(
         resource=resource,
-        name=_text(data, "metadata", "name"),
-        uid=_text(data, "metadata", "uid"),
-        resource_version=_text(data, "metadata", "resourceVersion"),
+        name=text_at(data, "metadata", "name"),
+        uid=text_at(data, "metadata", "uid"),
+        resource_version=text_at(data, "metadata", "resourceVersion"),
         group_name=strings_at(data, "labels").get(GROUP_LABEL, ""),
         base_name=annotations.get(BASE_NAME_ANNOTATION, "")[:_LONGEST_TEXT],
         is_sweepable=annotations.get(SWEEP_ANNOTATION) != "false",
-        is_deleting=bool(_text(data, "metadata", "deletionTimestamp")),
+        is_deleting=bool(text_at(data, "metadata", "deletionTimestamp")),
         owners=tuple(owner for owner, _ in _owners(data)),
         our_owners=frozenset(_uids_of_our_owners(data)),
         unused_since=None if unused_since is None else unused_since[:_LONGEST_TEXT],
@@ -180,7 +180,7 @@ def read_revision(resource: Resource, data: Object) -> Revision:
     )
 
 
-def _text(data: Object, *path: str) -> str:
+def text_at(data: Json, *path: str) -> str:
     """Return the string at a path, "" for any other value."""
     value = value_at(data, path)
     return value if isinstance(value, str) else ""

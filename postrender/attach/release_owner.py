@@ -12,11 +12,10 @@ import json
 import logging
 
 from postrender.attach.client import ApiError, Client
-from postrender.attach.live import Owner
+from postrender.attach.live import Owner, text_at
 from postrender.attach.request import NamedObject
 from postrender.attach.resources import SERVICE_ACCOUNTS
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import mapping_at, value_at
 
 # The claim of a projected token (Kubernetes, pkg/serviceaccount/claims.go).
 _CLAIM = "kubernetes.io"
@@ -44,13 +43,12 @@ def account_of(token: str) -> Account | None:
         payload = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except ValueError:
         return None
-    claim = mapping_at(payload, (_CLAIM,)) if isinstance(payload, dict) else {}
-    values = (
-        claim.get("namespace"),
-        *(value_at(claim, ("serviceaccount", key)) for key in ("name", "uid")),
+    account = Account(
+        namespace=text_at(payload, _CLAIM, "namespace"),
+        name=text_at(payload, _CLAIM, "serviceaccount", "name"),
+        uid=text_at(payload, _CLAIM, "serviceaccount", "uid"),
     )
-    namespace, name, uid = (value if isinstance(value, str) else "" for value in values)
-    return Account(namespace, name, uid) if namespace and name and uid else None
+    return account if all(account) else None
 
 
 def find_release_owner(
@@ -66,23 +64,21 @@ def find_release_owner(
     """
     if wanted is None:
         return None
-    uid = ""
+    reason = "the object does not exist"
     if (
         account
         and wanted.resource == SERVICE_ACCOUNTS
         and (account.namespace, account.name) == (client.namespace, wanted.name)
     ):
         uid = account.uid
-    reason = "the object does not exist"
-    if not uid:
+    else:
         try:
             data = client.read(wanted.resource, wanted.name)
         except ApiError as error:
             if not error.is_answer:
                 raise
             data, reason = None, error.problem
-        value = value_at(data or {}, ("metadata", "uid"))
-        uid = value if isinstance(value, str) else ""
+        uid = text_at(data, "metadata", "uid")
     if not uid:
         _log.warning(
             f"{wanted} does not become an owner of the revisions: {reason}. Kubernetes deletes a "
