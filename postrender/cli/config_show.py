@@ -90,14 +90,13 @@ def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
     import click
     from click.core import ParameterSource
 
-    context = click.get_current_context(silent=True)
+    context = click.get_current_context()
     by_parameter = {option.parameter: option for option in SETTINGS}
     sources: dict[Path, str] = {}
     for parameter, value in given.items():
         if value is None or parameter not in CONFIG_KEYS:
             continue
         option = by_parameter[parameter]
-        source = context.get_parameter_source(parameter) if context else None
-        is_variable = source == ParameterSource.ENVIRONMENT
+        is_variable = context.get_parameter_source(parameter) == ParameterSource.ENVIRONMENT
         sources[CONFIG_KEYS[parameter]] = option.variable if is_variable else f"--{option.name}"
     return sources

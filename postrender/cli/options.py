@@ -127,7 +127,7 @@ COMMON = (
 )
 
 
-def _setting(
+def _with_variable(
     name: str,
     help_: str,
     *key: str,
@@ -136,7 +136,7 @@ def _setting(
     short: str = "",
     default_text: str = "",
 ) -> Option:
-    """Return an option with a variable; key: the path of the configuration key."""
+    """Return an option with a variable; key: the path of the configuration key, if any."""
     variable = "POSTRENDER_" + name.replace("-", "_").upper()
     return Option(
         name=name,
@@ -152,19 +152,19 @@ def _setting(
 
 # The options that choose or override the configuration, in the order of the help.
 SETTINGS = (
-    _setting(
+    _with_variable(
         "config",
         "Read this configuration file.",
         metavar="FILE",
         default_text="the nearest postrender.yaml in this folder or a folder above",
     ),
-    _setting(
+    _with_variable(
         "untrusted",
         "Restrict a discovered postrender.yaml. The file can then change only the output.",
         form=FLAG,
         default_text="no",
     ),
-    _setting(
+    _with_variable(
         "namespace",
         "Set the namespace of the release.",
         "namespace",
@@ -172,7 +172,7 @@ SETTINGS = (
         short="n",
         default_text="unknown",
     ),
-    _setting(
+    _with_variable(
         "secrets",
         "Create revisions of Secrets too. Without a key, anybody can guess short passwords from "
         "the names.",
@@ -180,35 +180,35 @@ SETTINGS = (
         form=FLAG,
         default_text="no",
     ),
-    _setting(
+    _with_variable(
         "secrets-hash-key-file",
         "Read the hash key for Secrets from this file.",
         "secretsHashKeyFile",
         metavar="FILE",
         default_text="the key in $POSTRENDER_SECRETS_HASH_KEY, or no key",
     ),
-    _setting(
+    _with_variable(
         "strict",
         "Fail on findings that put pods at risk.",
         "strict",
         form=FLAG,
         default_text="no",
     ),
-    _setting(
+    _with_variable(
         "keep-original",
         "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
         "keepOriginal",
         form=FLAG,
         default_text="originals of Secrets, and originals that an object or program may need",
     ),
-    _setting(
+    _with_variable(
         "allow-empty",
         "Accept empty input instead of failing.",
         "allowEmpty",
         form=FLAG,
         default_text="no",
     ),
-    _setting(
+    _with_variable(
         "attacher",
         "Append the attacher Job.",
         "attacher",
@@ -216,7 +216,7 @@ SETTINGS = (
         form=FLAG,
         default_text="yes",
     ),
-    _setting(
+    _with_variable(
         "attacher-image",
         "Set the attacher's image.",
         "attacher",
@@ -224,7 +224,7 @@ SETTINGS = (
         metavar="IMAGE",
         default_text="postrender:VERSION, which is not published",
     ),
-    _setting(
+    _with_variable(
         "group",
         "Set the attach group to NAME-attach.",
         "attacher",
@@ -232,7 +232,7 @@ SETTINGS = (
         metavar="NAME",
         default_text="the name of the release, or else of a workload",
     ),
-    _setting(
+    _with_variable(
         "previous",
         "Retain earlier revisions in the output. Pass the previously applied manifests.",
         "history",
@@ -240,7 +240,7 @@ SETTINGS = (
         metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
         default_text="none",
     ),
-    _setting(
+    _with_variable(
         "kube-context",
         "Set the kubeconfig context for helm. Only --previous=helm:… runs helm.",
         "history",
@@ -248,7 +248,7 @@ SETTINGS = (
         metavar="CONTEXT",
         default_text="the current context",
     ),
-    _setting(
+    _with_variable(
         "kubeconfig",
         "Set the kubeconfig file for helm. Only --previous=helm:… runs helm.",
         "history",
@@ -256,7 +256,7 @@ SETTINGS = (
         metavar="FILE",
         default_text="$KUBECONFIG, or ~/.kube/config",
     ),
-    _setting(
+    _with_variable(
         "log-file",
         "Append findings and errors to this file too.",
         "logFile",
@@ -270,26 +270,23 @@ CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key
 
 # The options of commands that query a cluster.
 CLUSTER = (
-    Option(
+    _with_variable(
         "namespace",
         "Set the namespace.",
         metavar="NAMESPACE",
-        variable="POSTRENDER_NAMESPACE",
         short="n",
         default_text="the namespace of the Pod or of the kubeconfig context",
     ),
-    Option(
+    _with_variable(
         "kube-context",
         "Set the kubeconfig context.",
         metavar="CONTEXT",
-        variable="POSTRENDER_KUBE_CONTEXT",
         default_text="the current context",
     ),
-    Option(
+    _with_variable(
         "kubeconfig",
         "Set the kubeconfig file.",
         metavar="FILE",
-        variable="POSTRENDER_KUBECONFIG",
         default_text="$KUBECONFIG, or ~/.kube/config",
     ),
 )

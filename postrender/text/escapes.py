@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from postrender.startup.patterns import pattern
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import re
-
-
 # Characters that str.isprintable() accepts, and that most fonts show as nothing or as a space.
 _INVISIBLE = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -28,15 +23,11 @@ def visible(text: str, keep: str = "") -> str:
     if text.isprintable() and not has_invisible:
         return text
     if has_invisible:
-        text = _INVISIBLE.sub(_escaped_match, text)
+        text = _INVISIBLE.sub(lambda match: _escaped(match[0]), text)
     return "".join(
         character if character.isprintable() or character in keep else _escaped(character)
         for character in text
     )
-
-
-def _escaped_match(match: re.Match[str]) -> str:
-    return _escaped(match[0])
 
 
 def _escaped(character: str) -> str:
