@@ -50,10 +50,14 @@ class Arrival(NamedTuple):
     @property
     def reasons(self) -> list[str]:
         """The reasons why the arrival is not complete."""
-        return [
-            *describe_missing(self.missing, self.revisions),
-            *(pending.reason for pending in self.pending.values()),
+        finalizers = finalizers_of(self.revisions)
+        missing = [
+            f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
+            if ref in finalizers
+            else f"{title(ref)} does not exist"
+            for ref in self.missing
         ]
+        return [*missing, *(pending.reason for pending in self.pending.values())]
 
     @property
     def paused(self) -> list[WantedWorkload]:
@@ -71,17 +75,6 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
     """Return the given revisions that do not exist or are being deleted."""
     existing = {revision.key for revision in revisions if not revision.is_deleting}
     return [ref for ref in request.given if ref not in existing]
-
-
-def describe_missing(missing: Sequence[RevisionRef], revisions: Iterable[Revision]) -> list[str]:
-    """Return a clause for each missing revision, with the state of the revision."""
-    finalizers = finalizers_of(revisions)
-    return [
-        f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
-        if ref in finalizers
-        else f"{title(ref)} does not exist"
-        for ref in missing
-    ]
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
@@ -121,7 +114,8 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
         return Pending(f"{workload} {state}", workload.resource)
-    source = _template_source(consumer, watched)
+    # The object with the pod template: the target of workloadRef, or the workload itself.
+    source = watched.find(*consumer.template_from) if consumer.template_from else consumer
     if source is None:
         resource, name = consumer.template_from or (workload.resource, workload.name)
         reason = f"{resource.kind}/{name}, the spec.workloadRef of {workload}, does not exist"
@@ -145,11 +139,6 @@ def _is_paused(consumer: Consumer) -> bool:
     their history objects during a pause.
     """
     return consumer.resource == DEPLOYMENTS and consumer.is_paused
-
-
-def _template_source(consumer: Consumer, watched: Watched) -> Consumer | None:
-    """Return the object that has the pod template: the target of workloadRef, or the workload."""
-    return watched.find(*consumer.template_from) if consumer.template_from else consumer
 
 
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:

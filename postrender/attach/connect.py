@@ -71,7 +71,8 @@ def connect(
             f"cannot use the cluster configuration: {_reason(error)}",
             "Check the kubeconfig and its context, or in a Pod the service account token",
         ) from None
-    return Connection(session, config.namespace, _account(config))
+    token = config.user.token if config.user else None
+    return Connection(session, config.namespace, account_of(token) if token else None)
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
@@ -95,12 +96,6 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
                 ) from None
 
     return ReadableAuth() if auth else None
-
-
-def _account(config: SingleConfig) -> Account | None:
-    """Return the ServiceAccount that a configuration logs in as, None for another login."""
-    token = config.user.token if config.user else None
-    return account_of(token) if token else None
 
 
 def _reason(error: Exception) -> str:

@@ -38,8 +38,10 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     their labels differ. An original in `emitted` is returned as not sweepable. Raises ApiError.
     """
     candidates: list[Revision] = []
+    in_stream = request.in_stream
+    kinds = {kind for kind, _ in in_stream}
     for resource in REVISED_KINDS:
-        if resource in (CONFIG_MAPS, *request.resources):
+        if resource == CONFIG_MAPS or resource.kind.lower() in kinds:
             candidates += _read_kind(client, resource, request)
         else:
             candidates += _read_retired(client, resource, request)
@@ -54,7 +56,6 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
             revisions.append(_protected(revision) if is_only_emitted else revision)
         elif group_name and revision.group_name:
             others.append(revision)
-    in_stream = request.in_stream
     return GroupRevisions(
         revisions=tuple(revisions),
         others=tuple(others),

@@ -83,12 +83,6 @@ class AttachRequest(NamedTuple):
         """The given and the emitted revisions, which are all in the applied stream."""
         return self.emitted | set(self.given)
 
-    @property
-    def resources(self) -> tuple[Resource, ...]:
-        """The kinds of the revisions in the request."""
-        kinds = {kind for kind, _ in (*self.given, *self.emitted)}
-        return tuple(resource for resource in REVISED_KINDS if resource.kind.lower() in kinds)
-
 
 def parse_workload(text: str) -> WantedWorkload:
     """Return the workload of `Kind/name@RENDERID=configmap/a,secret/b`; the ID is optional.

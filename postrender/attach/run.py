@@ -102,13 +102,11 @@ def _reconcile(
 def _current_uids(client: Client, request: AttachRequest) -> Uids:
     """Return the current uid of each workload, "" if the workload is absent or being deleted."""
     watched = Watched(client)
-    consumers = {
-        workload: watched.find(workload.resource, workload.name) for workload in request.workloads
-    }
-    return {
-        workload: consumer.uid if consumer and not consumer.is_deleting else ""
-        for workload, consumer in consumers.items()
-    }
+    uids = {}
+    for workload in request.workloads:
+        consumer = watched.find(workload.resource, workload.name)
+        uids[workload] = consumer.uid if consumer and not consumer.is_deleting else ""
+    return uids
 
 
 def _is_any_replaced(arrival: Arrival, uids: Uids) -> bool:
