@@ -56,10 +56,6 @@ class UserError(Exception):
     def __str__(self) -> str:
         return _message(self.location, self.problem, self.fix)
 
-    def at(self, location: Location) -> UserError:
-        """Return the error with this location, or the error itself if a location is set."""
-        return self if self.location else UserError(self.problem, self.fix, location)
-
 
 class UsageError(Exception):
     """An error in the command line; the exit code is 2."""

@@ -137,9 +137,8 @@ def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
 
     If the pattern looks like JSONPath, the fix has its translation.
     """
+    fix = error.fix
     if "[*]" in text or text.startswith((".", "$")):
         translated = text.replace("[*]", "[]").lstrip("$.")
-        return UserError(
-            error.problem, f"Write {shown(translated)} instead of {shown(text)}", location
-        )
-    return error.at(location)
+        fix = f"Write {shown(translated)} instead of {shown(text)}"
+    return UserError(error.problem, fix, location)
