@@ -127,139 +127,118 @@ COMMON = (
 )
 
 
-def _with_variable(
-    name: str,
-    help_: str,
-    *key: str,
-    form: str = VALUE,
-    metavar: str | None = None,
-    short: str = "",
-    default_text: str = "",
-) -> Option:
-    """Return an option with a variable; key: the path of the configuration key, if any."""
-    variable = "POSTRENDER_" + name.replace("-", "_").upper()
-    return Option(
-        name=name,
-        help=help_,
-        form=form,
-        metavar=metavar,
-        variable=variable,
-        key=key,
-        short=short,
-        default_text=default_text,
+def _with_variables(*options: Option) -> tuple[Option, ...]:
+    """Return options that also have a variable, POSTRENDER_ and the name of the option."""
+    return tuple(
+        option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
+        for option in options
     )
 
 
 # The options that choose or override the configuration, in the order of the help.
-SETTINGS = (
-    _with_variable(
+SETTINGS = _with_variables(
+    Option(
         "config",
         "Read this configuration file.",
         metavar="FILE",
         default_text="the nearest postrender.yaml in this folder or a folder above",
     ),
-    _with_variable(
+    Option(
         "untrusted",
         "Restrict a discovered postrender.yaml. The file can then change only the output.",
         form=FLAG,
         default_text="no",
     ),
-    _with_variable(
+    Option(
         "namespace",
         "Set the namespace of the release.",
-        "namespace",
+        key=("namespace",),
         metavar="NAMESPACE",
         short="n",
         default_text="unknown",
     ),
-    _with_variable(
+    Option(
         "secrets",
         "Create revisions of Secrets too. Without a key, anybody can guess short passwords from "
         "the names.",
-        "secrets",
+        key=("secrets",),
         form=FLAG,
         default_text="no",
     ),
-    _with_variable(
+    Option(
         "secrets-hash-key-file",
         "Read the hash key for Secrets from this file.",
-        "secretsHashKeyFile",
+        key=("secretsHashKeyFile",),
         metavar="FILE",
         default_text="the key in $POSTRENDER_SECRETS_HASH_KEY, or no key",
     ),
-    _with_variable(
+    Option(
         "strict",
         "Fail on findings that put pods at risk.",
-        "strict",
+        key=("strict",),
         form=FLAG,
         default_text="no",
     ),
-    _with_variable(
+    Option(
         "keep-original",
         "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
-        "keepOriginal",
+        key=("keepOriginal",),
         form=FLAG,
         default_text="originals of Secrets, and originals that an object or program may need",
     ),
-    _with_variable(
+    Option(
         "allow-empty",
         "Accept empty input instead of failing.",
-        "allowEmpty",
+        key=("allowEmpty",),
         form=FLAG,
         default_text="no",
     ),
-    _with_variable(
+    Option(
         "attacher",
         "Append the attacher Job.",
-        "attacher",
-        "enabled",
+        key=("attacher", "enabled"),
         form=FLAG,
         default_text="yes",
     ),
-    _with_variable(
+    Option(
         "attacher-image",
         "Set the attacher's image.",
-        "attacher",
-        "image",
+        key=("attacher", "image"),
         metavar="IMAGE",
         default_text="postrender:VERSION, which is not published",
     ),
-    _with_variable(
+    Option(
         "group",
         "Set the attach group to NAME-attach.",
-        "attacher",
-        "group",
+        key=("attacher", "group"),
         metavar="NAME",
         default_text="the name of the release, or else of a workload",
     ),
-    _with_variable(
+    Option(
         "previous",
         "Retain earlier revisions in the output. Pass the previously applied manifests.",
-        "history",
-        "previous",
+        key=("history", "previous"),
         metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
         default_text="none",
     ),
-    _with_variable(
+    Option(
         "kube-context",
         "Set the kubeconfig context for helm. Only --previous=helm:… runs helm.",
-        "history",
-        "kubeContext",
+        key=("history", "kubeContext"),
         metavar="CONTEXT",
         default_text="the current context",
     ),
-    _with_variable(
+    Option(
         "kubeconfig",
         "Set the kubeconfig file for helm. Only --previous=helm:… runs helm.",
-        "history",
-        "kubeconfig",
+        key=("history", "kubeconfig"),
         metavar="FILE",
         default_text="$KUBECONFIG, or ~/.kube/config",
     ),
-    _with_variable(
+    Option(
         "log-file",
         "Append findings and errors to this file too.",
-        "logFile",
+        key=("logFile",),
         metavar="FILE",
         default_text="none",
     ),
@@ -269,21 +248,21 @@ OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
 CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key}
 
 # The options of commands that query a cluster.
-CLUSTER = (
-    _with_variable(
+CLUSTER = _with_variables(
+    Option(
         "namespace",
         "Set the namespace.",
         metavar="NAMESPACE",
         short="n",
         default_text="the namespace of the Pod or of the kubeconfig context",
     ),
-    _with_variable(
+    Option(
         "kube-context",
         "Set the kubeconfig context.",
         metavar="CONTEXT",
         default_text="the current context",
     ),
-    _with_variable(
+    Option(
         "kubeconfig",
         "Set the kubeconfig file.",
         metavar="FILE",
