@@ -94,7 +94,7 @@ def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
     text = attempt(helm, chart).out.decode()
     assert "  rolls    Rollout/web. A canary waits at its pauses\n" in text
     assert "  adds     the attacher: a Job and a ServiceAccount\n" in text
-    assert "  keeps    ConfigMap/app: Job/report, which is never rewritten" in text
+    assert "  keeps    ConfigMap/app: Job/report, which postrender never rewrites" in text
     assert "deletes" not in text
     assert "  leaves   Secrets unchanged. To include Secrets, pass --secrets\n" in text
 
