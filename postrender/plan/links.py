@@ -134,26 +134,27 @@ def reference_edits(
     retained_names: the retained revisions of each target, to which a Role still grants access.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
-    references: dict[Path, Reference] = {}
+    references: dict[Path, tuple[Item, Reference]] = {}
     for link in links:
         if link.is_rewritten and link.target.key in names:
             path = link.reference.path
-            references[path] = link.reference
+            references[path] = link.source, link.reference
             new_names = renames[path].setdefault(link.name, [])
             new_names.append(names[link.target.key])
             if link.reference.rule.family == RBAC:
                 new_names += retained_names.get(link.target.key, ())
-    return [edit for path in references for edit in _edits(references[path], renames[path], links)]
+    return [edit for path in references for edit in _edits(*references[path], renames[path])]
 
 
-def _edits(
-    reference: Reference, renames: Mapping[str, list[str]], links: Iterable[Link]
-) -> list[Edit]:
-    """Return the edits of one reference; renames: the new names of each written name."""
+def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
+    """Return the edits of one reference.
+
+    source: the object that has the reference; renames: the new names of each written name.
+    """
     if reference.rule.family == RBAC:
-        existing = {
-            link.reference.name for link in links if link.reference.path[:-1] == reference.path[:-1]
-        }
+        # A written name that has no object in the stream counts too.
+        written = source.references
+        existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
         added = [name for names in renames.values() for name in names if name not in existing]
         return [AddAfter(reference.path, tuple(dict.fromkeys(added)))] if added else []
     if reference.rule.is_word:

@@ -248,11 +248,10 @@ def read_scalar(node: YamlNode) -> Scalar:
 
 def _from_base64(text: str) -> str:
     import base64
-    import binascii
 
     try:
         return base64.b64decode(text).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         return text  # not a string: the API server reports the error
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from postrender.errors import Location
+from postrender.yaml.nodes import compose
 from postrender.yaml.scalars import Scalar, resolve_plain
 
 EXPECTED: dict[str, Scalar] = {
@@ -33,3 +35,11 @@ def test_a_plain_scalar_is_read_as_by_the_api_server(text: str) -> None:
     value = resolve_plain(text)
     assert value == EXPECTED[text]
     assert isinstance(value, bool) == isinstance(EXPECTED[text], bool)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("aGk=", "hi"), ('"é"', "é"), ('"A"', "A"), ('"/w=="', "/w==")]
+)
+def test_a_binary_tag_without_base64_keeps_the_text(text: str, value: str) -> None:
+    """The API server rejects these values, so only the error of kubectl matters."""
+    assert compose(f"a: !!binary {text}\n", Location("document", line=1)).read() == {"a": value}
