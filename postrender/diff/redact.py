@@ -70,21 +70,20 @@ class _Revision(NamedTuple):
 
 
 def secret_names_of_side(
-    objects: Sequence[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
+    revisions: Iterable[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
     """Return the revision names to redact on one side, with their base names.
 
     data: the parsed documents, by index.
     """
-    revisions = [
+    compared = [
         _Revision(
-            name=compared.name,
-            base_name=compared.identity.name,
-            content=compared.data.get("data"),
-            is_secret=compared.identity.group_kind == SECRET,
+            name=revision.name,
+            base_name=revision.identity.name,
+            content=revision.data.get("data"),
+            is_secret=revision.identity.group_kind == SECRET,
         )
-        for compared in objects
-        if compared.is_content and compared.is_revised
+        for revision in revisions
     ]
     documents = inventory.stream.documents
     references = (
@@ -100,7 +99,7 @@ def secret_names_of_side(
         if "ecret" in documents[index].text
         for text in _texts_under_secret_keys(root)
     )
-    return _find_secret_names(revisions, (*references, *suspects))
+    return _find_secret_names(compared, (*references, *suspects))
 
 
 def secret_names_of_plan(context: PlanContext) -> dict[str, str]:

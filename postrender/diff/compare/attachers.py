@@ -55,18 +55,13 @@ def expected_attachers(
     return ExpectedAttachers(objects, arguments)
 
 
-def is_attacher(compared: ComparedObject) -> bool:
-    """Return whether an object has the kind and the label of a part of an attacher."""
-    return compared.item is not None and compared.item.is_attacher
-
-
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
     """Return the objects; each Job of an attacher gets the name of its attach group.
 
     The name of the Job ends in a hash, so that two Jobs of a group have different names.
     """
     return [
-        _with_group_name(compared) if is_attacher(compared) else compared for compared in objects
+        _with_group_name(compared) if compared.is_attacher else compared for compared in objects
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from postrender.diff.compare.attachers import comparable_pair, is_attacher, is_left_out
+from postrender.diff.compare.attachers import comparable_pair, is_left_out
 from postrender.diff.compare.configmaps import (
     ComparedContent,
     Users,
@@ -117,7 +117,7 @@ def _other_changes(
     for number, pair in enumerate(pairs):
         if pair.newest.is_content or not pair.identity.name:
             continue
-        if is_workload(pair.newest) and not is_attacher(pair.newest):
+        if is_workload(pair.newest) and not pair.newest.is_attacher:
             workload = find_workload_change(pair, comparison)
             if workload:
                 workloads[number] = workload
@@ -132,10 +132,10 @@ def _object_change(
     pair: Pair, names: BaseNames, old_side: Side, new_side: Side
 ) -> ObjectChange | None:
     if pair.both is None:
-        if is_attacher(pair.newest) and is_left_out(pair, old_side, new_side):
+        if pair.newest.is_attacher and is_left_out(pair, old_side, new_side):
             return None
         return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
-    both = comparable_pair(pair, old_side, new_side) if is_attacher(pair.newest) else None
+    both = comparable_pair(pair, old_side, new_side) if pair.newest.is_attacher else None
     old, new = both or pair.both
     fields = []
     if not is_same(old.data, new.data):

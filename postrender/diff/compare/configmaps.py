@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
 from postrender.diff.compare.fields import differing, find_field_changes
-from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
+from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
 from postrender.diff.compare.normalise import (
     BaseNames,
     as_applied,
@@ -162,7 +162,7 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
         return f"the {kind} is immutable and keeps its name: the API server rejects the change"
     if not users.all:
         return ""
-    if new.item is not None and new.item.is_hook:
+    if new.is_hook:
         return f"the {kind} is a hook: hooks that run after this hook read the new content"
     if new.strategy == CHECKSUM:
         return (
@@ -193,8 +193,7 @@ def compare_originals(
         for side in (old, new)
     ]
     current = [
-        {resolver.key_of(compared.identity) for compared in side.objects if compared.is_revised}
-        for side in (old, new)
+        {resolver.key_of(revision.identity) for revision in side.revisions} for side in (old, new)
     ]
     pairs = []
     for pair in find_pairs(*originals, resolver):
@@ -257,9 +256,7 @@ def compare_earlier(
 
 def _revisions_by_name(side: Side, resolver: Resolver) -> dict[ObjectKey, ComparedObject]:
     return {
-        resolver.key_of(compared.identity, compared.name): compared
-        for compared in side.objects
-        if compared.is_content and compared.is_revised and compared.role in (CURRENT, EARLIER)
+        resolver.key_of(revision.identity, revision.name): revision for revision in side.revisions
     }
 
 

@@ -40,6 +40,16 @@ class ComparedObject(NamedTuple):
     is_immutable: bool = False
 
     @property
+    def is_hook(self) -> bool:
+        """True if Helm or Argo CD runs the object as a hook."""
+        return self.item is not None and self.item.is_hook
+
+    @property
+    def is_attacher(self) -> bool:
+        """True if the object has the kind and the label of a part of an attacher."""
+        return self.item is not None and self.item.is_attacher
+
+    @property
     def is_content(self) -> bool:
         """True for a ConfigMap or Secret, except in an attacher."""
         return bool(self.strategy)
@@ -95,6 +105,11 @@ class Side(NamedTuple):
     undecided: tuple[Undecided, ...]
     non_objects: tuple[Json, ...]
     findings: tuple[Finding, ...]
+
+    @property
+    def revisions(self) -> list[ComparedObject]:
+        """The revisions of ConfigMaps and Secrets, current and earlier."""
+        return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
         """Return an object as it reaches the cluster.

@@ -140,8 +140,7 @@ def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[Compa
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
     """Return the key of an object. A hook differs from an ordinary object of its name."""
-    is_hook = compared.item is not None and compared.item.is_hook
-    return resolver.key_of(compared.identity), is_hook
+    return resolver.key_of(compared.identity), compared.is_hook
 
 
 def _generate_name(compared: ComparedObject) -> str:

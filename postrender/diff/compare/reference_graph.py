@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from postrender.diff.compare.attachers import is_attacher
 from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.compare.workloads import is_workload
@@ -70,7 +69,7 @@ def _change(*, is_old: bool, is_new: bool) -> str:
 
 
 def _role(pair: Pair) -> str:
-    if is_workload(pair.newest) and not is_attacher(pair.newest):
+    if is_workload(pair.newest) and not pair.newest.is_attacher:
         return "workload"
     return "config" if pair.newest.is_content else "other"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.model import CURRENT, EARLIER, ComparedObject, Side
@@ -11,16 +11,8 @@ from postrender.diff.model import DROPPED, NEW, RETAINED, REUSED, SUPERSEDED, Re
 from postrender.diff.redact import redact
 from postrender.kubernetes.kinds import Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
-from postrender.startup.records import NamedTuple
 
 _RANKS = (NEW, REUSED, SUPERSEDED, RETAINED, DROPPED)
-
-
-class _State(NamedTuple):
-    """A revision on one side; role: CURRENT or EARLIER; identity: with the base name."""
-
-    role: str
-    identity: Identity
 
 
 def find_revisions(
@@ -47,21 +39,21 @@ def find_revisions(
         if compared is not None and compared.is_content
     }
     connected_identities = {pairs[number].identity for number in connected}
-    old_states = _states(old.objects, identities, resolver)
-    new_states = _states(new.objects, identities, resolver)
+    old_revisions = _revisions_by_key(old, identities, resolver)
+    new_revisions = _revisions_by_key(new, identities, resolver)
     changes = []
-    for key in dict.fromkeys([*new_states, *old_states]):
-        before, after = old_states.get(key), new_states.get(key)
-        identity, change = _change(before, after)
-        owners = lost.get((identity.kind, key.name), ()) if change == REUSED else ()
-        if _is_same(before, after) and identity not in connected_identities and not owners:
+    for key in {**new_revisions, **old_revisions}:
+        pair = Pair(old_revisions.get(key), new_revisions.get(key))
+        change = _status(pair)
+        owners = lost.get((pair.identity.kind, key.name), ()) if change == REUSED else ()
+        if _is_same(pair) and pair.identity not in connected_identities and not owners:
             continue
         changes.append(
             RevisionChange(
-                identity=identity,
+                identity=pair.identity,
                 name=key.name,
                 change=change,
-                is_retained=after is not None and after.role == EARLIER,
+                is_retained=pair.new is not None and pair.new.role == EARLIER,
                 lost_owners=owners,
             )
         )
@@ -70,40 +62,38 @@ def find_revisions(
     return tuple(sorted(shown, key=_sort_key))
 
 
-def _states(
-    objects: Iterable[ComparedObject], identities: Mapping[Identity, Identity], resolver: Resolver
-) -> dict[ObjectKey, _State]:
-    """Return the state of each revision.
+def _revisions_by_key(
+    side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
+) -> dict[ObjectKey, ComparedObject]:
+    """Return the revisions of a side.
 
     identities: the identities in the preview, by the identities on a side.
     """
-    states = {}
-    for compared in objects:
-        if compared.is_content and compared.is_revised and compared.role in (CURRENT, EARLIER):
-            identity = identities.get(compared.identity, compared.identity)
-            states[resolver.key_of(identity, compared.name)] = _State(compared.role, identity)
-    return states
+    revisions = {}
+    for revision in side.revisions:
+        identity = identities.get(revision.identity, revision.identity)
+        key = resolver.key_of(identity, revision.name)
+        revisions[key] = revision._replace(identity=identity)
+    return revisions
 
 
-def _is_same(before: _State | None, after: _State | None) -> bool:
-    """Return whether a state stays the same; the namespace may be absent on one side."""
-    if before is None or after is None:
-        return before is after
-    return (before.role, before.identity.name) == (after.role, after.identity.name)
+def _is_same(pair: Pair) -> bool:
+    """Return whether a revision stays the same; the namespace may be absent on one side."""
+    if pair.both is None:
+        return False
+    old, new = pair.both
+    return (old.role, old.identity.name) == (new.role, new.identity.name)
 
 
-def _change(before: _State | None, after: _State | None) -> tuple[Identity, str]:
-    was_current = before is not None and before.role == CURRENT
-    if after is None:
-        identity = (
-            before.identity if before else Identity(group="", kind="", namespace=None, name="")
-        )
-        return identity, SUPERSEDED if was_current else DROPPED
-    if after.role == CURRENT:
-        return after.identity, NEW if before is None else REUSED
-    if before is None:
-        return after.identity, NEW  # also an earlier revision that the older side does not have
-    return after.identity, SUPERSEDED if was_current else RETAINED
+def _status(pair: Pair) -> str:
+    was_current = pair.old is not None and pair.old.role == CURRENT
+    if pair.new is None:
+        return SUPERSEDED if was_current else DROPPED
+    if pair.old is None:
+        return NEW  # also an earlier revision that the older side does not have
+    if pair.new.role == CURRENT:
+        return REUSED
+    return SUPERSEDED if was_current else RETAINED
 
 
 def _sort_key(change: RevisionChange) -> tuple[object, ...]:

@@ -75,7 +75,9 @@ def read_side(
     written = _written(inventory, data, edits) if was_rendered else {}
     by_item, originals = _objects_by_item(inventory, data, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
-    secret_names = secret_names_of_side(objects, inventory, data)
+    revisions = [compared for compared in objects if compared.is_revised]
+    base_names = {revision.name: revision.identity.name for revision in revisions}
+    secret_names = secret_names_of_side(revisions, inventory, data)
     rendered_context = context if was_rendered else None
     non_objects = list(_non_objects(stream, data, basis, inventory))
     return Side(
@@ -86,7 +88,7 @@ def read_side(
         context=context,
         resolver=context.resolver if context else new_resolver(inventory, side_settings),
         is_rendered=was_rendered,
-        base_names={**secret_names, **_base_names(objects)},
+        base_names={**secret_names, **base_names},
         secret_names=secret_names,
         written=written,
         attachers=expected_attachers(rendered_context, render_ids, settings),
@@ -276,15 +278,6 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
                 role=EARLIER,
                 strategy=RENAME,
             )
-
-
-def _base_names(objects: Sequence[ComparedObject]) -> dict[str, str]:
-    """Return the base name of every revision name."""
-    return {
-        compared.name: compared.identity.name
-        for compared in objects
-        if compared.is_content and compared.is_revised
-    }
 
 
 def _non_objects(

@@ -49,8 +49,7 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
 
     A newer side that is unrendered is expected, because it has not been applied yet.
     """
-    has_revisions = any(compared.is_content and compared.is_revised for compared in old.objects)
-    if not old.is_rendered and has_revisions and new.is_rendered:
+    if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
             problem="the older side is not an output of postrender, so diff compares the "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from postrender.diff.compare.attachers import is_attacher
 from postrender.diff.compare.configmaps import originals_of
 from postrender.diff.compare.fields import find_field_changes, is_same
 from postrender.diff.compare.model import CURRENT, Side
@@ -33,7 +32,7 @@ def find_unreported(
         return {}
     changes = {}
     for number, pair in enumerate(pairs):
-        if number in reported or not pair.identity.name or is_attacher(pair.newest):
+        if number in reported or not pair.identity.name or pair.newest.is_attacher:
             continue
         change = _change(pair, old, new)
         if change:

@@ -129,7 +129,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     elif new_source is not new or old_source is not old:
         causes = _difference(old_source, new_source, comparison).causes
-    in_place = () if _is_hook(new) else tuple(_in_place(old_source, new_source, comparison))
+    in_place = () if new.is_hook else tuple(_in_place(old_source, new_source, comparison))
     if not (causes or fields or in_place):
         return None
     via = new_source.identity if new_source is not new else None
@@ -149,13 +149,9 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
     return index.sources.get(workload.item.key, workload) if workload.item else workload
 
 
-def _is_hook(workload: ComparedObject) -> bool:
-    return workload.item is not None and workload.item.is_hook
-
-
 def _effect(workload: ComparedObject, comparison: Comparison) -> str:
     """Return the effect of a new pod template on a workload."""
-    if _is_hook(workload):
+    if workload.is_hook:
         return HOOK
     effect = _EFFECTS.get(workload.identity.group_kind)
     if effect:
