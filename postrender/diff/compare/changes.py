@@ -17,7 +17,7 @@ from postrender.diff.compare.model import Side
 from postrender.diff.compare.normalise import BaseNames, as_applied, as_written, comparable
 from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.unreported import find_unreported
-from postrender.diff.compare.usages import Target, UsageIndex, users_by_target
+from postrender.diff.compare.usages import Target, UsageIndex
 from postrender.diff.compare.workloads import Comparison, find_workload_change, is_workload
 from postrender.diff.model import (
     ADDED,
@@ -167,12 +167,10 @@ def _identities_by_target(
     pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
 ) -> defaultdict[Target, set[Identity]]:
     """Return the workloads of one side that reference each target."""
-    identities = {
-        compared.item.key: pair.identity
-        for pair in pairs
-        if (compared := pair.new if is_new else pair.old) and compared.item
-    }
     by_target: defaultdict[Target, set[Identity]] = defaultdict(set)
-    for target, keys in users_by_target(index).items():
-        by_target[target] |= {identities[key] for key in keys if key in identities}
+    for pair in pairs:
+        compared = pair.new if is_new else pair.old
+        for usage in index.by_item.get(compared.item.key, ()) if compared and compared.item else ():
+            if usage.is_in_template:
+                by_target[usage.target].add(pair.identity)
     return by_target

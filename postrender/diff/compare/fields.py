@@ -144,11 +144,9 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
             if not is_same(old_item, new_item):
                 yield from _changes(old_item, new_item, f"{path}[{after[number]}]")
         for number in before[common:]:
-            item_path = f"{path}[{number}]"
-            yield FieldChange(path=item_path, change=REMOVED, old=old[number], new=None)
+            yield FieldChange(path=f"{path}[{number}]", change=REMOVED, old=old[number], new=None)
         for number in after[common:]:
-            item_path = f"{path}[{number}]"
-            yield FieldChange(path=item_path, change=ADDED, old=None, new=new[number])
+            yield FieldChange(path=f"{path}[{number}]", change=ADDED, old=None, new=new[number])
 
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 @cache
 def workload_kind(group_kind: GroupKind) -> WorkloadKind | None:
     """Return the location of the pod templates of a kind, None if the kind is not a workload."""
-    known = WORKLOAD_KINDS.get(group_kind)
-    template = None if known else _custom_template(group_kind)
-    return WorkloadKind(template.path) if template else known
+    template = _custom_template(group_kind)
+    return WorkloadKind(template.path) if template else WORKLOAD_KINDS.get(group_kind)
 
 
 @cache
@@ -43,7 +42,7 @@ def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
 
     "" for a kind that render knows, and for a kind without a pod template in the catalogue.
     """
-    template = None if group_kind in WORKLOAD_KINDS else _custom_template(group_kind)
+    template = _custom_template(group_kind)
     if template is None:
         return ""
     if template.is_scheduled:
@@ -53,8 +52,6 @@ def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
 
 def is_in_custom_template(item: Item, path: Path) -> bool:
     """Return whether a path of the document is in the pod template of a custom kind."""
-    if item.identity.group_kind in WORKLOAD_KINDS:
-        return False
     template = _custom_template(item.identity.group_kind)
     if template is None:
         return False
@@ -64,7 +61,8 @@ def is_in_custom_template(item: Item, path: Path) -> bool:
 
 @cache
 def _custom_template(group_kind: GroupKind) -> Template | None:
-    if is_built_in(group_kind[0]):
+    """Return the pod template of a custom kind, None for any other kind."""
+    if group_kind in WORKLOAD_KINDS or is_built_in(group_kind[0]):
         return None
     # Imported late: most manifests have no custom kinds.
     from postrender.references.catalogue import entry_of

@@ -163,10 +163,9 @@ def _missing_templates(
         if pair.new is None:
             continue
         for side, compared, index in ((new, pair.new, usages[1]), (old, pair.old, usages[0])):
-            if compared is None or compared.item is None or compared.item.workload_ref is None:
-                continue
-            if index.is_source_missing(compared) and not _was_missing_before(pair, usages):
-                kind, name = compared.item.workload_ref
+            source = index.missing_source(compared) if compared else None
+            if compared and source and not _was_missing_before(pair, usages):
+                kind, name = source
                 yield Undecided(
                     location=str(_location(side, compared)),
                     problem=f"{compared.identity} uses the pod template of {kind[1]}/{name}, which "
@@ -182,7 +181,7 @@ def _was_missing_before(pair: Pair, usages: tuple[UsageIndex, UsageIndex]) -> bo
         pair.both is not None
         and is_same(pair.both[0].data, pair.both[1].data)
         and all(
-            index.is_source_missing(compared)
+            index.missing_source(compared)
             for index, compared in zip(usages, pair.both, strict=True)
         )
     )

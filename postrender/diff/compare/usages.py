@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import CHECKSUM
@@ -12,7 +11,7 @@ from postrender.diff.compare.rolling_kinds import is_in_custom_template
 from postrender.diff.labels import label_of
 from postrender.inventory.model import Item, ItemKey, Reference
 from postrender.kubernetes.hashing import canonical_json
-from postrender.kubernetes.kinds import POD, SECRET, Identity, ObjectKey
+from postrender.kubernetes.kinds import POD, SECRET, GroupKind, Identity, ObjectKey
 from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
@@ -51,10 +50,10 @@ class UsageIndex(NamedTuple):
     sources: Mapping[ItemKey, ComparedObject]
     rollouts: Mapping[ItemKey, Sequence[ComparedObject]]
 
-    def is_source_missing(self, compared: ComparedObject) -> bool:
-        """Return whether an object uses a pod template that the manifests do not have."""
+    def missing_source(self, compared: ComparedObject) -> tuple[GroupKind, str] | None:
+        """Return the object that has the pod template, if the manifests do not have the object."""
         item = compared.item
-        return item is not None and item.workload_ref is not None and item.key not in self.sources
+        return item.workload_ref if item and item.key not in self.sources else None
 
 
 def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool) -> UsageIndex:
@@ -183,12 +182,3 @@ def _usages_elsewhere(
         label=label_of(reference.path),
         is_in_template=_is_in_template(item, reference),
     )
-
-
-def users_by_target(index: UsageIndex) -> dict[Target, list[ItemKey]]:
-    """Return the items whose pod templates reference each target."""
-    users: dict[Target, list[ItemKey]] = defaultdict(list)
-    for key, usages in index.by_item.items():
-        for target in dict.fromkeys(usage.target for usage in usages if usage.is_in_template):
-            users[target].append(key)
-    return users

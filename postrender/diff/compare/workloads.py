@@ -125,7 +125,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
     fields, causes, is_in_template = _difference(old, new, comparison)
-    if comparison.old.is_source_missing(old) or comparison.new.is_source_missing(new):
+    if comparison.old.missing_source(old) or comparison.new.missing_source(new):
         causes = ()  # the pod template is unknown; find_undecided reports the workload
     elif new_source is not new or old_source is not old:
         causes = _difference(old_source, new_source, comparison).causes
