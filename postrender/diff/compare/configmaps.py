@@ -5,7 +5,7 @@ The current object of each base name is compared first, then originals and earli
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Iterable, Sequence
 
 from postrender.config.settings import CHECKSUM, RENAME
 from postrender.diff.compare.data_keys import Content, content_of, find_key_changes
@@ -24,7 +24,7 @@ from postrender.kubernetes.annotations import (
     PAIRING_ANNOTATION,
     RESOURCE_POLICY_ANNOTATION,
 )
-from postrender.kubernetes.kinds import SECRET, Identity, ObjectKey
+from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
@@ -54,7 +54,7 @@ def compare_content(
     names: BaseNames,
     users: Users,
     context: int,
-    left_out: Container[str] | None = None,
+    left_out: Iterable[str] | None = None,
 ) -> ComparedContent | None:
     """Return the change of a ConfigMap or Secret, None if nothing changes.
 
@@ -108,7 +108,7 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
     }
 
 
-def annotations_to_leave_out(pair: Pair) -> Container[str] | None:
+def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
     """Return the annotations of a pair that a comparison leaves out, if both sides are rendered.
 
     Between two different revisions, a render changes the revision number.
@@ -120,7 +120,7 @@ def annotations_to_leave_out(pair: Pair) -> Container[str] | None:
 
 
 def _fields(
-    pair: Pair, names: BaseNames, left_out: Container[str] | None
+    pair: Pair, names: BaseNames, left_out: Iterable[str] | None
 ) -> tuple[FieldChange, ...]:
     """Return the changes outside of the data: of metadata and of `immutable`.
 
@@ -232,7 +232,10 @@ def compare_earlier(
     """
     if not (old.is_rendered and new.is_rendered):
         return []
-    before, after = (_revisions_by_name(side, resolver) for side in (old, new))
+    before, after = (
+        {resolver.key_of(revision.identity, revision.name): revision for revision in side.revisions}
+        for side in (old, new)
+    )
     currents = [
         {compared.identity: compared.name for compared in side.values() if compared.role == CURRENT}
         for side in (before, after)
@@ -241,33 +244,17 @@ def compare_earlier(
     for key in before:  # not a set, which has no stable order
         if key not in after:
             continue
-        pair = Pair(before[key], after[key])
-        roles = {compared.role for compared in (before[key], after[key])}
-        if roles == {CURRENT}:
+        if before[key].role == after[key].role == CURRENT:
             continue  # compared with the current revision
+        pair = Pair(before[key], after[key])
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)
         left_out = _RETENTION_ANNOTATIONS if is_moved else ()
-        change = _earlier_change(pair, names, context, left_out)
-        if change:
-            changes.append(change)
+        content = compare_content(pair, names, Users(), context, left_out)
+        if content:
+            note = f"this is an earlier revision of the {identity.kind}"
+            changes.append(content.change._replace(change=CHANGED, note=note))
     return changes
-
-
-def _revisions_by_name(side: Side, resolver: Resolver) -> dict[ObjectKey, ComparedObject]:
-    return {
-        resolver.key_of(revision.identity, revision.name): revision for revision in side.revisions
-    }
-
-
-def _earlier_change(
-    pair: Pair, names: BaseNames, context: int, left_out: Container[str]
-) -> ContentChange | None:
-    content = compare_content(pair, names, Users(), context, left_out)
-    if content is None:
-        return None
-    note = f"this is an earlier revision of the {pair.identity.kind}"
-    return content.change._replace(change=CHANGED, note=note)
 
 
 def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> list[ComparedObject]:

@@ -63,17 +63,10 @@ def _opcodes_between(
     old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
 ) -> Iterator[Opcode]:
     count, new_count = end - start, new_end - new_start
-    if not count or not new_count:
-        if count or new_count:
-            yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
-    elif count == new_count == 1:
-        yield Opcode(
-            is_equal=old[start] == new[new_start],
-            start=start,
-            end=end,
-            new_start=new_start,
-            new_end=new_end,
-        )
+    if not count and not new_count:
+        return
+    if count * new_count <= 1:  # a side has no lines, or each side has one line, which differs
+        yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
     elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
 
@@ -150,22 +143,16 @@ def _groups(opcodes: Sequence[Opcode], context: int) -> Iterator[list[Opcode]]:
     group: list[Opcode] = []
     last = len(opcodes) - 1
     for number, opcode in enumerate(opcodes):
-        if not opcode.is_equal:
-            group.append(opcode)
-            continue
         length = opcode.end - opcode.start
-        head = min(length, context) if number else 0
-        tail = min(length, context) if number < last else 0
-        if number and number < last and length <= 2 * context:
+        if not opcode.is_equal or (0 < number < last and length <= 2 * context):
             group.append(opcode)
             continue
-        if group and head:
-            group.append(opcode._replace(end=opcode.start + head, new_end=opcode.new_start + head))
+        cut = min(length, context)
         if group:
-            yield group
-        group = []
-        if tail:
-            group = [opcode._replace(start=opcode.end - tail, new_start=opcode.new_end - tail)]
+            head = opcode._replace(end=opcode.start + cut, new_end=opcode.new_start + cut)
+            yield [*group, head]
+        tail = opcode._replace(start=opcode.end - cut, new_start=opcode.new_end - cut)
+        group = [tail] if cut else []
     if any(not opcode.is_equal for opcode in group):
         yield group
 

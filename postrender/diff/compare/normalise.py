@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Iterable, Mapping
 
 from postrender.config.settings import NOTHING
 from postrender.diff.redact import Redacted, mark_content, mark_digest
@@ -95,7 +95,7 @@ def as_applied(
     value. `ownerReferences` are compared whenever the newer side has them.
     """
     if _is_built_in(old) and _is_built_in(new):
-        old, new = ({key: side[key] for key in side if key != "status"} for side in (old, new))
+        old, new = _without(old, "status"), _without(new, "status")
     if not _is_read(old):
         return old, new
     before, after = (dict(mapping_at(side, ("metadata",))) for side in (old, new))
@@ -104,12 +104,10 @@ def as_applied(
         if field not in after or (is_new_read and field in _CHANGING_FIELDS):
             before.pop(field, None)
             after.pop(field, None)
-    annotations = mapping_at(before, ("annotations",))
     if is_new_read or LAST_APPLIED_ANNOTATION not in mapping_at(after, ("annotations",)):
-        before["annotations"] = _without(annotations, LAST_APPLIED_ANNOTATION)
-        after["annotations"] = _without(
-            mapping_at(after, ("annotations",)), LAST_APPLIED_ANNOTATION
-        )
+        for metadata in (before, after):
+            annotations = mapping_at(metadata, ("annotations",))
+            metadata["annotations"] = _without(annotations, LAST_APPLIED_ANNOTATION)
     old, new = {**old, "metadata": before}, {**new, "metadata": after}
     if "status" not in new or is_new_read:
         old, new = _without(old, "status"), _without(new, "status")
@@ -128,8 +126,8 @@ def _is_read(data: Mapping[str, Json]) -> bool:
     return all(metadata.get(field) for field in ("uid", "resourceVersion", "creationTimestamp"))
 
 
-def _without(data: Mapping[str, Json], left_out: str) -> dict[str, Json]:
-    return {key: value for key, value in data.items() if key != left_out}
+def _without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
+    return {key: value for key, value in data.items() if key not in left_out}
 
 
 def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
@@ -138,17 +136,9 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     These are the name, the namespace, fields of the API server and digests that a render derives.
     Content and digests of Secrets are Redacted.
     """
-    rest = {key: value for key, value in data.items() if key != "metadata"}
-    metadata = {
-        key: value
-        for key, value in mapping_at(data, ("metadata",)).items()
-        if key not in _IGNORED_FIELDS and key not in ("name", "namespace")
-    }
-    compared = _comparable({**rest, "metadata": metadata}, _Form(names.of_all))
-    if not isinstance(compared, dict):
-        return {}
-    is_role = data.get("kind") in ("Role", "ClusterRole")
-    return _without_repeated_names(compared) if is_role else compared
+    rest = _without(data, "metadata")
+    metadata = _without(mapping_at(data, ("metadata",)), "name", "namespace", *_IGNORED_FIELDS)
+    return _object_in_form({**rest, "metadata": metadata}, _Form(names.of_all))
 
 
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
@@ -156,19 +146,21 @@ def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 
     Unlike `comparable`, this function keeps the digests that a render derives, but as Redacted.
     """
-    metadata = _without(mapping_at(data, ("metadata",)), "name")
-    for field in _IGNORED_FIELDS:
-        metadata.pop(field, None)
+    metadata = _without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # compared with the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
     is_workload = group_kind in WORKLOAD_KINDS  # the API server does not store their empty lists
     form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
-    written = _comparable({**data, "metadata": metadata}, form)
-    if not isinstance(written, dict):
+    return _object_in_form({**data, "metadata": metadata}, form)
+
+
+def _object_in_form(data: dict[str, Json], form: _Form) -> dict[str, Json]:
+    compared = _comparable(data, form)
+    if not isinstance(compared, dict):
         return {}
     is_role = data.get("kind") in ("Role", "ClusterRole")
-    return _without_repeated_names(written) if is_role else written
+    return _without_repeated_names(compared) if is_role else compared
 
 
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
@@ -182,30 +174,20 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
 
 
 def comparable_metadata(
-    data: Mapping[str, Json], names: BaseNames, left_out: Container[str] | None = None
+    data: Mapping[str, Json], names: BaseNames, left_out: Iterable[str] | None = None
 ) -> dict[str, Json]:
     """Return a ConfigMap or Secret as `comparable` does, but without the data and `immutable`.
 
     left_out: the annotations to leave out; None for all metadata of revisions.
     """
-    rest = {key: value for key, value in data.items() if key not in _CONTENT}
+    annotations = strings_at(dict(data), "annotations")
+    metadata = dict(mapping_at(data, ("metadata",)))
     if left_out is not None:
-        annotations = strings_at(dict(data), "annotations")
-        metadata = {
-            **mapping_at(data, ("metadata",)),
-            "annotations": {key: annotations[key] for key in annotations if key not in left_out},
-        }
-        return comparable({**rest, "metadata": metadata}, names)
-    annotations = without_keep(strings_at(dict(data), "annotations"))
-    labels = strings_at(dict(data), "labels")
-    metadata = {
-        **mapping_at(data, ("metadata",)),
-        "annotations": {
-            key: annotations[key] for key in annotations if key not in _REVISION_ANNOTATIONS
-        },
-        "labels": {key: labels[key] for key in labels if key != GROUP_LABEL},
-    }
-    return comparable({**rest, "metadata": metadata}, names)
+        metadata["annotations"] = _without(annotations, *left_out)
+    else:
+        metadata["annotations"] = _without(without_keep(annotations), *_REVISION_ANNOTATIONS)
+        metadata["labels"] = _without(strings_at(dict(data), "labels"), GROUP_LABEL)
+    return comparable({**_without(data, *_CONTENT), "metadata": metadata}, names)
 
 
 def as_stored(template: Json) -> Json:
