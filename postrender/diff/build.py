@@ -6,7 +6,6 @@ If the settings need a history, the older stream is the history of the newer str
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 
 from postrender.config.settings import NOTHING, SEQUENCE, Settings
 from postrender.diff.compare.attachers import with_group_names
@@ -23,7 +22,7 @@ from postrender.diff.compare.side import is_rendered, preview_settings, read_sid
 from postrender.diff.compare.undecided import find_undecided
 from postrender.diff.compare.unreported import find_unreported_originals
 from postrender.diff.compare.usages import index_usages
-from postrender.diff.model import ContentChange, Preview
+from postrender.diff.model import Preview
 from postrender.diff.redact import redact
 from postrender.errors import Location, UserError
 from postrender.inventory.build import take_inventory
@@ -55,29 +54,27 @@ def compare(
     """
     if is_first_release:
         _check_plain(old)
-        indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
-        history = _as_history(old, _sources(old), settings)
-        histories = [NO_HISTORY, history if _has_history(settings) else NO_HISTORY]
+        old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
+        plain_history = _as_history(old, _sources(old), settings)
+        history = plain_history if _has_history(settings) else NO_HISTORY
     elif _has_history(settings):
-        indexes = [frozenset(range(len(stream.documents))) for stream in (old, new)]
-        histories = [NO_HISTORY, _history_of(old, settings)]
+        old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
+        history = _history_of(old, settings)
     else:
-        indexes = [frozenset(side) for side in select_documents(old, new, settings.namespace)]
-        histories = [NO_HISTORY, NO_HISTORY]
-    sides = [
-        read_side(old, sorted(indexes[0]), settings, histories[0], is_plain=is_first_release),
-        read_side(new, sorted(indexes[1]), settings, histories[1]),
-    ]
-    for side, selected in zip(sides, indexes, strict=True):
-        _check_objects(side, selected)
+        old_indexes, new_indexes = select_documents(old, new, settings.namespace)
+        history = NO_HISTORY
+    old_side = read_side(old, old_indexes, settings, is_plain=is_first_release)
+    new_side = read_side(new, new_indexes, settings, history)
+    _check_objects(old_side, old_indexes)
+    _check_objects(new_side, new_indexes)
 
     def find_lost_owners() -> Mapping[RevisionTitle, tuple[str, ...]]:
         # Imported late: few changes remove a workload.
         from postrender.diff.compare.lost_owners import lost_owners
 
-        return lost_owners(old, new, settings, histories[1])
+        return lost_owners(old, new, settings, history)
 
-    return _compare(sides[0], sides[1], Resolver(settings.namespace), context, find_lost_owners)
+    return _compare(old_side, new_side, Resolver(settings.namespace), context, find_lost_owners)
 
 
 def _check_plain(stream: Stream) -> None:
@@ -90,15 +87,16 @@ def _check_plain(stream: Stream) -> None:
         )
 
 
-def _check_objects(side: Side, selected: AbstractSet[int]) -> None:
+def _check_objects(side: Side, selected: Iterable[int]) -> None:
     """Raise UserError for a side with content but without objects, such as a chart's values.
 
     selected: the indexes of the documents that were read.
     """
+    if side.objects or not side.non_objects:
+        return
     documents = side.inventory.stream.documents
-    left_out = [document for index, document in enumerate(documents) if index not in selected]
-    has_other_content = any(has_content(document.text) for document in left_out)
-    if side.undecided and not side.objects and not has_other_content:
+    left_out = set(range(len(documents))).difference(selected)
+    if not any(has_content(documents[index].text) for index in left_out):
         raise UserError(
             "the input has no Kubernetes objects",
             "Pass rendered manifests, such as the output of helm template or kustomize build",
@@ -170,7 +168,7 @@ def _compare(
     preview = Preview(
         old=old.inventory.stream.source,
         new=new.inventory.stream.source,
-        contents=_sorted(contents),
+        contents=tuple(sorted(contents, key=lambda change: sort_key(change.identity))),
         workloads=tuple(changes.workloads.values()),
         revisions=find_revisions(old, new, resolver, pairs, names.of_secrets, connected, lost),
         objects=tuple(objects),
@@ -188,7 +186,3 @@ def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
         for candidate in side.by_item.values()
         if candidate.role == CURRENT and id(candidate) not in replaced
     ]
-
-
-def _sorted(changes: Iterable[ContentChange]) -> tuple[ContentChange, ...]:
-    return tuple(sorted(changes, key=lambda change: sort_key(change.identity)))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from postrender.diff.model import Undecided
-from postrender.errors import Finding
+from postrender.errors import Finding, Location
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.kinds import Identity, ObjectKey
@@ -86,8 +85,7 @@ class Side(NamedTuple):
     for a side that is not rendered;
     attachers: the attachers that a render of a rendered side would append; empty for a side that is
     not rendered;
-    undecided: a note for each content that is not a Kubernetes object;
-    non_objects: the content that is not a Kubernetes object;
+    non_objects: the content that is not a Kubernetes object, with its location;
     findings: the findings of the plan.
     """
 
@@ -102,8 +100,7 @@ class Side(NamedTuple):
     secret_names: Mapping[str, str]
     written: Mapping[ItemKey, dict[str, Json]]
     attachers: ExpectedAttachers
-    undecided: tuple[Undecided, ...]
-    non_objects: tuple[Json, ...]
+    non_objects: tuple[tuple[Json, Location], ...]
     findings: tuple[Finding, ...]
 
     @property
@@ -117,5 +114,6 @@ class Side(NamedTuple):
         A side that is not rendered gets its edits. In a rendered side, an edit would hide a
         difference, and never reaches the cluster.
         """
-        key = compared.item.key if compared.item else None
-        return self.written.get(key, compared.data) if key else compared.data
+        if compared.item is None:
+            return compared.data
+        return self.written.get(compared.item.key, compared.data)

@@ -13,8 +13,8 @@ from postrender.config.settings import IGNORE, NOTHING, RENAME, Settings, Strate
 from postrender.diff.base_names import base_name_of
 from postrender.diff.compare.attachers import expected_attachers
 from postrender.diff.compare.model import CURRENT, EARLIER, ORIGINAL, ComparedObject, Side
-from postrender.diff.model import Undecided
 from postrender.diff.redact import secret_names_of_side
+from postrender.errors import Location
 from postrender.inventory.build import Inventory, take_full_inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import (
@@ -79,7 +79,6 @@ def read_side(
     base_names = {revision.name: revision.identity.name for revision in revisions}
     secret_names = secret_names_of_side(revisions, inventory, data)
     rendered_context = context if was_rendered else None
-    non_objects = list(_non_objects(stream, data, basis, inventory))
     return Side(
         inventory=inventory,
         objects=objects,
@@ -92,8 +91,7 @@ def read_side(
         secret_names=secret_names,
         written=written,
         attachers=expected_attachers(rendered_context, render_ids, settings),
-        undecided=tuple(note for _, note in non_objects),
-        non_objects=tuple(value for value, _ in non_objects),
+        non_objects=tuple(_non_objects(stream, data, basis, inventory)),
         findings=basis.findings,
     )
 
@@ -120,9 +118,7 @@ def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inve
     items = (
         item._replace(
             annotations={
-                key: item.annotations[key]
-                for key in item.annotations
-                if key not in USER_ANNOTATIONS
+                key: value for key, value in item.annotations.items() if key not in USER_ANNOTATIONS
             }
         )
         if item.identity.group_kind in kinds
@@ -282,19 +278,10 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
 
 def _non_objects(
     stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
-) -> Iterator[tuple[Json, Undecided]]:
-    """Yield the content of documents that is not a Kubernetes object, and a note for each."""
+) -> Iterator[tuple[Json, Location]]:
+    """Yield the content of documents that is not a Kubernetes object, with its location."""
     known = {item.key for item in inventory.items} | basis.repeated
     for index, root in data.items():
         for path, value in roots_of(root):
             if (index, path) not in known and value is not None and group_kind_of(value) is None:
-                location = stream.location_of(stream.documents[index])
-                yield (
-                    value,
-                    Undecided(
-                        location=str(location),
-                        problem="the content is not a Kubernetes object and is not compared",
-                        fix="Remove the content from the manifests, or compare the content "
-                        "yourself",
-                    ),
-                )
+                yield value, stream.location_of(stream.documents[index])

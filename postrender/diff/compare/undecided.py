@@ -78,8 +78,15 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
 
 def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
     """Yield a note for content that is not an object, if the content differs."""
-    if not is_same(list(old.non_objects), list(new.non_objects)):
-        yield from (*old.undecided, *new.undecided)
+    old_values, new_values = ([value for value, _ in side.non_objects] for side in (old, new))
+    if is_same(old_values, new_values):
+        return
+    for _, location in (*old.non_objects, *new.non_objects):
+        yield Undecided(
+            location=str(location),
+            problem="the content is not a Kubernetes object and is not compared",
+            fix="Remove the content from the manifests, or compare the content yourself",
+        )
 
 
 def _namespaces(
