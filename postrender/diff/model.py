@@ -200,6 +200,11 @@ class RevisionChange(NamedTuple):
     is_retained: bool = False
     lost_owners: tuple[str, ...] = ()
 
+    @property
+    def is_changed(self) -> bool:
+        """True unless both sides have the revision, and the revision is not deleted."""
+        return self.change not in (REUSED, RETAINED) or bool(self.lost_owners)
+
 
 class ObjectChange(NamedTuple):
     """Any other object that is ADDED, REMOVED or CHANGED."""
@@ -279,14 +284,10 @@ class Preview(NamedTuple):
     @property
     def has_certain_changes(self) -> bool:
         """True if there is any change; an undecided part does not count."""
-        return self._replace(undecided=()).has_changes
+        changes = self.contents or self.workloads or self.objects
+        return bool(changes) or any(revision.is_changed for revision in self.revisions)
 
     @property
     def has_changes(self) -> bool:
         """True if there is any change, for `--exit-code`; an undecided part counts as a change."""
-        has_other_revisions = any(
-            revision.change not in (REUSED, RETAINED) or revision.lost_owners
-            for revision in self.revisions
-        )
-        has_changes = self.contents or self.workloads or self.objects or has_other_revisions
-        return bool(has_changes or self.undecided)
+        return self.has_certain_changes or bool(self.undecided)

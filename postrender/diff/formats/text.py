@@ -48,6 +48,7 @@ from postrender.diff.wording.terminal import Terminal
 from postrender.diff.wording.unified_diff import describe_key, diff_lines
 from postrender.diff.wording.value_text import describe_field
 from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.text.escapes import visible
 
 TYPE_CHECKING = False
@@ -79,15 +80,12 @@ _HANG = "  "
 _BREAK = pattern(r"(?<=[./,:\]-])")
 
 
-class _Page:
+class _Page(NamedTuple):
     """The width, the colours and the style of the output."""
 
-    __slots__ = ("is_coloured", "style", "width")
-
-    def __init__(self, width: int, style: Style, *, is_coloured: bool) -> None:
-        self.width = width
-        self.style = style
-        self.is_coloured = is_coloured
+    width: int
+    style: Style
+    is_coloured: bool
 
     def lines(self, text: str, indent: str = _INDENT, colour: str = "") -> Iterator[str]:
         """Yield a text as lines that fit; lines after the first are indented further."""
@@ -104,7 +102,7 @@ def render(preview: Preview, terminal: Terminal) -> str:
     width = max(terminal.width, _MIN_WIDTH)
     limit = min(max(width * 3 // 2, 60), 300)
     style = Style(code=visible, prose=visible, name=namer(preview), limit=limit)
-    page = _Page(width, style, is_coloured=terminal.is_coloured)
+    page = _Page(width, style, terminal.is_coloured)
     summary = list(page.lines(visible(summary_line(preview)), "", _BOLD))
     body = [line for section in _sections(preview, page) for line in section]
     if not body:
@@ -119,7 +117,7 @@ def _sections(preview: Preview, page: _Page) -> Iterator[Iterator[str]]:
     if preview.has_certain_changes:
         yield _revisions(preview, page)
     yield _section("objects", _blocks(preview.objects), _objects, page)
-    yield _list("undecided", preview.undecided, _undecided, page)
+    yield _section("undecided", preview.undecided, _undecided, page, is_dense=True)
 
 
 def _section(
@@ -127,35 +125,24 @@ def _section(
     changes: Iterable[Change],
     write: Callable[[Change, _Page], Iterator[str]],
     page: _Page,
+    *,
+    is_dense: bool = False,
 ) -> Iterator[str]:
-    """Yield a title and the lines of each change, separated by empty lines."""
+    """Yield a title and the lines of each change.
+
+    is_dense: whether the changes follow each other without an empty line.
+    """
     for number, change in enumerate(changes):
         if not number:
-            yield from ("", _title(name, page))
-        yield ""
+            yield from ("", page.paint(TITLES[name].upper(), _BOLD))
+        if not number or not is_dense:
+            yield ""
         yield from write(change, page)
-
-
-def _list(
-    name: str,
-    changes: Iterable[Change],
-    write: Callable[[Change, _Page], Iterator[str]],
-    page: _Page,
-) -> Iterator[str]:
-    """Yield a title and the lines of each change, without empty lines in between."""
-    for number, change in enumerate(changes):
-        if not number:
-            yield from ("", _title(name, page), "")
-        yield from write(change, page)
-
-
-def _title(name: str, page: _Page) -> str:
-    return page.paint(TITLES[name].upper(), _BOLD)
 
 
 def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
     workload, *rest = group
-    yield from _workload_head(workload, page)
+    yield from _head(workload, page)
     for phrase in describe_pods(workload, page.style):
         yield from page.lines(phrase)
     for cause in workload.causes:
@@ -164,17 +151,12 @@ def _workloads(group: Sequence[WorkloadChange], page: _Page) -> Iterator[str]:
         yield from page.lines("outside its pod template:", colour=_DIM)
     for field in workload.fields:
         yield from page.lines(describe_field(field, page.style), _INDENT + _HANG)
-    yield from _rest(rest, _workload_head, page)
-
-
-def _workload_head(workload: WorkloadChange, page: _Page) -> Iterator[str]:
-    colour = _EFFECT_COLOURS.get(workload.effect, _DIM)
-    yield from _head(workload, describe_effect(workload), colour, page)
+    yield from _rest(rest, _head, page)
 
 
 def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
     content, *rest = group
-    yield from _head(content, describe_change(content.change), "", page)
+    yield from _head(content, page)
     for fact in describe_content(content, page.style).all:
         yield from page.lines(fact)
     for field in content.fields:
@@ -186,7 +168,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
     """Yield a ConfigMap of a group after the first, with its own names and users."""
-    yield from _head(content, describe_change(content.change), "", page)
+    yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
 
@@ -212,7 +194,7 @@ def _key(key: KeyChange, page: _Page) -> Iterator[str]:
 def _revisions(preview: Preview, page: _Page) -> Iterator[str]:
     shown, others = shown_revisions(preview)
     if shown:
-        yield from _list("revisions", shown, _revision, page)
+        yield from _section("revisions", shown, _revision, page, is_dense=True)
         if others:
             yield from page.lines(describe_other_revisions(others), _HANG, _DIM)
 
@@ -232,14 +214,10 @@ def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
 
 def _objects(groups: Iterable[Sequence[ObjectChange]], page: _Page) -> Iterator[str]:
     for first, *rest in groups:
-        yield from _object_head(first, page)
+        yield from _head(first, page)
         for field in first.fields:
             yield from page.lines(describe_field(field, page.style))
-        yield from _rest(rest, _object_head, page)
-
-
-def _object_head(change: ObjectChange, page: _Page) -> Iterator[str]:
-    yield from _head(change, describe_change(change.change), "", page)
+        yield from _rest(rest, _head, page)
 
 
 def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
@@ -247,10 +225,11 @@ def _undecided(item: Undecided, page: _Page) -> Iterator[str]:
     yield from page.lines(visible(item.fix))
 
 
-def _head(
-    change: WorkloadChange | ContentChange | ObjectChange, verb: str, colour: str, page: _Page
-) -> Iterator[str]:
+def _head(change: WorkloadChange | ContentChange | ObjectChange, page: _Page) -> Iterator[str]:
     """Yield the first lines of a change: its mark, the name of the object and the verb."""
+    verb, colour = describe_change(change.change), ""
+    if isinstance(change, WorkloadChange):
+        verb, colour = describe_effect(change), _EFFECT_COLOURS.get(change.effect, _DIM)
     mark = mark_of(change)
     start = f"{mark} {visible(page.style.name(change.identity))}"
     first, *rest = _wrap(f"{start} {verb}", page.width, "", _HANG)

@@ -206,10 +206,7 @@ def _content_users(content: ContentChange, style: Style) -> list[str]:
     current = [user for user in content.users if user not in content.former]
     return [
         f"{verb} {listed([style.code(style.name(user)) for user in users])}"
-        for verb, users in (
-            ("referenced by", current),
-            ("no longer referenced by", content.former),
-        )
+        for verb, users in (("referenced by", current), ("no longer referenced by", content.former))
         if users
     ]
 
@@ -230,15 +227,9 @@ def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisi
         if content.old_revision != content.new_revision or not is_metadata_only(content)
     }
     # `--only` may leave out the contents; then the revisions show what changed.
-    changed |= {
-        revision.identity
-        for revision in preview.revisions
-        if revision.change not in (REUSED, RETAINED) or revision.lost_owners
-    }
-    shown: list[RevisionChange] = []
-    others: list[RevisionChange] = []
-    for revision in preview.revisions:
-        (shown if revision.identity in changed else others).append(revision)
+    changed |= {revision.identity for revision in preview.revisions if revision.is_changed}
+    shown = [revision for revision in preview.revisions if revision.identity in changed]
+    others = [revision for revision in preview.revisions if revision.identity not in changed]
     return shown, others
 
 
@@ -258,11 +249,8 @@ def describe_revision(revision: RevisionChange, style: Style) -> str:
 
 def _describe_status(revision: RevisionChange) -> str:
     if revision.change == SUPERSEDED:
-        return (
-            "superseded, retained in the manifests"
-            if revision.is_retained
-            else "superseded, no longer in the manifests"
-        )
+        place = "retained" if revision.is_retained else "no longer"
+        return f"superseded, {place} in the manifests"
     return _REVISIONS[revision.change]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from postrender.diff.model import (
     ADDED,
@@ -34,7 +35,7 @@ def summary_line(preview: Preview) -> str:
     main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     rest = _other_objects(preview)
     if not main and not rest:
-        main = _superseded(preview)
+        main = _revisions_with_status(preview, (SUPERSEDED,))
     clauses = [", ".join(group) for group in (main, rest) if group]
     if not clauses and not preview.undecided:
         clauses = [f"no changes in {conjoined(preview.only)}" if preview.only else "no changes"]
@@ -74,22 +75,14 @@ def _contents(preview: Preview) -> list[str]:
 
 
 def _revisions(preview: Preview) -> list[str]:
-    counts = Counter(revision.change for revision in preview.revisions)
     lost = sum(1 for revision in preview.revisions if revision.lost_owners)
-    return [
-        *([f"{counted(lost, 'revision')} {LOST.of(lost)}"] if lost else []),
-        *(
-            counted(counts[change], f"{change} revision")
-            for change in (NEW, DROPPED)
-            if counts[change]
-        ),
-    ]
+    clauses = [f"{counted(lost, 'revision')} {LOST.of(lost)}"] if lost else []
+    return clauses + _revisions_with_status(preview, (NEW, DROPPED))
 
 
-def _superseded(preview: Preview) -> list[str]:
-    """Return the superseded revisions, which the summary has only if nothing else changes."""
-    count = sum(1 for revision in preview.revisions if revision.change == SUPERSEDED)
-    return [counted(count, "superseded revision")] if count else []
+def _revisions_with_status(preview: Preview, statuses: Iterable[str]) -> list[str]:
+    counts = Counter(revision.change for revision in preview.revisions)
+    return [counted(counts[status], f"{status} revision") for status in statuses if counts[status]]
 
 
 def _other_objects(preview: Preview) -> list[str]:
