@@ -116,22 +116,16 @@ def comparable_pair(
         return both[0], both[1]
     if all(_has_own_hash(compared) for compared in pair.both):
         both = tuple(_without_hash(compared) for compared in both)
+    expected_old, expected_new = (
+        side.attachers.arguments.get((compared.identity.namespace, _group_of(compared.item)[0]))
+        or frozenset()
+        for side, compared in zip((old, new), both, strict=True)
+    )
     lists = [list(_argument_lists(compared.data)) for compared in both]
     for values in zip(*lists, strict=False):
-        arguments = [_revision_arguments(value) for value in values]
-        removed, added = arguments[0] - arguments[1], arguments[1] - arguments[0]
-        expected = [
-            side.attachers.arguments.get((compared.identity.namespace, _group_of(compared.item)[0]))
-            or frozenset()
-            for side, compared in zip((old, new), both, strict=True)
-        ]
-        is_explained = (
-            removed <= expected[0]
-            and added <= expected[1]
-            and removed.isdisjoint(expected[1])
-            and added.isdisjoint(expected[0])
-        )
-        if is_explained:
+        before, after = map(_revision_arguments, values)
+        removed, added = before - after, after - before
+        if removed <= expected_old - expected_new and added <= expected_new - expected_old:
             for value in values:
                 value[:] = _without_arguments(value, removed | added)
     return both[0], both[1]

@@ -93,20 +93,14 @@ def _compared_contents(
 
     is_exact: whether both sides are rendered. Then the metadata of revisions is compared too.
     """
-    return {
-        number: content
-        for number, pair in enumerate(pairs)
-        if pair.newest.is_content and pair.identity.name
-        if (
-            content := compare_content(
-                pair,
-                names,
-                users.get(number, Users()),
-                context,
-                left_out=annotations_to_leave_out(pair) if is_exact else None,
-            )
-        )
-    }
+    contents = {}
+    for number, pair in enumerate(pairs):
+        if pair.newest.is_content and pair.identity.name:
+            left_out = annotations_to_leave_out(pair) if is_exact else None
+            content = compare_content(pair, names, users.get(number, Users()), context, left_out)
+            if content:
+                contents[number] = content
+    return contents
 
 
 def _other_changes(

@@ -53,15 +53,17 @@ def find_unreported_originals(
     changes = []
     for pair in find_pairs(originals_of(old), originals_of(new), resolver):
         change = _change(pair, old, new)
+        if change is None:
+            continue
         reported = [content for content in contents if content.identity == pair.identity]
         known_fields = [field for content in reported for field in content.fields]
         left_out = _DATA if any(content.keys for content in reported) else ()
         fields = [
             field
-            for field in (change.fields if change else ())
+            for field in change.fields
             if field not in known_fields and not field.path.startswith(left_out)
         ]
-        if change and (fields or not (change.fields or reported)):
+        if fields or not (change.fields or reported):
             changes.append(change._replace(fields=tuple(fields)))
     return changes
 
@@ -106,13 +108,9 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
 
 def _current_names(side: Side) -> dict[str, list[str]]:
     """Return the names of the current revisions by base name, in the order of their namespaces."""
-    revisions = [
-        compared
-        for compared in side.by_item.values()
-        if compared.role == CURRENT and compared.is_revised
-    ]
+    current = [revision for revision in side.revisions if revision.role == CURRENT]
     names: dict[str, list[str]] = {}
-    for revision in sorted(revisions, key=lambda compared: compared.identity.namespace or ""):
+    for revision in sorted(current, key=lambda revision: revision.identity.namespace or ""):
         listed = names.setdefault(revision.identity.name, [])
         if revision.name not in listed:
             listed.append(revision.name)

@@ -67,18 +67,11 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
     for compared in side.objects:
         if compared.item is not None and compared.role != ORIGINAL:
             by_item[compared.item.key] = list(_usages(side, compared.item, targets))
-    rollouts = {
-        workload: [side.by_item[rollout.key] for rollout in rollouts_of_workload]
-        for workload, rollouts_of_workload in find_rollouts(
-            side.inventory.items, side.resolver
-        ).items()
-    }
-    sources = {
-        rollout.item.key: side.by_item[workload]
-        for workload, rollouts_of_workload in rollouts.items()
-        for rollout in rollouts_of_workload
-        if rollout.item
-    }
+    rollouts, sources = {}, {}
+    for workload, items in find_rollouts(side.inventory.items, side.resolver).items():
+        rollouts[workload] = [side.by_item[rollout.key] for rollout in items]
+        for rollout in items:
+            sources[rollout.key] = side.by_item[workload]
     return UsageIndex(by_item, sources, rollouts)
 
 

@@ -268,14 +268,10 @@ def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> 
         if {usage.version for usage in before} == {usage.version for usage in after}:
             continue
         reason = _reason(before, after, target, comparison)
-        change = comparison.content_change(target)
-        is_content = change is not None and reason == _CONTENT_CHANGES
-        yield Cause(
-            kind=CONFIG,
-            subject=(after or before)[0].identity,
-            reason=reason,
-            keys=tuple(key.key for key in change.keys) if change and is_content else (),
-        )
+        change = comparison.content_change(target) if reason == _CONTENT_CHANGES else None
+        keys = tuple(key.key for key in change.keys) if change else ()
+        subject = (after or before)[0].identity
+        yield Cause(kind=CONFIG, subject=subject, reason=reason, keys=keys)
 
 
 def _reason(
