@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import accumulate, compress
 from random import Random
 from typing import Any
 
@@ -143,8 +144,12 @@ def without_attachers(preview: Preview) -> Preview:
     left_out = {change.identity for change in preview.objects} - {
         change.identity for change in objects
     }
-    nodes = [node for node in preview.graph.nodes if node.identity not in left_out]
-    numbers = [nodes.index(node) if node in nodes else -1 for node in preview.graph.nodes]
+    is_kept = [node.identity not in left_out for node in preview.graph.nodes]
+    nodes = list(compress(preview.graph.nodes, is_kept))
+    # Nodes may be equal: objects with a generateName do not have a name.
+    numbers = [
+        count - 1 if kept else -1 for kept, count in zip(is_kept, accumulate(is_kept), strict=True)
+    ]
     edges = (
         edge._replace(source=numbers[edge.source], target=numbers[edge.target])
         for edge in preview.graph.edges
@@ -274,13 +279,17 @@ def test_the_reverse_change_is_the_mirror_image(
         change.identity for change in reverse.workloads
     ]
     # Not equal: of two revisions that kustomize named, neither is the original of the other.
-    assert revisions_with(DROPPED, forward) <= revisions_with(RETAINED, reverse)
-    assert revisions_with(DROPPED, reverse) <= revisions_with(RETAINED, forward)
+    assert dropped_revisions(forward) <= retained_revisions(reverse)
+    assert dropped_revisions(reverse) <= retained_revisions(forward)
 
 
-def revisions_with(change: str, preview: Preview) -> set[tuple[Identity, str]]:
-    """Return the revisions with one kind of change."""
-    return {(item.identity, item.name) for item in preview.revisions if item.change == change}
+def dropped_revisions(preview: Preview) -> set[tuple[Identity, str]]:
+    return {(item.identity, item.name) for item in preview.revisions if item.change == DROPPED}
+
+
+def retained_revisions(preview: Preview) -> set[tuple[Identity, str]]:
+    """Return the revisions that the newer side has as earlier revisions, also new ones."""
+    return {(item.identity, item.name) for item in preview.revisions if item.is_retained}
 
 
 def test_configmaps_with_a_generated_name_are_unrelated() -> None:
