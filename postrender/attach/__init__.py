@@ -1,5 +1,5 @@
-"""The commands `attach`, which the appended Job runs in the cluster, and `adopt`.
+"""The code of two commands: `attach`, which the appended Job runs in the cluster, and `adopt`.
 
-No other package accesses a cluster, and only `client` and `connect` use the HTTP library. Start
-with `run`: its function `attach` has all steps of a run.
+Only this package sends requests to an API server. Only `client` and `connect` use the HTTP library.
+Read `run` first: the function `attach` in `run` has all steps of a run.
 """

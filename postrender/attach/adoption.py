@@ -1,8 +1,9 @@
 """`postrender adopt`: protect the live originals before the first release with revisions.
 
 A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
-original. Adopt adds annotations that prevent the deletion, and the label of the attach group.
-Attach then adds owners to the original, and deletes the original once no object uses the original.
+original. `adopt` adds annotations that prevent the deletion, and the label of the attach group.
+`attach` then adds owners to the original. Once no object uses the original, `attach` deletes the
+original.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at
 
+# With more Pods, a line shows only the number of Pods and the first Pod.
 SHOWN_PODS = 5
 
 

@@ -1,7 +1,8 @@
 """The progress of an apply: whether the workloads are ready and the given revisions exist.
 
-A workload is ready once the live object has the new pod template. Its controller must also have
-created the ReplicaSet or ControllerRevision for the template, unless a Deployment is paused.
+A workload is ready once the live object has the new pod template. For a kind in HISTORY_KINDS, the
+controller must also have created the ReplicaSet or ControllerRevision for the template. A paused
+Deployment does not need the ReplicaSet.
 
 Only the render ID is reliable. Right after an apply, phase, observedGeneration and currentPodHash
 still describe the earlier template. A ReplicaSet with the new template may be an old ReplicaSet
@@ -61,11 +62,11 @@ class Arrival(NamedTuple):
 
     @property
     def paused(self) -> list[WantedWorkload]:
-        """The paused Deployments, which get no ReplicaSet until they are resumed."""
+        """The paused Deployments. During the pause, the controller does not create a ReplicaSet."""
         return [workload for workload, consumer in self.consumers.items() if _is_paused(consumer)]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
-        """Return the live workloads that, by the request, reference a revision."""
+        """Return the live workloads that, according to the request, reference a revision."""
         return [
             consumer for workload, consumer in self.consumers.items() if ref in workload.references
         ]
@@ -109,7 +110,7 @@ def check_arrival(
 
 
 def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
-    """Return the reason why a workload is not ready, None if the workload is ready."""
+    """Return the Pending of a workload, None if the workload is ready."""
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
@@ -142,7 +143,10 @@ def _is_paused(consumer: Consumer) -> bool:
 
 
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
-    """Return whether an object has the new pod template, by its render ID or its references."""
+    """Return whether an object has the new pod template.
+
+    The render ID decides. Without a render ID in the request, the references decide.
+    """
     if workload.render_id:
         return workload.render_id in consumer.render_ids
     return consumer.references.issuperset(workload.references)
@@ -153,8 +157,8 @@ def _has_history_object(
 ) -> bool:
     """Return whether the workload's ReplicaSet or ControllerRevision has the new template.
 
-    The workload must be the controller. A Deployment behind a workloadRef creates ReplicaSets with
-    the same template.
+    The workload must be the controller of this object, because the Deployment in a workloadRef
+    creates ReplicaSets with the same template.
     """
     return any(
         item.controller == consumer.uid

@@ -1,12 +1,13 @@
 """The API requests of attach and adopt: list, watch, patch, delete, create, get.
 
-The client retries each request except a watch, whose caller lists the objects again.
+The client retries every request except a watch. After a broken watch, the caller lists the objects
+again.
 
-This client is not lightkube.Client, because lightkube 1.0 cannot send two of the requests. Its
-delete has no preconditions, and its list has no PartialObjectMetadata. Lists of ConfigMaps and
-Secrets request metadata only, so a list contains no values, and 2,000 objects fit into a small Pod.
-The answers to writes also contain metadata only. A page of large objects is read again in smaller
-pages, because every tenant can create large objects.
+This client is not lightkube.Client. lightkube 1.0 cannot send a delete with preconditions, or a
+list request for PartialObjectMetadata. Lists of ConfigMaps and Secrets contain metadata only, and
+no values. The metadata of 2,000 objects fits into the memory of a small Pod. The answers to writes
+also contain metadata only. The client requests a page of large objects again in smaller pages,
+because any tenant can create large objects.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 
     from postrender.attach.live import Object
 
-Fact = TypeVar("Fact")
+Record = TypeVar("Record")
 
 PAGE_SIZE = 500
-# A page with more than PAGE_BYTES is not read. The client requests smaller pages instead, with the
-# number of objects divided by PAGE_DIVISOR, down to one object. The parsed objects take up to 20
-# times the memory of their text.
+# The client does not read a page of more than PAGE_BYTES. Parsed objects take up to 20 times the
+# memory of their text. The client divides the number of objects by PAGE_DIVISOR and tries again. A
+# page of one object may have any size.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
-# The number of attempts for a list whose pages expire.
+# The number of attempts to read a list. The pages of a list may expire before the client reads all.
 LIST_TRIES = 5
 # The longest time for retries of one request while the API server is unreachable, busy or failing.
 # The time is also the limit for retries of a patch after a conflict.
@@ -101,11 +102,11 @@ class ApiError(UserError):
 
 
 class Client:
-    """One namespace of a cluster, through an authenticated HTTP session.
+    """A client for one namespace of a cluster, with an authenticated HTTP session.
 
     manager: the field manager of the writes;
     requests: the number of sent requests, including retries;
-    writes: the number of these requests that change an object.
+    writes: the number of sent requests that create, patch or delete an object, including retries.
     """
 
     def __init__(self, session: Session, namespace: str, manager: str) -> None:
@@ -122,7 +123,7 @@ class Client:
         """Return the time of the API server, from its last answer.
 
         Before the first answer, the result is the local time. The clock of a node may be wrong, and
-        marks of different runs are compared.
+        a run compares the time with the marks of earlier runs.
         """
         if self._server_time is None:
             return datetime.now(timezone.utc)
@@ -132,17 +133,17 @@ class Client:
     def list_all(
         self,
         resource: Resource,
-        read: Callable[[Object], Fact],
+        read: Callable[[Object], Record],
         selector: str = "",
         *,
         name: str = "",
-    ) -> tuple[list[Fact], str]:
-        """Return the facts of each object of a kind, and the resourceVersion to watch from.
+    ) -> tuple[list[Record], str]:
+        """Return the record of each object of a kind, and the resourceVersion to watch from.
 
-        If the cluster does not have the kind, the result is empty and the version is "".
-        read: returns the facts of one object;
+        If the cluster does not have the kind, the list is empty and the version is "".
+        read: returns the record of one object;
         selector: a label selector;
-        name: the name of the only object to list. The permission can then be limited to the name.
+        name: the name of the only object to list. A Role can limit the permission to this name.
         Raises ApiError.
         """
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
@@ -159,14 +160,14 @@ class Client:
         )
 
     def _list(
-        self, resource: Resource, read: Callable[[Object], Fact], parameters: Mapping[str, str]
-    ) -> tuple[list[Fact], str] | None:
+        self, resource: Resource, read: Callable[[Object], Record], parameters: Mapping[str, str]
+    ) -> tuple[list[Record], str] | None:
         """Return the result of list_all, or None if a page has expired."""
-        facts: list[Fact] = []
+        records: list[Record] = []
         version = ""
         try:
             for metadata, items in self._pages(resource, dict(parameters)):
-                facts.extend(map(read, items))
+                records.extend(map(read, items))
                 version = metadata.get("resourceVersion") or ""
         except ApiError as error:
             if error.status == _NOT_FOUND:
@@ -174,7 +175,7 @@ class Client:
             if error.status != _GONE:
                 raise
             return None
-        return facts, version
+        return records, version
 
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
@@ -206,7 +207,7 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Yield (type, object) of each change, until the watch ends.
+        """Yield the type and the object of each change, until the watch ends.
 
         The watch may end early, after an expired version or a lost connection. The caller then
         lists again. Raises ApiError if watching is forbidden.
@@ -240,7 +241,8 @@ class Client:
         """Delete an object; return False if a precondition is not true. Raises ApiError.
 
         The result is True for an object that no longer exists.
-        preconditions: the expected uid, and the expected resourceVersion if any change matters.
+        preconditions: the expected uid; with an expected resourceVersion, the API server does not
+            delete a changed object.
         """
         body: Object = {
             "preconditions": dict(preconditions),
@@ -250,7 +252,7 @@ class Client:
         try:
             return self._change("DELETE", self._url(resource, name), action, body, _CONFLICT)
         except ApiError as error:
-            # An earlier try may have deleted the object, and its answer was lost.
+            # An earlier try may have deleted the object, but the answer was lost.
             if error.status == _NOT_FOUND:
                 return True
             raise
@@ -258,7 +260,7 @@ class Client:
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object. Raises ApiError.
 
-        A conflict is not an error: an earlier try created the object, and its answer was lost.
+        A conflict is not an error: an earlier try created the object, but the answer was lost.
         """
         self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
 
@@ -381,7 +383,7 @@ class Client:
         )
 
     def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
-        """Return the error for an answer whose status is an error."""
+        """Return the error for an answer with an error status."""
         try:
             message = str(json.loads(content)["message"])
         except (ValueError, KeyError, TypeError):
@@ -399,14 +401,17 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:
-    """Return whether the server's certificate was refused, so that a retry would not help."""
+    """Return whether the server's certificate is not trusted. A retry would then not help."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return True
     return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
 
 
 def _retry_after(answer: Response) -> float:
-    """Return the seconds in the header Retry-After, 0 if the header is absent."""
+    """Return the seconds in the header Retry-After, at most LONGEST_PAUSE_SECONDS.
+
+    The result is 0 if the header is absent or is not a whole number.
+    """
     text = answer.headers.get("Retry-After", "")
     return min(float(text), LONGEST_PAUSE_SECONDS) if text.isdigit() else 0.0
 
@@ -430,7 +435,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
-    """Yield (type, object) of each event in the answer to a watch, up to the first error."""
+    """Yield the type and object of each event in the answer to a watch, up to the first error."""
     for line in answer.iter_lines():
         event = json.loads(line) if line else {}
         kind, data = event.get("type"), event.get("object")

@@ -34,7 +34,7 @@ from postrender.inventory.build import Inventory
 from postrender.text.shown import shown
 
 INTERRUPTED = 130
-# The field manager of adopt: managedFields shows that a person ran the command.
+# The field manager of adopt, by which managedFields distinguishes adopt from the attacher Job.
 ADOPT_FIELD_MANAGER = "postrender-adopt"
 
 _log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def run_attach(
     is_quiet: whether to log only errors, whatever LOG_LEVEL is.
     fails: whether a failure counts in the exit code even if an Event records the failure.
     arguments: the command line of this run.
-    Raises UsageError if LOG_LEVEL is invalid, because the log is not set up yet.
+    Raises UsageError if LOG_LEVEL or IS_IN_CLUSTER is invalid.
     """
     # This command runs longer than other commands, and its HTTP client creates reference cycles.
     gc.enable()
@@ -109,13 +109,13 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that the revisions of an output replace; return a line for each original.
+    """Adopt the originals that the revisions of an output replace; return the lines of the report.
 
-    namespace: for objects that do not set a namespace; None means the namespace of the
-    kubeconfig's context.
+    namespace: for objects that do not set a namespace; None means the namespace of the Pod or of
+    the kubeconfig's context.
     is_dry: whether this is a dry run, which does not write.
     is_quiet: whether to log only errors, and no warnings.
-    Raises UserError.
+    Raises UserError, and UsageError if IS_IN_CLUSTER is invalid.
     """
     originals = find_originals(inventory)
     configure_log("error" if is_quiet else "warning", is_json=False)
@@ -130,7 +130,7 @@ def run_adopt(
 
 
 def log_level() -> str:
-    """Return the value of LOG_LEVEL, by default `info`. Raises UsageError."""
+    """Return LOG_LEVEL in lower case, by default `info`. Raises UsageError for an unknown level."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
         raise UsageError(f"LOG_LEVEL is {shown(level)}, expected one of {', '.join(LEVELS)}")
@@ -138,7 +138,10 @@ def log_level() -> str:
 
 
 def is_in_cluster() -> bool | None:
-    """Return the value of IS_IN_CLUSTER, or None if the variable is unset. Raises UsageError."""
+    """Return IS_IN_CLUSTER as a boolean, None if the variable is unset or empty.
+
+    Raises UsageError for another value.
+    """
     value = os.environ.get("IS_IN_CLUSTER", "")
     text = value.lower()
     if text in ("", "1", "t", "true"):

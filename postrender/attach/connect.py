@@ -62,7 +62,7 @@ def connect(
         parameters = ConnectionParams(timeout=timeout).httpx_params(config)
         parameters["auth"] = _with_readable_errors(parameters["auth"])
         # The certificate authority of many clusters (such as EKS) has no key identifier. Python
-        # 3.13 and later refuse this authority, but kubectl and all other Go programs accept it.
+        # 3.13 and later refuse this authority, but kubectl and other Go programs do not.
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
@@ -107,7 +107,10 @@ def _reason(error: Exception) -> str:
 def _config(
     is_in_cluster: bool | None, context: str | None, kubeconfig: str | None
 ) -> SingleConfig:
-    """Return the configuration of a cluster; the parameters are those of connect."""
+    """Return the configuration of a cluster; the parameters are those of connect.
+
+    Raises LookupError without a current context, and the errors of lightkube.
+    """
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
     is_chosen = context is not None or kubeconfig is not None

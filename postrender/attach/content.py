@@ -1,4 +1,4 @@
-"""The check that a ConfigMap matches the hash in its name, before attach adds owners.
+"""The check of a ConfigMap's content against the hash in the name, before attach adds owners.
 
 The name of a revision ends in a hash of its content. Somebody may have created a ConfigMap with
 this name and another content. attach does not add owners to the ConfigMap of somebody else.
@@ -22,10 +22,10 @@ _FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
 
 
 class ContentCheck:
-    """The check of the given ConfigMaps in one run, with its verdicts.
+    """The check of the given ConfigMaps in one run, with the verdicts.
 
-    A ConfigMap is read once, unless the ConfigMap changes during the run. If an earlier run added
-    owners to a ConfigMap, the earlier run made the check. A Secret is never read.
+    The check reads a ConfigMap once, and again if the ConfigMap changes during the run. The check
+    skips a ConfigMap to which an earlier run added owners, and every Secret.
     """
 
     __slots__ = ("_client", "_differing", "_given", "_verdicts")
@@ -38,9 +38,10 @@ class ContentCheck:
         self._differing: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return the revisions, except each ConfigMap that somebody else created.
+        """Return the revisions without the given ConfigMaps that somebody else created.
 
-        A revision of postrender that somebody edited is accepted, with a warning. Raises ApiError.
+        The result contains edited revisions of postrender, and the log warns of each. Raises
+        ApiError.
         """
         revisions = tuple(revisions)
         self._differing = tuple(item for item in revisions if self._differs(item))
@@ -90,6 +91,6 @@ def has_expected_content(revision: Revision, base_name: str, data: Object) -> bo
     """
     if fits_content(revision.name, base_name, revision.resource.group_kind, data):
         return True
-    # The API server stores base64 without the line breaks that the hash includes. Nobody can edit
-    # an immutable object, so a mismatch does not show an edit.
+    # The API server removes line breaks from base64, but the hash includes the line breaks. Nobody
+    # can edit an immutable object, so a mismatch does not show an edit.
     return data.get("immutable") is True and bool(data.get("binaryData"))

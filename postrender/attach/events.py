@@ -11,6 +11,7 @@ from postrender.attach.resources import EVENTS
 
 # The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
+# The name of an Event has at most 253 characters. The suffix of a random ID has 17 characters.
 _LONGEST_NAME = 200
 
 

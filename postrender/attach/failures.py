@@ -25,8 +25,8 @@ class Failure(NamedTuple):
     """A failure of the run, which the run reports at its end.
 
     workloads: the affected workloads, with their uids ("" for an unknown uid);
-    is_severe: whether the run fails even with `--on-failure report`. An object in use is lost, the
-        content of a ConfigMap does not fit its name, or a permission is missing.
+    is_severe: whether the run fails even with `--on-failure report`. Severe failures are a lost
+        revision in use, a ConfigMap with wrong content, and a missing permission.
     """
 
     problem: str
@@ -41,7 +41,7 @@ class Failure(NamedTuple):
 def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
     """Yield a failure for each workload that is not ready, and failures for missing revisions.
 
-    A revision that waits for a finalizer has its own failure. All other missing revisions share a
+    A revision that waits for a finalizer has its own failure. All other missing revisions share one
     failure.
     """
     for workload, pending in arrival.pending.items():
@@ -78,7 +78,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield a failure for the revisions that were deleted after the arrival.
+    """Yield one failure for all revisions that were deleted after the arrival.
 
     missing: the given revisions that do not exist at the end of the run.
     """
@@ -89,7 +89,7 @@ def lost_revision_failures(
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
-    """Yield a failure for the kinds that the run has no permission to list."""
+    """Yield one failure for all kinds that the run has no permission to list."""
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
@@ -127,8 +127,8 @@ def _missing_failure(
 ) -> Failure:
     """Return the failure for missing revisions.
 
-    The failure is severe if an object references a missing revision. After a later apply, objects
-    may no longer reference the revisions of this run.
+    The failure is severe if an object references a missing revision. Otherwise a later apply may
+    have replaced the references.
     clause: the end of the problem, after the names of the revisions.
     """
     affected = [work for work in arrival.requested if set(refs) & set(work.references)]
@@ -171,7 +171,7 @@ def _record(client: Client, failure: Failure) -> None:
 
 
 def report_abort(client: Client, request: AttachRequest, error: ApiError) -> None:
-    """Log an error that ended the run, and record Events if the error is an API answer."""
+    """Log an error that ended the run, and record Events for an answer of the API server."""
     _log.error(str(error))
     if error.is_answer:
         failure = Failure(

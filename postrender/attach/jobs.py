@@ -1,6 +1,6 @@
 """The Jobs of an attach group: signs of a later apply, and Jobs that a newer Job supersedes.
 
-This module deletes only Jobs of the mode *job*, because Jobs of the mode *hook* have a TTL.
+Only an attacher of the mode *job* deletes Jobs. A Job of the mode *hook* has a TTL.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, mappings_in, value_at
 
 # The time in which the Pod of a Job usually starts. By default, Helm waits five minutes for a hook.
-# START_LIMIT and the default of --timeout together are shorter.
+# START_LIMIT and the default of --timeout together are shorter than five minutes.
 START_LIMIT = timedelta(minutes=1)
 
 _log = logging.getLogger(__name__)
@@ -98,9 +98,9 @@ def late_job_reason(
 ) -> str:
     """Return why a run is too late to delete anything, "" if the run is in time.
 
-    Helm 4 and Argo CD wait for a hook, so that no later apply starts in the meantime. If a
-    hook starts late, the tool may stop waiting. A later apply may then be under way, before its
-    Job exists.
+    Helm 4 and Argo CD wait for a hook, and do not start a later apply in the meantime. If a hook
+    starts late, the tool may stop waiting. A later apply may then be under way before the Job of
+    that apply exists.
     limit: how long after the creation of its Job a run may delete revisions.
     A run outside of a Job is never late.
     """

@@ -1,7 +1,7 @@
 """Live objects as records: consumers with their references, and revisions with their owners.
 
-Each object is reduced to its record when the object is read, and a record has no long texts. Memory
-use therefore does not depend on the size of the objects.
+attach reduces each object to a record immediately after reading. A record does not have long texts,
+so memory use does not depend on the size of the objects.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _UNKNOWN_MANAGER = "before-first-apply"
 _OWNER_KINDS = frozenset(
     {*BY_GROUP_KIND, *(resource.group_kind for resource in RELEASE_OWNER_KINDS)}
 )
-# Records contain only the beginning of a long text. Every name and render ID is shorter.
+# The most characters of a text, and of the problems in a status, that a record contains. Every
+# valid name and render ID is shorter.
 _LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
@@ -249,7 +250,7 @@ def _reports_problem(condition: Object) -> bool:
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
     """Yield the uids of the owner references that attach added, from metadata.managedFields.
 
-    Some tools clear managedFields. attach recognises an owner without a manager by its form.
+    Some tools clear managedFields. attach then recognises an owner reference by its form.
     """
     foreign = set()
     for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):

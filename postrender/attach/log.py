@@ -1,7 +1,7 @@
 """The log on stderr: text on a terminal, JSON lines in a Pod.
 
-The JSON keys are those of configmap-attacher: level, msg, time. Modules log in the usual way,
-through `logging.getLogger(__name__)`.
+The JSON keys are those of the older tool configmap-attacher: level, msg, time. The modules of this
+package log through `logging.getLogger(__name__)`.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The given revisions and the labelled revisions of a namespace, as seen from a run.
+    """The given revisions and the labelled revisions of a namespace, divided by attach group.
 
-    revisions: the given revisions, and those of the attach group;
+    revisions: the given revisions, and the revisions of the run's attach group;
     others: the revisions of other attach groups; () if the group of the run is unknown;
     group_name: the attach group of the run, "" if unknown;
     base_names: the kinds and base names of the revisions in the applied stream.
@@ -35,7 +35,7 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.
 
     If the request has no attach group, the label of the given revisions provides the group, unless
-    their labels differ. An original in `emitted` is returned as not sweepable. Raises ApiError.
+    their labels differ. An original in `emitted` is not sweepable in the result. Raises ApiError.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -80,9 +80,9 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the objects of a kind with the label of a group, or all objects of the kind.
+    """Return the objects of a kind with the label of any attach group, or all objects of the kind.
 
-    All objects are read if the request has no group, or if a given revision is not labelled.
+    The result has all objects if the request has no group, or if a given revision has no label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
@@ -106,7 +106,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with the revision of this name, [] if it is absent or forbidden."""
+    """Return a list with the revision of this name, [] if the name is absent or forbidden."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -121,9 +121,9 @@ def read_state(
 ) -> ClusterState:
     """Return the revisions of a run together with every possible consumer. Raises ApiError.
 
-    A revision of another group is included if find_related returns the revision. The revisions must
-    be read before the consumers. An owner that is missing in the later lists was then certainly
-    deleted. A kind that the Role does not permit the run to list is not an error.
+    The result contains a revision of another group if find_related returns the revision. The caller
+    must read the revisions first. An owner that is missing in the lists of consumers was then
+    certainly deleted. If the run may not list a kind, the kind is in `unreadable`.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(

@@ -1,8 +1,9 @@
 """The patches for the owners and the mark of each revision, and the list of unused revisions.
 
-The rule: the owners of a revision are the release owner, its consumers, and their workloads. A Pod
-or a bare Job is never an owner. A revision that is unused and not in the applied stream is marked
-with the time. Sweep deletes the revision when the mark is old enough. This module sends nothing.
+The rule: the owners of a revision are the release owner, the consumers, and the workloads of the
+consumers. A Pod or a bare Job is never an owner. A run marks a revision with the time if the
+revision is unused and not in the applied stream. `sweep` deletes the revision once the mark is old
+enough. This module does not send requests.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.paths import Json
 
+# A run deletes only revisions with a mark that is at least this old. Until then, an apply that uses
+# the revision again may be under way.
 GRACE = timedelta(minutes=10)
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
@@ -48,7 +51,7 @@ class ClusterState(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The attach group of a run, and the signs of revisions that an earlier group left behind.
+    """The attach group of a run, and the data that identifies revisions of earlier groups.
 
     group_name: the attach group of the run, "" for none;
     workloads: the uids of the run's workloads;
@@ -62,7 +65,7 @@ class Scope(NamedTuple):
     base_names: frozenset[RevisionRef] = frozenset()
 
     def covers(self, revision: Revision, state: ClusterState) -> bool:
-        """Return whether the run may mark and delete a revision that is unused."""
+        """Return whether the run may mark and delete a revision if the revision is unused."""
         if not self.group_name or not revision.group_name:
             return False
         if revision.group_name == self.group_name:
@@ -92,7 +95,7 @@ class Patch(NamedTuple):
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch: owners are merged by uid, so other owners stay unchanged."""
+        """The strategic merge patch. The API server merges owners by uid and keeps other owners."""
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
         metadata: Object = {}
@@ -122,7 +125,7 @@ def pin(
     """Return the patches that make each workload an owner of its given revisions.
 
     A revision that gets a workload as an owner loses its mark. A revision that is not sweepable
-    only gets the release owner.
+    gets only the release owner.
     workloads_of: returns the live workloads that, according to the request, reference a revision;
     release_owner: an additional owner of every revision, None if unknown.
     """
@@ -143,7 +146,7 @@ def reconcile(
 ) -> list[Patch]:
     """Return the patches that give every revision its required owners and its mark.
 
-    Revisions of the applied stream are first.
+    The patches of revisions in the applied stream are first.
     scope: covers the unused revisions to mark;
     in_stream: the revisions of the applied stream, which are never marked.
     """
@@ -179,7 +182,7 @@ def find_unused(
     """Return the marked revisions that the scope covers and that have no consumer.
 
     The text after each revision is the reason to keep the revision, "" for a revision to delete.
-    A revision that is being deleted is left out.
+    The result does not contain revisions that are being deleted.
     includes_unmarked: whether to include the revisions that no run has marked.
     """
     consumers_of = _consumers_by_revision(state)
@@ -198,8 +201,8 @@ def find_related(
 ) -> tuple[Revision, ...]:
     """Return the revisions of other groups that a run looks after.
 
-    A workload of the run owns the revision, or an object of that workload references the
-    revision. An unused revision is also included if the scope covers the revision.
+    A workload of the run owns such a revision, or an object of the workload references the
+    revision. The result also contains the unused revisions that the scope covers.
     others: the revisions of other groups.
     """
     consumers_of = _consumers_by_revision(state)
@@ -266,9 +269,9 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
     """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
-    A consumer with a controller that cannot be read is not an owner. The consumer may be deleted
-    while its controller exists, and the garbage collector would delete the revision. A bare Pod or
-    Job is also not an owner, because other objects may need the revision after its deletion.
+    A consumer is not an owner if the run cannot read the controller. The consumer may be deleted
+    before the controller, and the garbage collector would delete the revision. A bare Pod or Job is
+    not an owner either. After the deletion of the Pod or Job, other objects may need the revision.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -302,11 +305,11 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
 
     An owner is stale if the object was deleted. An object that a controller made is also stale if
     the object no longer references the revision. A bare Pod or Job is always stale. A workload
-    remains an owner: with its next change, a new ReplicaSet may reference the revision. A revision
-    that is not sweepable has only the release owner, because the revision must outlive every
-    workload. A release owner is stale if the object was re-created with another uid. Every
-    release owner of an original in the applied stream is stale. The garbage collector removes
-    references to deleted release owners.
+    remains an owner: after a change of the workload, a new ReplicaSet may reference the revision.
+    On a revision that is not sweepable, every owner except a release owner is stale. A release
+    owner is stale if the object was re-created with another uid. Every release owner of an original
+    in the applied stream is stale. The garbage collector removes references to deleted release
+    owners.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
@@ -346,7 +349,7 @@ def _is_readable(state: ClusterState, owner: Owner) -> bool:
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program set, and the owners that cannot be read.
+    """Return the existing owners that another program added, and the owners of unreadable kinds.
 
     A release owner of any release is not foreign if a run of attach added the owner.
     """
@@ -370,7 +373,7 @@ def _new_mark(
 ) -> str | None:
     """Return the mark to write: the time, "" to remove the mark, None for no change.
 
-    A mark that is not a time, or is more than GRACE in the future, is replaced.
+    The run replaces a mark that is not a time, or is more than GRACE in the future.
     now: None if the run may not mark the revision.
     """
     if is_used:

@@ -1,8 +1,9 @@
 """The release owner: an object that exists exactly as long as the release.
 
 render creates a ServiceAccount, or at least a Role, for each attach group. The tool that applies
-the manifests deletes this object with the release. As an additional owner of every revision, the
-object keeps a revision whose workload gets another name or kind.
+the manifests deletes the release owner together with the release. The release owner is an
+additional owner of every revision. A revision therefore remains if the workload gets another name
+or kind.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Account(NamedTuple):
 
 
 def account_of(token: str) -> Account | None:
-    """Return the ServiceAccount in the payload of a token, or None for another token.
+    """Return the ServiceAccount in the payload of a token, or None for a token of another form.
 
-    The signature is not checked: the API server checks the token with every request.
+    The API server checks the signature with every request, so this function does not.
     """
     parts = token.split(".")
     if len(parts) != 3:

@@ -1,4 +1,4 @@
-"""The request of a run of attach, and its form on the command line."""
+"""The request for one run of attach, and the form of the request on the command line."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _KIND_TITLES = {resource.kind.lower(): resource.kind for resource in REVISED_KIN
 
 
 def title(ref: RevisionRef) -> str:
-    """Return a revision in the form of messages: `ConfigMap/app-h2k4`."""
+    """Return the text for a revision in a message, such as `ConfigMap/app-h2k4`."""
     return f"{_KIND_TITLES[ref[0]]}/{ref[1]}"
 
 
 class NamedObject(NamedTuple):
-    """An object of the attacher's namespace."""
+    """An object in the attacher's namespace."""
 
     resource: Resource
     name: str
@@ -58,7 +58,7 @@ class AttachRequest(NamedTuple):
     timeout: the maximum time to wait for the workloads, in seconds;
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the group's finished Jobs that this run supersedes;
-    is_tolerant: whether a kind that cannot be listed is only a warning;
+    is_tolerant: whether a missing permission to list a kind causes a warning, not a failure;
     release_owner: the object that exists as long as the release, None if unknown;
     retired: revisions of a kind that the stream no longer revises, to delete once unused.
     """
@@ -134,7 +134,7 @@ def parse_release_owner(text: str) -> NamedObject | None:
 
 
 def check_group(name: str) -> None:
-    """Raise ValueError for the name of an attach group that a label cannot hold."""
+    """Raise ValueError for the name of an attach group that is not a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(f"{shown(name)} is not a valid label value, so not a valid attach group")
 
@@ -148,7 +148,10 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return one entry for each workload and render ID, with the references of all its entries."""
+    """Return workloads, after a merge of the entries with the same workload and render ID.
+
+    A merged entry has the references of all these entries.
+    """
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
     for workload in workloads:
         key = workload.resource, workload.name, workload.render_id

@@ -1,4 +1,4 @@
-"""The kinds of live objects that attach reads, and where the API serves them.
+"""The kinds of objects that attach and adopt read, create or change, and their paths in the API.
 
 To add a kind of consumer, add an entry to CONSUMER_KINDS, and a rule to the Role in
 plan/attacher_job.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
@@ -11,7 +11,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A kind in the API: `apps/v1`, `ReplicaSet`, `replicasets`."""
+    """A kind in the API, such as `apps/v1`, `ReplicaSet`, `replicasets`."""
 
     api_version: str
     kind: str
@@ -19,7 +19,7 @@ class Resource(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind, by which owner references and workloads are matched to a resource."""
+        """The group and kind, which identify the Resource of an owner or a workload."""
         return api_group(self.api_version), self.kind
 
     @property
@@ -46,12 +46,12 @@ EXPERIMENTS = Resource("argoproj.io/v1alpha1", "Experiment", "experiments")
 ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
 REVISED_KINDS = (CONFIG_MAPS, SECRETS)
-# The kinds of the object that exists as long as the release.
+# The kinds of the release owner: the object that exists as long as the release.
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
-# The kinds whose objects can be consumers. A kind precedes the kinds that its controller
-# creates. With this order, no consumer is missed if a controller creates an object while the lists
-# are read. The object is in a later list, or its controller was read with the same pod template.
+# The kinds of possible consumers. A kind precedes the kinds that its controller creates. In this
+# order, attach does not miss an object that a controller creates while attach reads the lists. The
+# object is in a later list, or attach has read the controlling object with the same pod template.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
@@ -79,9 +79,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds whose objects a controller creates and deletes. Such an object is an owner only while
-# the object references the revision. A workload that a user applies is an owner until the workload
-# is deleted.
+# The kinds of objects that a controller creates and deletes. An object of these kinds is an owner
+# of a revision only while the object references the revision. A workload that a user applies is an
+# owner until the workload is deleted.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

@@ -94,8 +94,8 @@ def _reconcile(
     scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
     # While the arrival is not complete, another apply may be running, so the run marks nothing.
-    marked = scope if request.prunes and arrival.is_complete else Scope("")
-    patches = reconcile(state, marked, request.in_stream, client.now())
+    scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
+    patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
     return scope, state, send(client, patches)
 
 
@@ -129,8 +129,8 @@ def _find_failures(
     """Return the failures, after a last check that the revisions exist."""
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
-        # The garbage collector deleted the revisions together with their workload. The workload may
-        # have been re-created since then.
+        # The garbage collector may have deleted the revisions together with their workload. The
+        # workload may have been re-created since then.
         uids = _current_uids(client, request)
     forbidden = list(permission_failures(state, uids))
     if request.is_tolerant:

@@ -1,6 +1,7 @@
-"""The patches of a run, sent one by one. The log has a line for each patch, except a refused patch.
+"""Sending the patches of a run, one by one.
 
-The caller reports the refusals at the end of the run.
+The log has a line for each patch that the API server does not refuse. The caller reports the
+refusals at the end of the run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
-    """Send one patch for each revision; return the refusals, which do not stop the other patches.
+    """Send patches; return the refusals. A refusal does not stop the other patches.
 
     Raises ApiError if the API server does not answer.
     """

@@ -34,7 +34,7 @@ def sweep(
     to_delete = {revision.key for revision in _without_kept(client, unused)}
     if not to_delete:
         return []
-    # The writes of this run took time, so everything is read again just before the deletion.
+    # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
     state = read_state(client, group, scope, state.release_owner)
     still_unused = [
@@ -55,8 +55,8 @@ def sweep(
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
     """Yield an error for each deleted revision that has a consumer again.
 
-    An apply that uses a revision again without a change does not change the resourceVersion. The
-    precondition of the delete request is then still true.
+    An apply may use an unchanged revision again. The resourceVersion is then unchanged too, and the
+    precondition of the delete request is still true.
     """
     if deleted:
         consumers, _ = read_consumers(client)

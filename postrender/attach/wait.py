@@ -15,11 +15,11 @@ from postrender.attach.resources import Resource
 from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
-# The first and the longest interval after which everything is listed again. The interval is doubled
-# each time. The lists find missing ConfigMaps and Secrets, which are not watched. A broken watch
-# only delays the result.
+# The first and the longest interval after which attach lists everything again. The interval doubles
+# each time. The lists find missing ConfigMaps and Secrets, which attach does not watch. A broken
+# watch only delays the result.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# A watch shorter than SHORTEST_SECONDS is broken, and is repeated only after PAUSE_SECONDS.
+# attach treats watches that end within SHORTEST_SECONDS as broken, and then waits PAUSE_SECONDS.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def wait(
         remaining = deadline - time.monotonic()
         if arrival.is_complete:
             return arrival
-        # The last step of the run sends a refused patch again, and reports the refusal.
+        # A later step of the run sends a refused patch again, and reports the refusal.
         send(client, pins(arrival))
         if remaining <= 0:
             return arrival
