@@ -1,3 +1,3 @@
-"""Names with a content hash for ConfigMaps, and references that follow."""
+"""Names with a content hash for ConfigMaps, and updated references to the ConfigMaps."""
 
 __version__ = "0.1.0"

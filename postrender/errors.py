@@ -2,9 +2,9 @@
 
 Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` A finding adds its code in brackets.
 The problem is a clause such as "X is Y, expected Z". The fix is an imperative that starts with a
-capital. Neither part has a final period. Every error is
-raised as UserError or UsageError. `cli/main.py` reports a UserError, unless a command continues
-after the error. click reports a UsageError (`cli/click_app.py`).
+capital. Neither part has a final period. Every error is a UserError or a UsageError. `cli/main.py`
+reports a UserError, unless a command continues after the error. click reports a UsageError
+(`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 
 class Location(NamedTuple):
-    """A location in the input.
+    """A location in an input or in another file.
 
     source: the file, or `<stdin>`.
     line: the line of the source, from 1; 0 if unknown.
     document: the number of the YAML document, from 1; 0 if unknown.
-    template: the chart template, as Helm reports it.
+    template: the chart template in Helm's comment `# Source:`.
     subject: the object, as `Kind/name`.
     path: the path of the field inside the object.
     """

@@ -1,7 +1,8 @@
-"""The arguments of a plain call, read without click, whose import takes longer than a small render.
+"""The arguments of a plain call, read without click.
 
-Everything else is left to click: joined short options, `--`, help, and every mistake. A test
-compares the two readers on random command lines and environments.
+Importing click takes longer than a small render. click reads all other command lines: joined short
+options, `--`, help, and every mistake. A test compares this module with click on random command
+lines and environments.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def run_with_click(arguments: Sequence[str]) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return a usage error with a hint for users of kubectl, if the command reads a file."""
+    """Return a usage error. For an unknown -f, add a hint if the command reads a file."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
@@ -62,7 +62,10 @@ def _reads_files(command: click.Command) -> bool:
 
 
 class _WritesHelp(click.Command):
-    """A command or group. click writes the help or the version while click reads the arguments."""
+    """A command or group that reports an error of stdout.
+
+    click writes the help and the version while reading the arguments.
+    """
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
         try:
@@ -93,7 +96,7 @@ class _Commands(_Group):
 
 
 class _Command(_WritesHelp):
-    """A command with an example in its help, which may read `-name` as `--name`."""
+    """A command that has an example in the help, and that may read `-name` as `--name`."""
 
     declaration: Command
 
@@ -108,7 +111,7 @@ class _Command(_WritesHelp):
 
 
 def app() -> click.Group:
-    """Return the whole command line."""
+    """Return the click group of all commands."""
     group = _Commands(
         "postrender",
         help="""Give each ConfigMap content its own name.

@@ -78,7 +78,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the path of every key in a value, also inside mappings; path: of the value."""
+    """Yield the path of every key in a value, also inside mappings; path: the path of the value."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, key)
@@ -86,7 +86,7 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the option or the variable that sets a key, by the path of the key."""
+    """Return the option or the variable that sets each key, by the path of the key."""
     import click
     from click.core import ParameterSource
 

@@ -1,4 +1,4 @@
-"""The entry of every command: read the arguments, run the command, report every error."""
+"""The entry point of every command: read the arguments, run the command, report every error."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code.
 
-    Without arguments, or with an option other than -h, --help and --version first, the command is
-    `render`.
+    The command is `render` for an empty command line. The command is also `render` if the first
+    argument is an option other than -h, --help and --version.
     """
     # Most runs are short and do not create cycles. Collecting garbage would take a tenth of a run.
     # `attach`, which may wait for minutes, enables the collection again.
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        if is_completion and isinstance(error, OSError):  # click only writes a script to stdout
+        if is_completion and isinstance(error, OSError):  # click cannot write the script to stdout
             report_error(unwritable_error(error))
             return FAULT
         report_bug(error)
@@ -61,8 +61,8 @@ def run(arguments: Sequence[str]) -> int:
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
     """Run a command line that can be read without click, and return its exit code.
 
-    Return None if click must read the command line, or must report a terminal as stdin or a usage
-    error.
+    Return None if click must read the command line, or must report a usage error. click also
+    reports that stdin is a terminal.
     """
     module = COMMANDS.get(arguments[0])
     if module is None:

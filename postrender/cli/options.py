@@ -46,7 +46,7 @@ class Option(NamedTuple):
     """An option.
 
     name: the name without dashes. short: one letter. aliases: other long names.
-    variable: the environment variable that is read if the option is not given.
+    variable: the environment variable that postrender reads if the option is not given.
     key: the path of the configuration key that the option overrides, () if there is none.
     limit: the highest value of a NUMBER.
     default_text: the default in words, if `default` does not show the default.
@@ -128,7 +128,7 @@ COMMON = (
 
 
 def _with_variables(*options: Option) -> tuple[Option, ...]:
-    """Return options that also have a variable, POSTRENDER_ and the name of the option."""
+    """Return options with their variables: POSTRENDER_ and the option's name in capitals."""
     return tuple(
         option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
         for option in options
@@ -291,9 +291,9 @@ def output_option(formats: tuple[str, ...]) -> Option:
 
 
 def with_filename(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a command, without the value of -f.
+    """Return the values of a command, with the file after -f as INPUT.
 
-    The file after -f becomes INPUT, or is added to the files of `check`.
+    For `check`, the files after -f are added to the other files.
     Raises UsageError if both INPUT and -f are given.
     """
     if "filename" not in values:

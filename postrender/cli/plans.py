@@ -53,7 +53,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, without findings about the delivery to a cluster.
 
-    The command that prepares the manifests for a release sets the attacher and --previous.
+    Only the command that renders the manifests for a release uses the attacher and --previous.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)

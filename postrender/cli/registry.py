@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# A plain call imports only the module of its command, and click imports all modules. A command of
-# two words belongs to a group.
+# A call without click imports only the module of its command, and click imports all modules. A
+# command of two words belongs to a group.
 COMMANDS = {
     "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",

@@ -47,7 +47,7 @@ def run_render(
     """Render an input and return the exit code.
 
     given: the values of the other options, by parameter.
-    is_function: whether kustomize or kpt started the program, with a ResourceList.
+    is_function: whether kustomize or kpt started the program, with a ResourceList on stdin.
     """
     settings = render_settings(config, given)
     findings: tuple[Finding, ...] = ()

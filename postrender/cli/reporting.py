@@ -19,7 +19,7 @@ _MOST_FRAMES = 50
 
 
 class _Presentation:
-    """The choice of messages and colours: state of the process, like the logging module's state."""
+    """The choice of messages and colours: global state, as in the logging module."""
 
     is_quiet = False
     is_verbose = False
@@ -64,7 +64,7 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note unless --quiet is set, or --verbose, which prints the note earlier."""
+    """Print a note, unless --quiet is set or report_detail has printed the note (--verbose)."""
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, "postrender", sentences(text, ""), None)
 
@@ -88,12 +88,12 @@ def report_error(error: UserError) -> None:
 
 
 def log_error(error: UserError, log_file: str) -> None:
-    """Append one error to the log file, if there is one."""
+    """Append one error to the log file, if any."""
     _log(f"error: {error}", log_file)
 
 
 def log_note(text: str, log_file: str) -> None:
-    """Append a note to the log file, if there is one."""
+    """Append a note to the log file, if any."""
     _log(f"{NOTE}: {sentences(text, '')}", log_file)
 
 
@@ -152,12 +152,15 @@ def _print(line: str, colour: str = "") -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        # Nobody can read the message. The interpreter must not try again when it ends.
+        # Nobody can read the message. The interpreter must not try again when the process ends.
         sys.stderr = None
 
 
 def report_bug(error: BaseException) -> None:
-    """Write the traceback of a bug to a file and print the path of the file."""
+    """Write the traceback of a bug to a file and print the path of the file.
+
+    If no file can be written, print the locations in the code instead.
+    """
     # Imported late: these imports take longer than a small render.
     import platform
     import tempfile

@@ -100,14 +100,16 @@ COMMAND = Command(
     ),
 )
 
+# try prints at most this many findings, and then the number of the other findings.
 _MOST_FINDINGS = 5
 
 
 class _Sides(NamedTuple):
     """The manifests of the chart, before and after the change.
 
-    old: the manifests before the change; new: None if try does not preview a change;
-    note: the reason why try does not preview the change, "" if no change was requested;
+    old: the manifests before the change;
+    new: the manifests after the change, None if try does not preview a change;
+    note: the reason why try cannot preview a requested change, "" otherwise;
     if_unchanged: the line in place of a preview without changes, "" for the preview itself.
     """
 
@@ -182,7 +184,7 @@ def _trial_settings(settings: Settings) -> Settings:
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     """Return the sides, rendered with helm.
 
-    Raises UserError if helm fails or prints no manifests. If only the chart without the change
+    Raises UserError if helm fails or does not print manifests. If only the chart without the change
     fails, `old` is the changed chart, and `note` contains the reason.
     """
     if new_chart:
@@ -204,7 +206,10 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
-    """Return the rendered chart. Raises UserError without manifests; title: for messages."""
+    """Return the rendered chart; title: the name of the chart in messages.
+
+    Raises UserError if helm fails or does not print manifests.
+    """
     from postrender.sources.charts import render_chart
 
     stream = read_streams([Source(title, render_chart(chart, options))], title)
@@ -218,7 +223,7 @@ def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
 
 
 def _problems_of_another_helm(plans: Sequence[Plan]) -> set[str]:
-    """Return the problems of Helm 3 in some plans, if helm is a later version."""
+    """Return the problems in plans that concern only Helm 3, an empty set if helm may be Helm 3."""
     from postrender.sources.charts import passes_hooks
 
     problems = {
@@ -243,7 +248,7 @@ def _preview(
 
 
 def _first_release(stream: Stream, settings: Settings, left_out: Container[str]) -> Preview:
-    """Return the preview of the first release with postrender of some manifests."""
+    """Return the preview of the first release of a stream with postrender."""
     from postrender.diff.build import compare
 
     preview = compare(stream, stream, settings, is_first_release=True)
@@ -308,7 +313,7 @@ def _next_steps(chart: str, options: ChartOptions, *, has_change: bool) -> list[
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write the preview as a page, and return the path."""
+    """Write the preview as a page, and return the path. Raises UserError."""
     from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.wording.terminal import Terminal
 

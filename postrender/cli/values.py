@@ -131,7 +131,7 @@ def settings_of(
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Return settings with the key of the hashes of Secrets.
+    """Return settings with the hash key for Secrets.
 
     Raises UserError as read_hash_key does.
     """
@@ -182,8 +182,7 @@ def render_settings(
 ) -> Settings:
     """Return the settings in effect for a command that makes a plan.
 
-    Raises UserError as settings_of does, for a wrong key of the hashes, and for numbered names
-    without --previous.
+    Raises UserError as settings_of and with_hash_key do, and for numbered names without --previous.
     """
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
