@@ -1,7 +1,7 @@
 """The extension of a configuration file: the file in `extends`, and the merge of both files.
 
 A discovered file may extend only a YAML file in its own repository, by the rules of `find` and
-`trust`. The extended file has the same rights as the file that extends it.
+`trust`. The extended file has the same rights as the extending file.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def extended_file(
 ) -> str:
     """Return the path of the file that a file extends.
 
-    value: the value of `extends`, and location: the location of the value;
+    value: the value of `extends`; location: the location of the value;
     earlier: the files that were read, with `file` as the last file.
-    Raises UserError for a path that the source may not read, and for a missing file. A file of
-    another user, or a file that extends itself, is an error too.
+    Raises UserError for a path that the source may not read, for a missing file, and for a file
+    that extends itself. Without full trust, also raises UserError for a file of another user.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -81,7 +81,7 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return the values of a file (own), merged with the values of the file that it extends (base).
+    """Return the values of a file (own), merged with the values of the extended file (base).
 
     Mappings are merged by key. Lists are joined without duplicates, first the items of `own`,
     because the first matching rule applies. Lists in the pod template are merged by name if every

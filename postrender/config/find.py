@@ -1,7 +1,7 @@
 """The search for the configuration file.
 
-The search stops at the first folder with .git, which is the repository. A file of another user is
-an error, because a shared folder such as /tmp may contain files of anybody. Git has the same
+The search stops at the first folder with .git, which is the repository. postrender rejects a file
+of another user, because a shared folder such as /tmp may contain files of anybody. Git has the same
 rule (CVE-2022-24765).
 """
 
@@ -14,6 +14,7 @@ from postrender.startup.records import NamedTuple
 
 FILE_NAME = "postrender.yaml"
 
+# The user ID of root.
 _ROOT = 0
 
 
@@ -46,7 +47,7 @@ def find_config(start: str) -> FoundConfig:
         repository = folder if number is None else inside[-1]
         _check_source(path, repository)
         return FoundConfig(path, repository)
-    return FoundConfig(findings=_above(folders[len(inside) :]))
+    return FoundConfig(findings=_findings_above(folders[len(inside) :]))
 
 
 def _folders_upward(start: str) -> list[str]:
@@ -63,7 +64,7 @@ def _has_git(folder: str) -> bool:
 
 
 def _check_source(path: str, repository: str) -> None:
-    """Raise UserError for a file that may come from somebody else."""
+    """Raise UserError for a file that somebody else may have created."""
     if not is_owner_trusted(path):
         problem = "the file belongs to another user"
     elif not is_inside(path, repository):
@@ -80,7 +81,7 @@ def _check_source(path: str, repository: str) -> None:
 def is_owner_trusted(path: str) -> bool:
     """Return whether a file, and the link to the file, belong to root or to the user of postrender.
 
-    If root runs postrender with sudo, the file may belong to the user who ran sudo.
+    If a user runs postrender as root with sudo, the file may also belong to this user.
     """
     if not hasattr(os, "geteuid"):  # Windows
         return True
@@ -101,7 +102,7 @@ def is_inside(path: str, folder: str) -> bool:
     return resolved == root or resolved.startswith(os.path.join(root, ""))
 
 
-def _above(folders: list[str]) -> tuple[Finding, ...]:
+def _findings_above(folders: list[str]) -> tuple[Finding, ...]:
     """Return a finding for the nearest postrender.yaml in the folders above a repository."""
     for folder in folders:
         path = os.path.join(folder, FILE_NAME)

@@ -1,4 +1,4 @@
-"""The key of the hash in the names of Secrets, from a file or from the environment.
+"""The hash key for the names of Secrets, from a file or from the environment.
 
 The key is never part of an output, a message or a log.
 """
@@ -19,8 +19,9 @@ _CREATE = "Create a key with `openssl rand -hex 32`"
 def read_hash_key(option: str, configured: str) -> HashKey | None:
     """Return the key, or None if no key is set.
 
-    option: the file in --secrets-hash-key-file, which overrides VARIABLE;
-    configured: the file in effect, which VARIABLE overrides.
+    option: the file in --secrets-hash-key-file, "" without the option. The option overrides
+        VARIABLE, and VARIABLE overrides the configuration file;
+    configured: the key file in effect, from the option or from the configuration file.
     Raises UserError for a file that cannot be read, and for a key that is too short or too long.
     """
     variable = os.environ.get(VARIABLE, "")
@@ -35,7 +36,10 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
 
 
 def _content(file: str, fix: str) -> bytes:
-    """Return the beginning of a key file. Raises UserError with `fix` for an unreadable file."""
+    """Return at most _MAX_BYTES + 1 bytes of a key file.
+
+    Raises UserError with `fix` for an unreadable file.
+    """
     try:
         with open(file, "rb") as key_file:
             return key_file.read(_MAX_BYTES + 1)
@@ -45,7 +49,7 @@ def _content(file: str, fix: str) -> bytes:
 
 
 def _key(content: bytes, location: Location) -> HashKey:
-    """Return the key without line breaks at its end. Raises UserError for a wrong length."""
+    """Return the key without final line breaks. Raises UserError for a wrong length."""
     key = content.rstrip(b"\r\n")
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise UserError(

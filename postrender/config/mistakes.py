@@ -135,7 +135,7 @@ def _short(value: Json) -> str:
 def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
     """Return the error for a path pattern that cannot be read.
 
-    If the pattern looks like JSONPath, the fix has its translation.
+    If the pattern looks like JSONPath, the fix contains the translated pattern.
     """
     fix = error.fix
     if "[*]" in text or text.startswith((".", "$")):

@@ -24,7 +24,10 @@ _TYPES = {
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
-    """Return whether a value fits a schema; False also if the schema has an unknown keyword."""
+    """Return True only if a value fits a schema.
+
+    The result may be False for a value that fits, for example if the schema has an unknown keyword.
+    """
     return all(
         keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema)
         for keyword, expected in schema.items()

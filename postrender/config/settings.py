@@ -85,7 +85,7 @@ class AttacherSettings(NamedTuple):
     group: the name of the attach group;
     release: the name of the release, from --previous or from Argo CD. The configuration cannot set
         this field;
-    retired_secrets: revisions of Secrets from a time when Secrets were revised.
+    retired_secrets: earlier revisions of Secrets, for a release that no longer revises Secrets.
     """
 
     is_enabled: bool = True
@@ -136,8 +136,8 @@ class HistorySettings(NamedTuple):
 class Settings(NamedTuple):
     """All settings of a run.
 
-    hash_key_file: the file of hash_key; hash_key: the key of the hashes of Secrets;
-    keep_original: whether to keep all originals; None to keep only the originals of Secrets;
+    hash_key_file: the file of hash_key; hash_key: the hash key for Secrets;
+    keep_original: whether to keep originals that no object needs; None: only those of Secrets;
     file: the configuration file, "" if there is none;
     findings: about the search for the configuration file.
     """
@@ -162,12 +162,12 @@ class Settings(NamedTuple):
     hash_key: HashKey | None = None
 
     def hash_key_of(self, identity: Identity) -> HashKey | None:
-        """Return the key of an object's hash, None for a hash without a key."""
+        """Return the hash key for an object, None for a hash without a key."""
         return self.hash_key if identity.group_kind == SECRET else None
 
     @property
     def active_references(self) -> tuple[Rule, ...]:
-        """The user's reference rules whose target is a revised kind."""
+        """The user's reference rules with a revisable kind as their target."""
         return tuple(rule for rule in self.references if rule.target in self.revisable)
 
     @property

@@ -1,9 +1,9 @@
 """The trust in each source of settings, and the settings that need more trust than others.
 
-A chart, a repository or a stream may come from somebody else. Such a source may change the output.
-The source must not choose a cluster, write files, read files of other users, or start programs,
-except a restricted git. SETTINGS lists every setting with such an effect. A test checks that the
-list is complete.
+A chart, a repository or a stream may have another author than the user. Such a source may change
+the output. The source must not choose a cluster, write files, read files outside its repository, or
+start programs other than a restricted git. SETTINGS lists every setting with an effect outside the
+output. A test checks that the list is complete.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Source(NamedTuple):
     """A source of settings.
 
     name: the subject of a message;
-    trust: what the source may do;
+    trust: one of the levels of trust;
     label: the trust in words, for `config show`;
     repository: the folder that a source with the trust REPOSITORY may read. With OUTPUT_ONLY, only
         `extends` may read a file in the folder;
@@ -89,7 +89,7 @@ def _any_value(effect: str) -> Callable[[str, str], _Need]:
     return lambda _value, _repository: _Need(FULL, effect)
 
 
-def _path(value: str, repository: str) -> _Need:
+def _path_need(value: str, repository: str) -> _Need:
     """Return the need of a path: REPOSITORY if the path and its links are in the repository."""
     if (
         repository
@@ -100,25 +100,25 @@ def _path(value: str, repository: str) -> _Need:
     return _Need(FULL, "read files outside its repository" if repository else "read files")
 
 
-def _extension(_value: str, repository: str) -> _Need:
+def _extension_need(_value: str, repository: str) -> _Need:
     # `extension` checks the path, which is relative to the folder of the file.
     return _Need(OUTPUT_ONLY if repository else FULL, "extend a file")
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files in a folder. Readers of a folder do not follow other links."""
+    """Yield the links to files in a folder. postrender does not follow other links in a folder."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
 
 
-def _manifests(value: str, repository: str) -> _Need:
-    """Return the need of manifests: a path, `git:REV:PATH` or `helm:NAMESPACE/RELEASE`."""
+def _manifests_need(value: str, repository: str) -> _Need:
+    """Return the need of --previous: a path, `git:REV:PATH` or `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
         return _Need(FULL, "run helm")
     if value.startswith("git:"):
         return _Need(REPOSITORY, "run git")
-    return _path(value, repository)
+    return _path_need(value, repository)
 
 
 class RestrictedSetting(NamedTuple):
@@ -134,16 +134,16 @@ class RestrictedSetting(NamedTuple):
 
 
 SETTINGS = (
-    RestrictedSetting(("extends",), "config", _extension),
+    RestrictedSetting(("extends",), "config", _extension_need),
     RestrictedSetting(("logFile",), "log-file", _any_value("write files")),
-    RestrictedSetting(("history", "previous"), "previous", _manifests),
+    RestrictedSetting(("history", "previous"), "previous", _manifests_need),
     RestrictedSetting(("history", "kubeContext"), "kube-context", _any_value("choose a cluster")),
     RestrictedSetting(
         ("history", "kubeconfig"),
         "kubeconfig",
         _any_value("choose a kubeconfig, because a kubeconfig can start programs"),
     ),
-    RestrictedSetting(("secretsHashKeyFile",), "secrets-hash-key-file", _path),
+    RestrictedSetting(("secretsHashKeyFile",), "secrets-hash-key-file", _path_need),
 )
 
 

@@ -10,15 +10,16 @@ from postrender.sources.input_paths import CHART_FILE
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
-_USER = "postrender try"
+_COMMAND = "postrender try"
 # The name of a release when Chart.yaml has no name that is valid for a release.
 _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
 # The name in Chart.yaml. Helm reads the whole file, so the pattern need not match all YAML.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
 _MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
+# The first major version of helm that passes hooks to a post-renderer.
 _FIRST_WITH_HOOKS = 4
-# A chart or a values file that helm downloads.
+# The sign of a URL. helm downloads a chart or a values file from a URL.
 _URL = "://"
 
 
@@ -51,7 +52,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def shown_arguments(self) -> list[str]:
-        """The options that may be printed, without --set, whose value may be a password."""
+        """The arguments of `before_change`, for messages. A value of --set may be a password."""
         return self.before_change.arguments
 
     @property
@@ -78,7 +79,7 @@ def release_name(chart: str) -> str:
 def check_chart(chart: str) -> None:
     """Raise UserError for a path that is not a chart.
 
-    Only helm checks a chart that helm may download, such as a URL or REPOSITORY/CHART.
+    The check accepts every URL and REPOSITORY/CHART, because helm may download the chart.
     """
     location = Location(chart)
     if _URL in chart:
@@ -105,7 +106,7 @@ def check_chart(chart: str) -> None:
 
 
 def check_values(files: tuple[str, ...]) -> None:
-    """Raise UserError for a values file that does not exist, and for stdin."""
+    """Raise UserError for stdin, and for a values file that is not a file or a URL."""
     for file in files:
         if file == "-":
             raise UserError(
@@ -127,7 +128,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 
     Raises UserError, with the message of helm, if helm fails.
     """
-    program = helm_program(_USER)
+    program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
     try:
         output, errors = process.communicate()
@@ -143,7 +144,7 @@ def passes_hooks() -> bool:
 
     The result is False if helm does not print its version. Raises UserError without helm.
     """
-    process = start([helm_program(_USER), "version", "--template={{.Version}}"])
+    process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
     output, _ = process.communicate()
     version = _MAJOR_VERSION.match(output)
     return version is not None and int(version[1]) >= _FIRST_WITH_HOOKS

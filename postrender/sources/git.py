@@ -35,8 +35,8 @@ _NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
 # The modes of files, executables, links and folders in a tree.
 _MODES = (b"100644", b"100755", b"120000", b"40000")
-# Values on the command line override the configuration of the repository. Git reads
-# safe.bareRepository only there and in the configuration of the user (git 2.38).
+# Values on the command line override the configuration of the repository. Git ignores
+# safe.bareRepository in the configuration of the repository (git 2.38).
 _SAFE_OPTIONS = (
     "--no-pager",
     *("-c", "safe.bareRepository=explicit"),
@@ -54,8 +54,8 @@ _SAFE_VARIABLES = {
 }
 # Environment variables that make git run a program. This module does not need the programs.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
-# Problem and fix for a path that is not a file. The keys are answers of git (`git cat-file
-# --follow-symlinks`).
+# Problem and fix for a path that is not a file. The keys are answers of `git cat-file
+# --follow-symlinks`, and `submodule`.
 _NO_FILE = {
     "symlink": (
         "the path is a link to a file outside the repository",
@@ -153,9 +153,9 @@ def _find(name: str) -> _Object:
 
 
 def _check_absence(ref: str, path: str, name: str) -> None:
-    """Raise UserError if the commit has a path that git cannot read.
+    """Raise UserError if the commit has the path, but git cannot read the path.
 
-    The path is a submodule, below a submodule, or not in a partial clone.
+    Such a path is a submodule, is below a submodule, or is missing in a partial clone.
     """
     parts = path.rstrip("/").split("/")
     parents = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
@@ -175,7 +175,7 @@ def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return the Git ref and the path in `git:REV:PATH`."""
+    """Return the Git ref and the path in `git:REV:PATH`. Raises UserError for another form."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(

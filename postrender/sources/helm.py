@@ -1,7 +1,7 @@
 """The release revisions that Helm stores, with their manifests and hooks, read with helm.
 
-Helm does not pass the release to a post-renderer, so the user sets the namespace and the name.
-Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
+Helm does not pass the release to a post-renderer, so the user sets the namespace and the name in
+--previous. Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
 """
 
 from __future__ import annotations

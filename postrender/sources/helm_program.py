@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 
-def helm_program(user: str) -> str:
+def helm_program(needed_by: str) -> str:
     """Return the path of helm, or of the program in HELM_BIN.
 
-    user: the option or command that needs helm, for the message. Raises UserError without helm.
+    needed_by: the option or command that needs helm, for the message.
+    Raises UserError without helm.
     """
     # Helm sets HELM_BIN to the word with which the user started helm, such as `helm`.
     program = os.environ.get("HELM_BIN") or "helm"
@@ -26,7 +27,7 @@ def helm_program(user: str) -> str:
     if program != "helm":
         raise _unstartable(program, "the program is not on PATH")
     raise UserError(
-        f"{user} needs helm, which is not on PATH",
+        f"{needed_by} needs helm, which is not on PATH",
         "Install helm, or set the variable HELM_BIN to the path of helm",
     )
 

@@ -19,7 +19,7 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
     """Return the paths of the manifests in a folder, in order.
 
-    paths: of all files in the folder, with `/` between the parts.
+    paths: the paths of all files in the folder, with `/` between the parts.
     Raises UserError for a chart, because templates are not manifests.
     """
     manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))

@@ -44,10 +44,10 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     """Return the files of an input: a file, `-`, a folder of manifests, or `git:REV:PATH`.
 
     The files of a folder are all YAML and JSON files below the folder, sorted by path, without
-    dotfiles. Links to files in the folder, or in the same git repository, are followed. Links to
-    folders are skipped.
-    allow_empty: whether a folder may have no manifests, and a path in git may be absent. Git does
-    not store empty folders.
+    dotfiles. The function follows links to files in the folder or in the same git repository, and
+    skips links to folders.
+    allow_empty: whether a folder may be without manifests, and a path in git may be absent. Git
+    does not store empty folders.
     Raises UserError for a file that cannot be read, for a chart folder, and for a link to a file
     elsewhere.
     """
@@ -83,7 +83,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the git repository that contains a folder, else the folder, without links."""
+    """Return the git repository that contains a folder, or else the folder, with links resolved."""
     path = real = os.path.realpath(folder)
     while not os.path.exists(os.path.join(path, ".git")):
         parent = os.path.dirname(path)
@@ -94,7 +94,7 @@ def _root_of(folder: str) -> str:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Return whether a path without links is below a root, and not in its `.git`."""
+    """Return whether a path without links is below a root, and not in the root's `.git`."""
     try:
         relative = os.path.relpath(path, root)
     except ValueError:  # another drive
@@ -118,7 +118,7 @@ def _read_listed(path: str, root: str) -> Source:
             Location(path),
         )
     source = _read_file(path)
-    # Messages print the name, which need not be valid text on disk.
+    # Messages print the name, and a name on disk need not be valid text.
     return source._replace(name=printable(source.name))
 
 

@@ -71,7 +71,7 @@ def _release(settings: Settings) -> Release | None:
 
 
 def _read_manifests(name: str) -> Previous:
-    """Return the manifests in a file, in a folder or in git."""
+    """Return the manifests in a file, in a folder or in git. Raises UserError."""
     if name == "-":
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "Pass a file instead"
@@ -112,11 +112,11 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return the manifests that Helm stores, nothing for a first install.
+    """Return the manifests that Helm stores, empty for a first install, and the findings.
 
     A wrong namespace in --previous would silently lose the history. Raises UserError if another
-    namespace has a release of this name. With --namespace, or a namespace in an object of the
-    stream, the user has confirmed the namespace.
+    namespace has a release of this name. The function does not search other namespaces if
+    --namespace or an object of the stream has the namespace in --previous.
     """
     previous = read_release(release)
     if previous is not None:
@@ -141,8 +141,8 @@ def _read_release(
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
     """Raise UserError if all namespaces in the stream differ from those of the history.
 
-    The namespaces may be right, for instance if only one object for monitoring has a namespace.
-    Then the user confirms the namespace of the release with --namespace.
+    The release may still be right, for instance if only one object for monitoring has a namespace.
+    The user then confirms the namespace of the release with --namespace.
     """
     explicit = set(explicit_namespaces(inventory.items))
     expected = {release.namespace, *history.namespaces}

@@ -23,7 +23,7 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of everything in a document that may be a base64 value.
+    """Yield the decoded text of each part of a document that may be a base64 value.
 
     text: the document of a Secret. A document without the field `data` yields nothing.
     """

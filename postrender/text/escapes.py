@@ -12,12 +12,13 @@ _INVISIBLE = pattern(
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Return a text in which invisible characters are written as escapes, such as `\x1b`.
+    r"""Return a text with escapes in place of invisible characters, such as `\x1b`.
 
     Invisible characters are control characters, format characters (also for bidirectional
     text), and separators except the space. Unassigned and private-use characters, unpaired
     surrogates, fillers and variation selectors are invisible too.
-    keep: characters that are left unchanged, such as a tab; not for fillers or variation selectors.
+    keep: characters to leave unchanged, such as a tab. Fillers and variation selectors are always
+    written as escapes.
     """
     has_invisible = not text.isascii() and _INVISIBLE.search(text) is not None
     if text.isprintable() and not has_invisible:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _WORD = pattern(r"[A-Za-z0-9.-]+")
-# A set of at most this many names first searches a text for each name as a substring. For a text
-# without names, this search is faster than the split into words.
+# A WordSet of at most this many names first searches a text for each name as a substring. For a
+# text without names, this search is faster than the split into words.
 _FEW = 12
 # Turns every byte outside a word into a space. Splitting at spaces is faster than the pattern.
 _TO_SPACES = bytes(
@@ -64,5 +64,5 @@ class WordSet:
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
-    """Return a text in which each whole word that is a key of `renames` is replaced."""
+    """Return a text with each word that is a key of `renames` replaced by the value."""
     return _WORD.sub(lambda match: renames.get(match[0], match[0]), text)
