@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
-Nearly every document is read line by line (`plain`). The YAML parser (`nodes`) reads the other
-documents, and is imported only when it is needed. Only the parser can find some locations, and the
-sites of some edits. A document that was read line by line is then also parsed.
+`plain` reads nearly every document line by line. The YAML parser (`nodes`) reads the other
+documents, and is imported on first use. Only the parser can find some locations, and the sites of
+some edits. The parser then also reads a document that `plain` has read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from postrender.yaml.nodes import NodeDocument
     from postrender.yaml.paths import Json, Path
 
+# The limit is far above the 3 MiB that an API server accepts for one object.
 MAX_CHARACTERS = 32 * 1024 * 1024
 
 

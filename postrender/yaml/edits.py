@@ -51,14 +51,14 @@ Edit = SetScalar | Addition | Remove
 
 
 class Site(NamedTuple):
-    """The site of an edit: the characters of the text from start to end, which are replaced.
+    """The site of an edit: the characters of the text from start to end that the edit replaces.
 
     form: `scalar`; `value`, `whole`, `flow` or `flow-after` for text on one line; `block`,
         `block-after` or `lines` for block text. `splice` writes each form.
     indent: the column of block text.
     missing: the keys at the end of the edit's path that do not exist and are created.
     quote: the quote or block style of the replaced scalar.
-    alias_paths: other paths at which the same text is read, through aliases.
+    alias_paths: other paths whose value is the same text, through YAML aliases.
     line: the line of the changed scalar or item in the document, from 0.
     """
 

@@ -13,8 +13,8 @@ _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 # The punctuation of most plain keys and values, deleted from a text by str.translate.
 _PUNCTUATION = str.maketrans("", "", "_./-")
-# YAML 1.1 treats some of these characters as line breaks and rejects others. JSON does not escape
-# these characters.
+# YAML 1.1 treats some of these characters as line breaks and rejects others. The JSON encoder does
+# not escape these characters.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Text that a literal (`|`) can contain, and that does not begin with white space.
 _LITERAL = pattern(

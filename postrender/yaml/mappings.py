@@ -1,8 +1,8 @@
-"""The keys of a mapping node: the last key wins, also if the key is merged.
+"""The keys of a mapping node: the last entry of a key wins, also if a merge key sets the key.
 
 sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
-their order. Each entry overrides the entries above. A merge key (`<<`) sets all keys of its
-mappings. If the value is a list of mappings, the first mapping wins.
+their order. Each entry overrides the entries above with the same key. A merge key (`<<`) sets all
+keys of the merged mappings. If the value of `<<` is a list of mappings, the first mapping wins.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MERGE = "<<"
 
 
 class DuplicateKey(NamedTuple):
-    """A key that an earlier entry of the same mapping already has.
+    """A key that is duplicated in a mapping.
 
-    path: the path of the key, through the entries that contain it.
-    key: the node of the key. first: the node of the first key of this name.
-    is_ambiguous: whether readers disagree on the winner, because only one key is a string.
+    path: the path of the key in the document.
+    key: the node of the last key of this name. first: the node of the first key of this name.
+    is_ambiguous: whether YAML parsers disagree on the winner, because only some keys are strings.
     """
 
     path: Path
@@ -50,7 +50,7 @@ def is_merge_key(key: YamlNode) -> bool:
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges, given its value: one mapping or a list."""
+    """Return the nodes that a merge key merges; value: one mapping, or a list of mappings."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
@@ -84,7 +84,10 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 
 
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
-    """Yield the duplicate keys of a document in the order of the text, one for each name."""
+    """Yield the duplicate keys of a document in the order of the text.
+
+    Each duplicated name of a mapping has one DuplicateKey.
+    """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]
     while pending:

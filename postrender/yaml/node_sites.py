@@ -1,4 +1,4 @@
-"""Sites of edits in the YAML parser's nodes, for edits that `sites` does not find in the lines."""
+"""The search for the site of an edit in the YAML parser's nodes, if `sites` finds no site."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
         )
     if site is None or not document.has_aliases:
         return site
-    # The edit changes the text of this node, and so every value that is read from the node.
+    # The edit changes the text of a node, and so the values at all paths of the node.
     changed = edit.path[: len(edit.path) - len(site.missing)]
     if isinstance(edit, AddAfter):
         changed = edit.path[:-1]
@@ -70,7 +70,7 @@ def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | No
 
 
 def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
-    """Return the site of added keys or items: in the collection at a path.
+    """Return the site of added keys or items, in the collection at a path.
 
     If the collection is missing, the site is in the innermost mapping above the collection.
     """
@@ -178,7 +178,7 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
 
 
 def content_end(text: str, node: YamlNode) -> int:
-    """Return where the text of a node ends, without the comments that follow it.
+    """Return the index at which the text of a node ends, before the comments after the node.
 
     A block scalar ends after its last line break; every other node ends within a line.
     """
@@ -191,9 +191,9 @@ def content_end(text: str, node: YamlNode) -> int:
 
 
 def _end_without_comments(text: str, start: int, end: int) -> int:
-    """Return the end of a text without the blank lines and comments at its end.
+    """Return the end of text[start:end] without the final blank lines and comments.
 
-    The lines are read backwards. A pattern for all lines would take exponential time.
+    The function reads the lines backwards. A pattern for all lines would take exponential time.
     """
     while end > start:
         line_start = max(text.rfind("\n", start, end) + 1, start)

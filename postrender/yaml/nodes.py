@@ -3,7 +3,7 @@
 This module imports ruamel.yaml and is itself imported only when a document needs the parser.
 Scalars are read as the API server reads them (`scalars`). ruamel.yaml's constructors are not used,
 because they crash on a bare `=` and read `1e3` or `0o7` differently. Nodes take about fifty times
-the memory of the text, so they are dropped before the next document is composed.
+the memory of the text, so postrender deletes the nodes of a document before the next document.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
+# A limit for hostile documents, whose nested aliases expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
 # The extent of a node whose children are still being counted.
 _UNFINISHED = (0, 0)
@@ -77,7 +78,7 @@ class NodeDocument:
         return None if self.root is None else _read(self.root, self)
 
     def duplicate_keys(self) -> list[DuplicateKey]:
-        """Return the duplicate keys of the document, after read()."""
+        """Return the duplicate keys of the document. The caller must call read() first."""
         return list(duplicate_keys(self.root)) if self.may_repeat_keys else []
 
     def line_of(self, path: Path) -> int:
@@ -180,7 +181,10 @@ def _check_expansion(root: YamlNode, location: Location) -> None:
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair, which JSON uses for one character, by the character."""
+    """Replace each surrogate pair, which JSON uses for one character, by the character.
+
+    Raises UserError for one half of a pair.
+    """
     for child_node in children(node):
         _join_surrogates(child_node, location)
     if node.__class__ is ScalarNode and not node.value.isascii():
@@ -252,11 +256,15 @@ def _from_base64(text: str) -> str:
     try:
         return base64.b64decode(text).decode()
     except ValueError:
-        return text  # not a string: the API server reports the error
+        return text  # not base64, or not UTF-8: the API server reports the error
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
-    """Set the keys that a merge key merges, given its value; the first source wins."""
+    """Set the keys that a merge key merges; value: the value of the merge key.
+
+    If several sources have a key, the first source wins. Raises UserError for another source than a
+    mapping.
+    """
     for source in reversed(merge_sources(value)):
         if not isinstance(source, MappingNode):
             _refuse_key(value, document, "the value of the merge key (<<) is not a mapping")
@@ -349,7 +357,10 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and text of each folded scalar, to which each pass of Helm 4 adds newlines."""
+    """Yield the path and text of each folded scalar.
+
+    Each pass of Helm 4 adds newlines to a folded scalar.
+    """
     kind = node.__class__
     if kind is ScalarNode:
         if node.style == ">":

@@ -24,7 +24,7 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# The pure parser reads 0.2 MB a second, so it does not retry a large document.
+# The pure parser reads 0.2 MB a second, and therefore does not retry a large document.
 MAX_PURE_CHARACTERS = 256 * 1024
 
 # The tag of a plain scalar or a collection without a tag.
@@ -56,7 +56,7 @@ def parse(text: str, location: Location) -> YamlNode:
     """Return the root node of a document, or None if the document has no content.
 
     location: the location of the text's first line.
-    Raises UserError for text that is not YAML.
+    Raises UserError for text that is not YAML, or is nested too deeply.
     """
     try:
         return _new_parser(text).get_single_node()

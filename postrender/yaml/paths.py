@@ -31,7 +31,7 @@ EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
 _PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
-# Text with one of these characters is matched with _PART.
+# parse_pattern needs _PART for a text with one of these characters outside of `[]`.
 _SPECIAL = frozenset('*"[]')
 _SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
@@ -50,7 +50,10 @@ def format_path(path: Path) -> str:
 
 
 def object_path(path: Path) -> Path:
-    """Return the path of the object that contains a path: `items`, index for each List above."""
+    """Return the path of the object that contains a path.
+
+    For an object in a List, the result is `items` and the index, repeated for nested Lists.
+    """
     depth = 0
     while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
         depth += 2

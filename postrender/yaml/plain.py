@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# Deeper documents are left to the parser; see MAX_DEPTH in postrender.yaml.parser.
+# The YAML parser reads deeper documents, up to MAX_DEPTH in postrender.yaml.parser.
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
@@ -378,7 +378,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that creates a flow collection, or None outside the grammar."""
+    """Return a function that creates a flow collection, None if the text is not in the grammar."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -390,7 +390,7 @@ def _flow_maker(text: str) -> Callable[[], Json] | None:
 
 
 def _flow_parts(text: str) -> list[re.Match[str]] | None:
-    """Return the parts of a flow collection, or None outside the grammar."""
+    """Return the parts of a flow collection, or None if the grammar does not cover the text."""
     is_mapping, last = text[0] == "{", len(text) - 1
     if text[last] != ("}" if is_mapping else "]"):
         return None
@@ -433,7 +433,7 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return a literal and the number of its last line, or None outside the grammar.
+    """Return a literal and its last line number, None if the grammar does not cover the text.
 
     number: the number of the line with `|`.
     column: the column of the mapping or list that contains the literal.

@@ -1,4 +1,4 @@
-"""Writing an object again as a whole, if one of its edits cannot be spliced into the text."""
+"""Writing a whole object again, if `splice` cannot make one of the object's edits in the text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rewrite_object(
     """Return the splice that replaces the object at a path by the edited object.
 
     The order of keys and the text of numbers, booleans and tagged scalars are unchanged. Comments
-    inside the object are lost. Aliases and merge keys are replaced by the values that they set.
+    inside the object are lost. Plain values replace aliases and merge keys.
     """
     node = node_at(document.root, path)
     data = apply_edits(verbatim(node), edits, path)
@@ -38,7 +38,7 @@ def rewrite_object(
 
 
 def verbatim_at(document: NodeDocument, path: Path) -> Json:
-    """Return the object at a path as verbatim() does."""
+    """Return verbatim() of the object at a path."""
     return verbatim(node_at(document.root, path))
 
 

@@ -22,7 +22,7 @@ WORDS: dict[str, Scalar] = {
 }
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
-# The first character of an octal number or a number with a prefix, such as 0x.
+# The first characters that an octal number, or a number with a prefix such as 0x, may have.
 _BEFORE_PREFIX = frozenset("0+-")
 _OCTAL = pattern(r"[-+]?0[0-7]*\Z")
 _DECIMAL = pattern(r"[-+]?[0-9]+\Z")
@@ -30,7 +30,8 @@ _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # From this value on, Go prints a float with an exponent.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# Longer text is not treated as a number; Python rejects numbers with more than 4,300 digits.
+# _number returns a longer text as a string. Python's int() would raise an error for a very long
+# number.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 

@@ -1,6 +1,7 @@
-"""The site of an edit: where in the text of a document the edit is made.
+"""The search for the site of an edit in the text of a document.
 
-Most sites are found in the lines that `plain` has read, other sites in the YAML parser's nodes.
+`locate` finds most sites in the lines that `plain` has read, and other sites in the nodes of the
+YAML parser.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
-        return None  # the path has no value, or its flow collection is not in the grammar
+        return None  # the path has no value, or the grammar does not cover the flow collection
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:

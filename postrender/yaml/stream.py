@@ -1,6 +1,6 @@
 """Splitting the input into YAML documents, and joining them again byte for byte.
 
-A line with `---` or `...` at column 0 is never inside a YAML node, so the input is split there.
+A line with `---` or `...` at column 0 is never inside a YAML node, so these lines divide the input.
 A document begins with `---`, or with the directives above `---`. A document includes a `...` line
 at its end, and all text up to the next document. There are two exceptions:
 
@@ -58,11 +58,11 @@ class Document(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """The documents of the input, in order; the joined texts of a source are its text.
+    """The documents of the input, in order; joined, their texts are the input without the BOM.
 
     source: the name of the whole input in messages.
     newline: the line ending of the first line, used for added text.
-    has_bom: whether the input begins with a byte order mark.
+    has_bom: whether the input begins with a byte order mark; always false for several sources.
     """
 
     source: str
@@ -79,7 +79,7 @@ class Stream(NamedTuple):
 
     def location_of(self, document: Document, line: int = 0) -> Location:
         """Return the location of a line of a document; the line counts from 0 in the document."""
-        # Helm writes the comment. The search for a text is faster than the pattern.
+        # Helm writes the comment `# Source:`. The search for a text is faster than the pattern.
         has_comment = document.text.find("# Source: ", 0, 4096) >= 0
         comment = _SOURCE.search(document.text, 0, 4096) if has_comment else None
         return Location(
@@ -115,7 +115,7 @@ def read_stream(data: bytes, source: str) -> Stream:
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
     """Return one stream of several sources.
 
-    Each source is split separately, so a source without a final newline does not run into the next.
+    Each source is split separately, because the last line of a source may lack a newline.
     name: the name of the whole input in messages.
     Raises UserError as read_stream does.
     """
@@ -128,7 +128,7 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return new texts of the documents, after the byte order mark of the stream, if any."""
+    """Return new texts of the documents, with the byte order mark of the stream first, if any."""
     return [BOM, *texts] if stream.has_bom else texts
 
 
@@ -149,7 +149,7 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents. Text before the first marker counts only if it has content."""
+    """Yield the documents. A text before the first marker gets a number only with content."""
     starts = _starts(data, begin)
     number, line = 0, 1
     for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
