@@ -1,4 +1,4 @@
-"""The preview of a change: two streams are read, compared and redacted.
+"""The preview of a change: read two streams, compare the streams and redact the result.
 
 If the settings need a history, the older stream is the history of the newer stream.
 """
@@ -78,7 +78,7 @@ def compare(
 
 
 def _check_plain(stream: Stream) -> None:
-    """Raise UserError for an output of render, which is not applied without postrender."""
+    """Raise UserError for an output of render, which is never applied before a first release."""
     if is_rendered(stream):
         raise UserError(
             "--first-release is set, but the older side is an output of postrender",
@@ -90,7 +90,7 @@ def _check_plain(stream: Stream) -> None:
 def _check_objects(side: Side, selected: Iterable[int]) -> None:
     """Raise UserError for a side with content but without objects, such as a chart's values.
 
-    selected: the indexes of the documents that were read.
+    selected: the indexes of the documents on the side.
     """
     if side.objects or not side.non_objects:
         return
@@ -110,7 +110,7 @@ def _has_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings) -> History:
-    """Return the history for a stream, which is rendered first if it is input of render."""
+    """Return a stream as a history; input of render is first rendered."""
     if is_rendered(stream):
         return _as_history(stream, _sources(stream), settings)
     side_settings = preview_settings(settings)
@@ -119,7 +119,7 @@ def _history_of(stream: Stream, settings: Settings) -> History:
 
 
 def _sources(stream: Stream) -> tuple[Source, ...]:
-    """Return a source for each document: documents of several files have no marker in between."""
+    """Return a source for each document, because no marker separates documents of two files."""
     return tuple(Source(document.source, document.text.encode()) for document in stream.documents)
 
 

@@ -23,7 +23,7 @@ def label_of(path: Path) -> str:
 
     For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
     any other path, the label is the last part that is not `name` or `secretName`: `tls`,
-    `imagePullSecrets`, `resourceNames`. The label of an annotation has no prefix.
+    `imagePullSecrets`, `resourceNames`. For an annotation, the label is the key without its prefix.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

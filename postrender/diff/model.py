@@ -1,8 +1,9 @@
 """The model of a preview: postrender.diff.build builds a Preview, and the formats print it.
 
-For a Secret, the model has the base name, the kind of change, the strategy and the users.
-postrender.diff.redact removes keys, fields and revision names. The model has no render IDs, because
-a render ID is a digest that covers revision names of Secrets. Every tuple has a stable order.
+For a Secret, a ContentChange has only the base name, the kind of change, the strategy, the users
+and a note. postrender.diff.redact removes keys, fields and revision names. The model has no render
+IDs, because a render ID is a digest that covers revision names of Secrets. Every tuple has a stable
+order.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
 NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new pod template
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: pods stay until they are replaced
-HOOK = "hook"  # Helm or Argo CD deletes the hook and runs it again
+HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: the object has no pods
 # The pod template does not change or is not in the manifests, or a custom kind keeps its pods.
@@ -45,7 +46,7 @@ class Line(NamedTuple):
     """One line of a unified diff.
 
     sign: "-" (old only), "+" (new only) or " " (both);
-    old and new: the line's number on that side, from 1; 0 if the side does not have the line;
+    old and new: the number of the line on each side, from 1; 0 if the side does not have the line;
     text: the line without the line feed at its end;
     is_open: whether the line has no line feed. Only the last line of a text can be open.
     """
@@ -60,8 +61,8 @@ class Line(NamedTuple):
 class Hunk(NamedTuple):
     """Changed lines with context: `@@ -old,old_count +new,new_count @@`.
 
-    old and new: the number of the first line on each side, from 1. If a side has no lines in the
-    hunk, the number of the line before as in diff(1), 0 at the start;
+    old and new: the number of the first line on each side, from 1. For a side without lines, the
+    number of the line before the hunk, or 0 at the start (as in diff(1));
     old_count and new_count: the number of lines on each side.
     """
 
@@ -80,11 +81,11 @@ class Blob(NamedTuple):
 
 
 class KeyChange(NamedTuple):
-    """One key of a ConfigMap.
+    """The change of one key of a ConfigMap.
 
     change: ADDED, REMOVED or CHANGED;
     hunks: the hunks of the text; if only one side is text, all lines of that side;
-    old_blob and new_blob: the value of a side where it is binary, else None.
+    old_blob and new_blob: the value on each side if the value is binary, else None.
     """
 
     key: str
@@ -97,9 +98,9 @@ class KeyChange(NamedTuple):
 class FieldChange(NamedTuple):
     """One field of an object that changes.
 
-    path: `spec.template.spec.containers[name=app].image`. If list items have unique names or
-    ports, the path has the name (`[name=app]`) or port (`[port=80]`). Otherwise, the path has the
-    index (`[0]`). A path that ends in `[]` is the order of a list;
+    path: `spec.template.spec.containers[name=app].image`. If a key such as `name` or `port` is
+    unique in a list, the path has its value (`[port=80]`). Otherwise, the path has the index
+    (`[0]`). A path that ends in `[]` means the order of a list;
     change: ADDED, REMOVED or CHANGED;
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
     names of the items that both sides have. Both values are None if only the notation differs.
@@ -169,7 +170,7 @@ class WorkloadChange(NamedTuple):
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if the workload in the chart does not change;
     effect: ROLLS … STAYS;
     causes: the reasons why the pod template changes, in order of kind;
-    via: the workload whose pod template is used (workloadRef), None for its own template;
+    via: the workload that has the pod template (workloadRef), None for a template of its own;
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods may
     read the new content;
     fields: the changes outside of pod templates.
@@ -202,12 +203,15 @@ class RevisionChange(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """True unless both sides have the revision, and the revision is not deleted."""
+        """False for a REUSED or RETAINED revision that the change does not delete, else True."""
         return self.change not in (REUSED, RETAINED) or bool(self.lost_owners)
 
 
 class ObjectChange(NamedTuple):
-    """Any other object that is ADDED, REMOVED or CHANGED."""
+    """The change of an object that no ContentChange or WorkloadChange reports.
+
+    change: ADDED, REMOVED or CHANGED.
+    """
 
     identity: Identity
     change: str
@@ -215,7 +219,7 @@ class ObjectChange(NamedTuple):
 
 
 class Undecided(NamedTuple):
-    """A part of the comparison that cannot be decided: its location, the problem and a fix."""
+    """A part of the comparison that diff cannot decide: its location, the problem and a fix."""
 
     location: str
     problem: str

@@ -1,7 +1,8 @@
 """The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
-A reader can guess short or common content and compare its hash with a digest. Digests are therefore
-also redacted: `checksum/secret` annotations of charts, and names of revisions, which end in a hash.
+A reader can guess short or common content and compare its hash with a digest. This module therefore
+also redacts digests: `checksum/secret` annotations of charts, and the hashes in revision names that
+depend on a Secret.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
 2. `mark_content` and `mark_digest` turn values into `Redacted` text, which is compared but never
@@ -133,7 +134,7 @@ def _find_secret_names(
 
     These are the revisions of Secrets, and every revision with a redacted name in its data. The
     hash of such data covers the redacted name.
-    suspects: texts that are names of Secrets' revisions if they end in a hash.
+    suspects: texts that count as revision names of Secrets if the text ends in a hash.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
     for suspect in suspects:
@@ -190,7 +191,7 @@ def _depends_on_secret(context: PlanContext, item: Item) -> bool:
 
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """Return an object with its content marked, if the object is a Secret or a SecretList.
+    """Return an object; the content of a Secret or a SecretList is marked.
 
     The items of a SecretList may leave out their kind.
     """
@@ -229,15 +230,15 @@ def redact(
     """Return a copy of a model, or of any record in a model, with Secret content redacted.
 
     secret_names: the revision names to redact, with the base names that replace them;
-    has_base_names: whether every Identity has a base name already. Then only the identities of
-    Secrets are redacted. Another object may have the same name as a Secret's revision.
+    has_base_names: whether every Identity has a base name already. Then `redact` changes
+    only identities of Secrets: another object may have the same name as a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted
 
 
 class _Redactor:
-    """The redaction of one model. Values of an unknown type are not shown at all."""
+    """The redaction of one model. A value of an unknown type becomes NOT_SHOWN."""
 
     __slots__ = ("_has_base_names", "_names", "_names_by_hash", "_unchanged")
 
@@ -273,12 +274,12 @@ class _Redactor:
         return NOT_SHOWN
 
     def _redact_all(self, values: Iterable[Any]) -> list[Any]:
-        # Most values are texts and numbers, for which the call would take longer than this check.
+        # Most values are texts and numbers, and this check is faster than a call.
         unchanged = self._unchanged
         return [value if value.__class__ in unchanged else self.redact(value) for value in values]
 
     def _is_clean(self, records: tuple[Any, ...]) -> bool:
-        """Return whether records have only texts and numbers, and no names to redact.
+        """Return whether records have only scalar values, and no names to redact.
 
         Examples of such records are the lines of a diff. A search in the joined values is much
         faster than a copy of the records.

@@ -23,9 +23,9 @@ from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.model import PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 
-# The options of the Job whose values are the current workloads and revisions.
+# The options of the Job that pass the current workloads and revisions.
 _WORKLOAD, _EMITTED = "--workload", "--emitted"
-# The labels that contain the hash of the Job.
+# The paths of the mappings in which the value of JOB_LABEL is the hash of the Job.
 _HASHED_LABELS = (("spec", "selector", "matchLabels"), ("spec", "template", "metadata", "labels"))
 _CONTAINERS = ("spec", "template", "spec", "containers")
 
@@ -185,7 +185,7 @@ def _without_hash(compared: ComparedObject) -> ComparedObject:
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """Yield the arguments of each container of a Job that runs attach."""
+    """Yield the arguments of each container that runs attach in a Job."""
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None
@@ -194,7 +194,7 @@ def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
 
 
 def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
-    """Return the arguments about revisions, as pairs of an option and a part of its value."""
+    """Return the arguments with workloads or revisions, as an option and a part of its value."""
     return {
         (str(option), part)
         for option, value in pairwise(arguments)

@@ -33,7 +33,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Changes(NamedTuple):
-    """The changes of the pairs, each by the number of its pair."""
+    """The changes of the pairs, by the number of the pair."""
 
     contents: Mapping[int, ContentChange]
     workloads: Mapping[int, WorkloadChange]
@@ -48,7 +48,7 @@ class Changes(NamedTuple):
 
     @property
     def removes_workload(self) -> bool:
-        """Return whether a workload is removed."""
+        """True if a workload is removed."""
         return any(change.change == REMOVED for change in self.workloads.values())
 
 
@@ -143,7 +143,7 @@ def _object_change(
 
 
 def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Target, Users]:
-    """Return the workloads that reference each target, in order."""
+    """Return the workloads that reference each target, sorted."""
     before, after = (
         _identities_by_target(pairs, index, is_new=is_new)
         for index, is_new in ((old, False), (new, True))

@@ -122,7 +122,7 @@ def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
 def _fields(
     pair: Pair, names: BaseNames, left_out: Iterable[str] | None
 ) -> tuple[FieldChange, ...]:
-    """Return the changes outside of the data: of metadata and of `immutable`.
+    """Return the changes outside of the data, such as changes of labels or `immutable`.
 
     left_out: the annotations to leave out; None for all metadata of revisions.
     """
@@ -245,7 +245,7 @@ def compare_earlier(
         if key not in after:
             continue
         if before[key].role == after[key].role == CURRENT:
-            continue  # compared with the current revision
+            continue  # find_changes compares the current objects
         pair = Pair(before[key], after[key])
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)

@@ -13,7 +13,7 @@ Content = Mapping[str, str | bytes]
 
 
 def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
-    """Return the values of a ConfigMap or Secret by key, as a volume has them.
+    """Return the values of a ConfigMap or Secret by key, as in a volume.
 
     For a ConfigMap, `data` is text and `binaryData` is bytes. The values of a Secret are all bytes;
     `stringData` overrides `data` (core/v1 Secret).

@@ -1,8 +1,8 @@
 """The fields in which two objects differ, each with its path.
 
-List items are matched by a key such as `name` or `port` if the values of the key are unique.
-Strategic merge patches match containers, volumes and variables in the same way. Other lists are
-compared as sequences.
+List items match by a key such as `name` or `port` if the values of the key are unique. Strategic
+merge patches match containers, volumes and variables in the same way. difflib compares other lists
+as sequences.
 """
 
 from __future__ import annotations

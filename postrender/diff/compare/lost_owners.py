@@ -1,4 +1,4 @@
-"""Revisions that are still used, but would be deleted because the change deletes their owners."""
+"""Revisions in use that Kubernetes would delete, because the change deletes their owners."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lost_owners(
     """Return the deleted owners of each revision that is still used and has no other owner.
 
     A rendered side has the owners in the arguments of its attachers. For a side that is not
-    rendered, the owners are planned.
+    rendered, a plan decides the owners.
     history: the earlier outputs, for the newer side.
     """
     owners = _owners(old, settings)
@@ -39,7 +39,7 @@ def lost_owners(
     if is_rendered(new):
         lasting = read_owners(_texts(new)).release_owners
         if not lasting and not is_rendered(old):
-            # A new side that was rendered without an attacher probably never had an attacher.
+            # Without an attacher on the newer side, the older side probably had no attacher either.
             return {}
     else:
         lasting = lasting_titles(plan.context, plan.groups)

@@ -22,11 +22,11 @@ class ComparedObject(NamedTuple):
 
     identity: with the base name;
     name: the name in the cluster;
-    data: the whole object after the edits;
+    data: the whole object as applied;
     item: the object in the inventory, None for a revision of the history;
     role: CURRENT, EARLIER or ORIGINAL;
     strategy: the strategy of a ConfigMap or Secret, else "";
-    is_immutable: whether a ConfigMap or Secret is immutable after the edits. False for an original
+    is_immutable: whether a ConfigMap or Secret is immutable as applied. False for an original
     that a render keeps next to its revision, and for a revision of the history.
     """
 
@@ -63,8 +63,8 @@ class ExpectedAttachers(NamedTuple):
     """The attachers that a render of one side would append.
 
     objects: the objects, by key with the namespace as written;
-    arguments: the Jobs' arguments that contain workloads or revisions, by namespace and attach
-    group. Each argument is a pair: an option and its value, or an option and one revision.
+    arguments: the arguments of the Jobs, by namespace and attach group. A pair has the option
+    `--workload` and its value, or the option `--emitted` and one revision of the value.
     """
 
     objects: Mapping[ObjectKey, dict[str, Json]]
@@ -72,19 +72,19 @@ class ExpectedAttachers(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The objects that were read on one side.
+    """One side of a comparison: the objects, and facts from the plan of the side.
 
     objects: all objects, with originals and retained revisions;
     by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay, by item;
-    context: None if the side has no ConfigMap and no Secret;
+    context: None if neither the side nor its history has a ConfigMap or Secret;
     is_rendered: whether postrender rendered the side;
     base_names: the base name of each revision name;
-    secret_names: the part of base_names that must not be shown;
-    written: each object of a rendered side as the side writes it, before any edit, by item; empty
-    for a side that is not rendered;
-    attachers: the attachers that a render of a rendered side would append; empty for a side that is
-    not rendered;
+    secret_names: the part of base_names that `redact` replaces;
+    written: the objects of a rendered side without edits, by item. Empty if the side is not
+    rendered;
+    attachers: the attachers that another render of a rendered side would append. Empty if the side
+    is not rendered;
     non_objects: the content that is not a Kubernetes object, with its location;
     findings: the findings of the plan.
     """
@@ -111,8 +111,8 @@ class Side(NamedTuple):
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
         """Return an object as it reaches the cluster.
 
-        A side that is not rendered gets its edits. In a rendered side, an edit would hide a
-        difference, and never reaches the cluster.
+        On a side that is not rendered, the object has the edits of the plan. On a rendered side,
+        an edit never reaches the cluster, and would hide a difference.
         """
         if compared.item is None:
             return compared.data

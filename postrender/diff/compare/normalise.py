@@ -3,7 +3,7 @@
 `as_applied`: without the values that only a read from a cluster adds;
 `comparable`, `comparable_metadata`: with base names, without the values that a render derives;
 `as_written`: with base names, with the values that a render derives;
-`as_stored`: a pod template as the API server stores it, with revision names.
+`as_stored`: a pod template as the API server stores the template, with revision names.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _IGNORED_FIELDS = frozenset({"creationTimestamp", "generation", "selfLink"})
 # Other fields that the API server or a controller sets, in manifests that were read from a cluster.
 # In requests, these fields have an effect.
 _READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
-# The fields of _READ_FIELDS whose values a controller or a new object changes.
+# The fields of _READ_FIELDS that change if a controller updates or re-creates the object.
 _CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
 _DERIVED_ANNOTATIONS = frozenset({RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION})
 _REVISION_ANNOTATIONS = frozenset(
@@ -60,7 +60,7 @@ _REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):
-    """The base name of each revision name; of_secrets: the names that must not be shown."""
+    """The base name of each revision name; of_secrets: the names that `redact` replaces."""
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
@@ -115,7 +115,7 @@ def as_applied(
 
 
 def _is_built_in(data: Mapping[str, Json]) -> bool:
-    """Return whether Kubernetes defines the kind of an object, so that `status` is ignored."""
+    """Return whether Kubernetes defines the kind of an object, and so ignores `status`."""
     group = api_group(str(data.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")
 
@@ -142,7 +142,7 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 
 
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and with all fields that a cluster stores but the name.
+    """Return an object with base names, and all stored fields except the name and namespace.
 
     Unlike `comparable`, this function keeps the digests that a render derives, but as Redacted.
     """
@@ -209,7 +209,7 @@ def _comparable(data: Json, form: _Form) -> Json:
                 compared[key] = value if is_short else with_base_names(value, form.base_names)
             elif value is not None and (form.keeps_empty_lists or value != []):
                 inner = (
-                    _annotations(value, form)
+                    _annotations_or_labels(value, form)
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
                     else _comparable(value, form)
                 )
@@ -223,7 +223,7 @@ def _comparable(data: Json, form: _Form) -> Json:
     return data
 
 
-def _annotations(values: dict[str, Json], form: _Form) -> Json:
+def _annotations_or_labels(values: dict[str, Json], form: _Form) -> Json:
     texts = own_annotations({key: str(value) for key, value in values.items() if value is not None})
     if not form.redacts:
         return dict(texts)

@@ -19,7 +19,7 @@ def with_original_notes(
     """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
 
     usages: the usages of the newer side; resolver: with the release namespace.
-    A change that has another note is left unchanged.
+    A change that already has a note is left unchanged.
     """
     roles = {resolver.key_of(item.identity, item.name): item.role for item in new.objects}
     readers = _readers(new, usages, resolver)
@@ -46,7 +46,7 @@ def _deleted(identity: Identity) -> str:
 
 
 def _changed(identity: Identity, readers: Sequence[Identity]) -> str:
-    """Return the note about an original that stays; "" for a Secret that no pod reads."""
+    """Return the note about an original that stays; "" for a Secret without references."""
     if not readers and identity.group_kind == SECRET:
         return ""
     users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))

@@ -85,8 +85,8 @@ def find_pairs(
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
     """Return the objects that a side defines more than once, in order, by key.
 
-    ConfigMaps and Secrets are left out: a plan handles their duplicates. For other objects, the
-    last definition is the one that kubectl and Helm leave in the cluster.
+    ConfigMaps and Secrets are left out: a plan handles their duplicates. For other objects, kubectl
+    and Helm leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for compared in side.by_item.values():
@@ -139,7 +139,7 @@ def _is_one_without_namespace(old: Sequence[ComparedObject], new: Sequence[Compa
 
 
 def _key(compared: ComparedObject, resolver: Resolver) -> Hashable:
-    """Return the key of an object. A hook differs from an ordinary object of its name."""
+    """Return the key of an object; a hook and an ordinary object have different keys."""
     return resolver.key_of(compared.identity), compared.is_hook
 
 

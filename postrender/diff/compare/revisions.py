@@ -26,7 +26,7 @@ def find_revisions(
 ) -> tuple[RevisionChange, ...]:
     """Return the status of the revisions of both sides, sorted by object and then by status.
 
-    An unchanged revision is left out, unless its pair is connected or its owners are deleted.
+    An unchanged revision is left out, unless its pair is in the graph or its owners are deleted.
 
     resolver: the resolver with the release namespace;
     connected: the numbers of the pairs in the graph;
@@ -67,7 +67,7 @@ def _revisions_by_key(
 ) -> dict[ObjectKey, ComparedObject]:
     """Return the revisions of a side.
 
-    identities: the identities in the preview, by the identities on a side.
+    identities: the identities in the preview, by the identities on the side.
     """
     revisions = {}
     for revision in side.revisions:

@@ -2,8 +2,8 @@
 
 A document with the same bytes on both sides has no change of its own, but a change may affect it.
 For example, a Rollout rolls if it references a ConfigMap that changes. The references to a
-ConfigMap also decide the strategy of the ConfigMap. All documents that are connected by the name of
-a ConfigMap or Secret are therefore read together. If a text is ambiguous, all documents are read.
+ConfigMap also decide the strategy of the ConfigMap. A comparison therefore reads documents together
+that mention one ConfigMap or Secret. If a text is ambiguous, a comparison reads all documents.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEMPLATE_KINDS = {"Deployment", "ReplicaSet", "PodTemplate"}
 
 
 def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int], list[int]]:
-    """Return the indexes of the documents of each stream that must be read.
+    """Return the indexes of the documents to read in each stream.
 
     Comparing these documents gives the same result as comparing all documents.
     namespace: the release namespace.
@@ -80,7 +80,7 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 def _connected(
     texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return texts that change or are always read, and all texts connected with these by names.
+    """Return texts that change or are always read, and all texts connected with them by names.
 
     equal: the texts that do not change;
     names: the names of ConfigMaps and Secrets, by text.
@@ -112,7 +112,7 @@ def _possible_duplicates(
 ) -> set[str]:
     """Return the equal texts that may define an object that one side also adds or removes.
 
-    changed: the texts that the other side does not have, by side;
+    changed: the texts of each side that are not equal;
     names: the names of ConfigMaps and Secrets, by text.
     """
     old_counts, new_counts = (
@@ -136,7 +136,7 @@ def _may_have_name(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> 
 
 
 def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
-    """Return the equal texts in which a search may miss a name, or with a shared pod template.
+    """Return equal texts in which a search may miss a name, and texts with shared pod templates.
 
     A search misses a name that is written with escapes. A Rollout may share the pod template of
     another workload (workloadRef).

@@ -1,8 +1,8 @@
 """One side of a comparison: its objects as applied, known by their base names.
 
-A side that is not rendered yet is planned, and the plan's edits are applied to its data. Both sides
-are therefore compared as they reach the cluster. A rendered side usually does not need edits. Its
-objects are also kept as written, so that no edit hides a difference (Side.written).
+`read_side` plans a side and applies the edits of the plan, because both sides are compared as they
+reach the cluster. A rendered side usually does not need edits. Side.written has its objects without
+edits, so that no edit hides a difference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def read_side(
     *,
     is_plain: bool = False,
 ) -> Side:
-    """Return the objects in some documents of a stream.
+    """Return the side that some documents of a stream describe.
 
     history: the earlier outputs, if revision numbers or retained revisions depend on a history;
     is_plain: whether the stream is applied without postrender, so that no object is revised.
@@ -114,7 +114,7 @@ def is_rendered(stream: Stream) -> bool:
 
 
 def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
-    """Return an inventory without the user's annotations on objects of kinds that stay as is."""
+    """Return an inventory without USER_ANNOTATIONS on the objects of some kinds."""
     items = (
         item._replace(
             annotations={
@@ -129,7 +129,7 @@ def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inve
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
-    """Return the edits without edits of render IDs, because a new render ID rolls the pods."""
+    """Return the edits without edits of render IDs, because a new render ID would roll the pods."""
     return {
         key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
         for key, item_edits in edits.items()

@@ -1,4 +1,4 @@
-"""The parts of a comparison that cannot be decided, each with a fix."""
+"""The parts of a comparison that diff cannot decide, each with a fix."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def find_undecided(
     duplicates: tuple[Duplicates, Duplicates],
     resolver: Resolver,
 ) -> tuple[Undecided, ...]:
-    """Return the parts of a comparison that cannot be decided, and that may be a change.
+    """Return the parts of a comparison that diff cannot decide, and that may be a change.
 
     usages, duplicates: the usages and the duplicates of each side;
-    connected: the pairs that the change affects; resolver: with the release namespace.
+    connected: the numbers of the pairs in the graph; resolver: with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
     undecided = [
@@ -45,9 +45,9 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield a note if only the older side is unrendered, and may have been applied unrendered.
+    """Yield a note if only the newer side is rendered, and the older side has objects to revise.
 
-    A newer side that is unrendered is expected, because it has not been applied yet.
+    The older side may have been applied without postrender.
     """
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
@@ -114,7 +114,10 @@ def _namespaces(
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Yield a note for each object that a side defines several times with different content."""
+    """Yield a note for each object that a side defines several times with different content.
+
+    Definitions that both sides have are left out.
+    """
     sides = (old, before), (new, after)
     for (side, duplicates), others in (sides, sides[::-1]):
         for key, objects in duplicates.items():
@@ -137,7 +140,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
     """Yield a note for each reference that may mean an object in another namespace.
 
-    identities: the objects that the change affects; other references do not change.
+    identities: the objects that the change affects.
     """
     if side.context is None:
         return
@@ -165,7 +168,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Yield a note for each Rollout whose pod template is not in the manifests."""
+    """Yield a note if the manifests lack the pod template of a Rollout that may change."""
     for pair in pairs:
         if pair.new is None:
             continue

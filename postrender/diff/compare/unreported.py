@@ -1,7 +1,8 @@
 """Differences that no other rule of a comparison reports.
 
 Other modules leave out values that a render writes again. This module compares the written form of
-every object without a reported change. Nobody can therefore hide a difference in such a value.
+every object without a reported change. A manifest therefore cannot hide a difference in such a
+value.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _DATA = ("data", "binaryData")
 def find_unreported(
     pairs: Sequence[Pair], reported: Container[int], old: Side, new: Side
 ) -> dict[int, ObjectChange]:
-    """Return the changes of objects that are not reported, by the number of the pair.
+    """Return the changes that no other step reports, by the number of the pair.
 
-    If only one side is rendered, the render itself is a difference, and objects are not
-    compared.
+    Attachers and objects without a name are left out. If only one side is rendered, the result is
+    empty, because the render itself is a difference.
     """
     if old.is_rendered != new.is_rendered:
         return {}
@@ -99,7 +100,7 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
     marked = {}
     others = _current_names(other)
     for base in current.keys() & others.keys():
-        # With another number of revisions, the numbers of the two sides do not correspond.
+        # If the sides have different counts, their numbers do not correspond.
         is_numbered = len(current[base]) == len(others[base])
         for number, name in enumerate(current[base], 1):
             marked[name] = f"{base} (revision {number if is_numbered else 1})"

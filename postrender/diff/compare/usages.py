@@ -42,7 +42,7 @@ class UsageIndex(NamedTuple):
     """The usages on one side.
 
     by_item: the ConfigMaps and Secrets that each object uses;
-    sources: by Rollout with a workloadRef, the workload that has the pod template;
+    sources: the workload that has the pod template, by Rollout with a workloadRef;
     rollouts: the Rollouts that use a pod template, by the workload that has the template.
     """
 
@@ -51,7 +51,7 @@ class UsageIndex(NamedTuple):
     rollouts: Mapping[ItemKey, Sequence[ComparedObject]]
 
     def missing_source(self, compared: ComparedObject) -> tuple[GroupKind, str] | None:
-        """Return the object that has the pod template, if the manifests do not have the object."""
+        """Return the target of a workloadRef if the manifests do not have the target, else None."""
         item = compared.item
         return item.workload_ref if item and item.key not in self.sources else None
 

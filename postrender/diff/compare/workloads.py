@@ -1,7 +1,8 @@
 """The changes of workloads: the workloads that roll, and the causes.
 
-A workload rolls if its pod template differs after the rename. To find the causes, the templates are
-compared again with base names. Changes of referenced ConfigMaps and Secrets are also causes.
+A workload rolls if its pod template differs after the rename. To find the causes, this module
+compares the templates again with base names. Changes of referenced ConfigMaps and Secrets are also
+causes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
 
-# Names are longer only in hostile manifests, for which an unbounded search takes quadratic time.
+# Longer names are only in hostile manifests. An unbounded search would take quadratic time.
 _NAME = r"\[name=([^\]]{1,253})\]"
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)" + _NAME
 _ENV = ".env"
@@ -69,7 +70,7 @@ _EFFECTS = {
     ("", "ReplicationController"): NEXT_PODS,
     ("", "PodTemplate"): NO_PODS,
 }
-# Argo Rollouts scales down the workload that a Rollout references (spec.workloadRef.scaleDown).
+# The values of spec.workloadRef.scaleDown with which Argo Rollouts removes the workload's pods.
 _SCALES_DOWN = ("onsuccess", "progressively")
 
 _CAUSE_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
@@ -228,7 +229,7 @@ def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
 
 @cache
 def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return a pattern for the paths of fields in a pod template, and of its parents."""
+    """Return a pattern for the paths of fields in a pod template, and of the fields above."""
     parts = _template_path(group_kind)
     if not parts:
         return _IN_POD

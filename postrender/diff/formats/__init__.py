@@ -1,8 +1,8 @@
 """The output formats of `postrender diff`; every module in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file with that output. A new format is not registered: the command line, the
-tests and the documentation list this folder.
+the suffix of a file with that output. A new format needs no registration: the command line,
+the tests and the documentation list this folder.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ def format_names() -> tuple[str, ...]:
 
 
 def format_module(name: str) -> str:
-    """Return the module of a format."""
+    """Return the full name of the module of a format."""
     return f"{__name__}.{name}"

@@ -123,9 +123,11 @@ def _prose_in_table(text: str) -> str:
 def render(preview: Preview, terminal: Terminal) -> str:
     """Return a preview as Markdown of at most LIMIT characters, as GitHub counts them.
 
-    A longer preview is truncated in this order: fields of other objects; long diffs, the longest
-    first; from the end of each section: other objects, other fields of workloads, revisions,
-    ConfigMaps and Secrets, undecided items; the causes in the table of workloads, then its rows.
+    A longer preview is truncated until the text fits. The steps are:
+    1. abbreviate other objects, then long diffs, the longest first;
+    2. from the end of each section, drop other objects, other fields of workloads, revisions,
+    ConfigMaps and Secrets, then undecided items;
+    3. abbreviate the causes in the table of workloads, then drop rows of the table.
     """
     style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
     table_style = style._replace(code=_code_in_table, prose=_prose_in_table)

@@ -42,8 +42,8 @@ _LIST_MARKER = pattern(r"-|\d+[.)]")
 def render(source: HasGraph, terminal: Terminal) -> str:
     """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
-    A graph that is too large for Mermaid is truncated, with a notice. Changed objects and their
-    neighbours are retained first.
+    A graph that is too large for Mermaid is truncated, with a notice. The chart first keeps
+    changed objects and their neighbours.
     """
     graph = source.graph
     chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))

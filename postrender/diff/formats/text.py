@@ -167,7 +167,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield a ConfigMap of a group after the first, with its own names and users."""
+    """Yield the lines of one ConfigMap in a group: its own names and users."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -176,7 +176,7 @@ def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
 def _rest(
     rest: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
 ) -> Iterator[str]:
-    """Yield the objects of a group after the first."""
+    """Yield the lines of the objects in a group, except the first object."""
     if rest:
         yield from page.lines(describe_rest(rest), _HANG, _DIM)
     for change in rest:

@@ -98,7 +98,7 @@ class Frame(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """All references of one object to another; source and target: IDs of boxes."""
+    """References between two objects that differ only in label; source and target: IDs of boxes."""
 
     source: str
     target: str

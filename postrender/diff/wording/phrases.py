@@ -74,7 +74,7 @@ EFFECTS = {
     STAYS: Forms("does not roll", "do not roll"),
 }
 
-# One or two words for a change or an effect, where they differ from the constant.
+# One or two words for a change or an effect, if the words differ from the constant.
 BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
@@ -132,7 +132,7 @@ def describe_change(change: str) -> str:
 
 
 def describe_effect(workload: WorkloadChange) -> str:
-    """Return the effect on a workload, with a reason if the effect is unusual: `rolls`."""
+    """Return the effect on a workload, such as `rolls`, with a reason if the effect is unusual."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
         return f"{phrase}: a running Pod is immutable, so delete or rename the Pod first"
@@ -255,7 +255,7 @@ def _describe_status(revision: RevisionChange) -> str:
 
 
 def revision_name(revision: RevisionChange, style: Style) -> str:
-    """Return the name of a revision; for a Secret, only the base name is shown."""
+    """Return the name of a revision, or a phrase with the base name if the name is redacted."""
     if not revision.name:
         return f"a revision of {style.code(style.name(revision.identity))}"
     return style.code(name_of(revision.identity._replace(name=revision.name)))

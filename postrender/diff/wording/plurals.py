@@ -37,5 +37,5 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def and_more(count: int) -> str:
-    """Return the end of a list that leaves out so many items."""
+    """Return the end of a list that leaves out `count` items."""
     return f"and {count:,} more"

@@ -39,7 +39,7 @@ def diff_lines(key: KeyChange) -> list[str]:
 
 
 def hunk_header(hunk: Hunk) -> str:
-    """Return the first line of a hunk; like diff(1), it leaves out a count of one."""
+    """Return the first line of a hunk, without counts of one (as in diff(1))."""
     old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
     return f"@@ -{old} +{new} @@"
 
@@ -49,7 +49,7 @@ def _range(start: int, count: int) -> str:
 
 
 def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """Return the hunks of a key, without notices of a missing final newline that did not change.
+    """Return the hunks of a key; a missing final newline is marked only if a notice is useful.
 
     Most values of one line have no final newline on either side.
     """
@@ -62,7 +62,7 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 
 
 def _has_changed_end(key: KeyChange) -> bool:
-    """Return whether a missing final newline is worth a notice.
+    """Return whether a notice of a missing final newline is useful.
 
     The notice is left out if both sides have no final newline, or if there is only one side.
     The notice is shown anyway if two changed lines differ only in their ends.

@@ -13,7 +13,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# For fields that differ only in notation: with base names for revision names, they are equal.
+# For fields that differ only in notation: the values with base names are equal.
 WRITTEN_DIFFERENTLY = "is written differently"
 
 # The number of equal characters that a truncated value shows before the first difference.

@@ -37,7 +37,7 @@ def _hunk(hunk: Hunk) -> str:
 
 
 def _line(line: Line, text: Html, width: int) -> str:
-    """Return a line. Its numbers are an attribute for the margin; copied text has the sign only."""
+    """Return a line. Its numbers are in an attribute, so that copied text has only the sign."""
     name = {"-": "del", "+": "ins"}.get(line.sign, "span")
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
@@ -135,7 +135,7 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string looks like a number, a boolean, null or JSON."""
+    """Return whether a string needs quotes: it is empty, has outer spaces or resembles JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

@@ -178,7 +178,7 @@ def _sentence(clause: str) -> Html:
 
 
 def undecided_entry(item: Undecided) -> Html:
-    """Return the entry of an item that could not be decided."""
+    """Return the entry of an undecided item."""
     parts = [
         tag("p", tag("code", item.location)),
         tag("p", item.problem),

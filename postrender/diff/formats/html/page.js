@@ -153,7 +153,7 @@
       .map((part) => `${part.textContent}\n`).join("").toLowerCase();
   }
 
-  // Returns an object that keeps the heading and the count of an entry of several objects current.
+  // Returns an object that updates the heading and the count of an entry of several objects.
   function groupOf(entry, members) {
     const heading = entry.querySelector("h3");
     const more = heading.querySelector(".more");
@@ -380,7 +380,7 @@
     let timer = 0;
     let isInView = false;
 
-    // Returns the nodes to draw: those connected with the focus, or with a match of the search.
+    // Returns the nodes to draw: all, or the nodes connected with the focus or with a match.
     function selection() {
       if (focus) return connectedWith(focus);
       if (!words) return new Set(nodes);

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# ConfigMaps open folded if the page has more diff lines. Workloads and other objects open folded if
-# the page has more groups of workloads.
+# A page with more diff lines folds ConfigMaps at first. A page with more groups of workloads folds
+# workloads and other objects.
 _OPEN_LINES = 400
 _OPEN_GROUPS = 40
 
