@@ -29,7 +29,7 @@ Json = dict[str, Any]
 
 
 def names_of(count: int) -> list[str]:
-    """Return the names of the ConfigMaps, which fit their content."""
+    """Return the names of the ConfigMaps, with the hash of their content."""
     content = hashed_content(CONFIG_MAP, _CONTENT, is_immutable=True)
     return [revision_name(f"app-config-{number:05}", content) for number in range(count)]
 
@@ -68,7 +68,7 @@ def _kubeconfig(port: int) -> Json:
 
 
 class _Server(ThreadingHTTPServer):
-    """The server, with its objects by plural."""
+    """The server, with its objects by the plural of their kind."""
 
     daemon_threads = True
 
@@ -127,7 +127,7 @@ def _metadata(name: str) -> Json:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """The answers to lists, reads, patches and new objects; everything else is not found."""
+    """The answers to lists, reads, patches and new objects; an unknown name is not found."""
 
     protocol_version = "HTTP/1.1"
     # Send an answer as one packet: separate headers would wait 40 ms for their acknowledgement.

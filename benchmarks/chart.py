@@ -259,7 +259,7 @@ _VERSIONS = {
     **dict.fromkeys(("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"), _RBAC),
 }
 
-# The kinds in the order in which Helm prints them, and the components that have an object of each.
+# The kinds in Helm's order, and the components that have an object of the kind.
 _LAYOUT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NetworkPolicy", COMPONENTS),
     ("PodDisruptionBudget", COMPONENTS),
@@ -290,7 +290,7 @@ _HOOKS = (
 
 
 def chart() -> Iterator[str]:
-    """Yield the documents; postrender revises the ConfigMap of each component and no other."""
+    """Yield the documents; postrender revises only the ConfigMap of each component."""
     for kind, components in _LAYOUT:
         for component in components:
             yield _document(kind, component)

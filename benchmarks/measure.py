@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
 
 
 def in_turn(ours: Command, other: Command, runs: int, folder: Path) -> Comparison:
-    """Run two commands A B A B ... and compare them."""
+    """Run two commands in turn (A B A B ...), and return their comparison."""
     costs: dict[Command, list[Cost]] = {ours: [], other: []}
     names = {command: _warm_up(command, folder) for command in costs if not command.limit}
     for turn in range(runs):
@@ -125,7 +125,7 @@ def instructions(command: Command, folder: Path) -> int:
         "--cachegrind-out-file=/dev/null",
     )
     args = (*valgrind, f"--log-file={report}", *command.args)
-    # The command must start with the interpreter: valgrind does not follow a script to it.
+    # The command must start with the interpreter: valgrind does not follow a script to Python.
     _run(replace(command, args=args), folder)
     match = _INSTRUCTIONS.search(report.read_text())
     if not match:
@@ -142,7 +142,7 @@ def _warm_up(command: Command, folder: Path) -> frozenset[str]:
 def _names(command: Command, folder: Path) -> frozenset[str]:
     """Return the revision names or objects in the output.
 
-    Raises BenchmarkError if their number is not the expected one.
+    Raises BenchmarkError if the output lacks names or references, or has too many names.
     """
     if command.objects:
         objects = _count_matches(_OBJECT, folder)
@@ -166,7 +166,7 @@ def _count_matches(pattern: re.Pattern[str], folder: Path) -> Counter[str]:
     """Count the matches of a pattern in the output, line by line.
 
     Reading lines keeps the memory of this process small. Linux counts that memory in the peak of
-    every process that this one starts.
+    every process that this process starts.
     """
     with _output(folder).open(encoding="utf-8") as lines:
         return Counter(name for line in lines for name in pattern.findall(line))
@@ -179,7 +179,7 @@ def _output(folder: Path) -> Path:
 def _environment() -> dict[str, str]:
     """Return the environment without the variables that configure postrender.
 
-    Byte code is written, as an installation does.
+    Python then writes byte code, as an installation does.
     """
     return {
         key: text

@@ -47,7 +47,7 @@ _OFTEN = 3
 
 @dataclass(frozen=True)
 class Bench:
-    """The folder for the streams, and how often each process is run."""
+    """The folder for the streams, and how often each process runs."""
 
     folder: Path
     runs: int
@@ -69,11 +69,11 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table.
+    """One row of the table.
 
     target: the largest ratio that is good enough
     instructions: the ratio of executed instructions
-    note: why the line has no ratio
+    note: why the row has no ratio
     """
 
     what: str
@@ -117,7 +117,7 @@ def _render(stream: Stream, revisions: int, *arguments: str) -> Command:
 
 
 def start_up(bench: Bench) -> Iterator[Row]:
-    """Yield small inputs, whose time is mostly start-up."""
+    """Yield the rows for small inputs; most of their time is start-up."""
     three = bench.many(3)
     configuration = bench.folder / "postrender.yaml"
     configuration.write_text(_CONFIGURATION)
@@ -131,7 +131,7 @@ def start_up(bench: Bench) -> Iterator[Row]:
 
 
 def helm(bench: Bench) -> Iterator[Row]:
-    """Yield the time that a user of Helm waits."""
+    """Yield the row for the time that a user of Helm waits."""
     what = "helm template with the post-renderer / without"
     program = _program("helm", "helm3")
     if not program:
@@ -143,7 +143,7 @@ def helm(bench: Bench) -> Iterator[Row]:
 
 
 def large(bench: Bench) -> Iterator[Row]:
-    """Yield a large stream, compared with its parser alone."""
+    """Yield the rows for a large stream, compared with its parser alone."""
     stream = bench.many(1000)
     ours = _render(stream, 1000)
     compose = Command((sys.executable, "-m", "benchmarks.compose"), stream.path)
@@ -153,7 +153,7 @@ def large(bench: Bench) -> Iterator[Row]:
 
 
 def kustomize(bench: Bench) -> Iterator[Row]:
-    """Yield the same revisions, compared with kustomize's generator."""
+    """Yield the rows for equal revisions, compared with kustomize's generator."""
     program = _program("kubectl", "kubernetes")
     for count, target, limit in ((30, 0.5, 0), (1000, 0.02, 2)):
         what = f"render {count:,} / `kubectl kustomize`"
@@ -168,13 +168,13 @@ def kustomize(bench: Bench) -> Iterator[Row]:
 
 
 def growth(bench: Bench) -> Iterator[Row]:
-    """Yield ten times the work, compared with the work."""
+    """Yield the row for 10,000 ConfigMaps, compared with 1,000 ConfigMaps."""
     middle, most = (_render(bench.many(count), count) for count in (1000, 10_000))
     yield _timed(bench, "render 10,000 / render 1,000", most, middle, 10.5)
 
 
 def definitions(bench: Bench) -> Iterator[Row]:
-    """Yield streams of CRDs, which are not read and should cost next to nothing."""
+    """Yield the rows for streams of CRDs, which postrender copies almost without cost."""
     small = _render(bench.stream("crds", crds()), CONFIG_MAPS)
     yield _against_click(bench, "render 2 MB of CRDs", small, 1.1)
     stream = bench.stream("crds-20", crds(10))
@@ -184,7 +184,7 @@ def definitions(bench: Bench) -> Iterator[Row]:
 
 
 def preview(bench: Bench) -> Iterator[Row]:
-    """Yield a preview, compared with dyff, a diff program for manifests."""
+    """Yield the rows for a preview, compared with dyff, a diff program for manifests."""
     program = _program("dyff", "dyff")
     for what, changed, target in (("a tenth", 10, 0.7), ("all", 1, 1.3)):
         label = f"diff, {what} of 1,000 changed / `dyff between`"
@@ -199,10 +199,10 @@ def preview(bench: Bench) -> Iterator[Row]:
 
 
 def memory(bench: Bench) -> Iterator[Row]:
-    """Yield the peak memory of one run, compared with a stream of 100 MB."""
-    smiling = chain(("# \N{GRINNING FACE}\n",), crds(50))
+    """Yield the rows for the peak memory of one run, compared with a stream of 100 MB."""
+    emoji = chain(("# \N{GRINNING FACE}\n",), crds(50))
     yield _peak(bench, "untouched", bench.stream("crds-100", crds(50)), CONFIG_MAPS, 2.2)
-    yield _peak(bench, "untouched, with an emoji", bench.stream("emoji", smiling), CONFIG_MAPS, 2.2)
+    yield _peak(bench, "untouched, with an emoji", bench.stream("emoji", emoji), CONFIG_MAPS, 2.2)
     yield _peak(bench, "all documents relevant", bench.many(48_000), 48_000, 8)
 
 
@@ -220,7 +220,7 @@ def _peak(bench: Bench, what: str, stream: Stream, revisions: int, target: float
 
 
 def attach(bench: Bench) -> Iterator[Row]:
-    """Yield the time of the attacher, with a stand-in for the API server."""
+    """Yield the rows for the attacher, with a stand-in for the API server."""
     what = "attach 1 ConfigMap / import its client"
     try:
         import lightkube  # noqa: F401
@@ -243,14 +243,14 @@ def _program(name: str, built: str) -> tuple[str, ...]:
     """Return the command of a program, or () if there is none.
 
     name: the program to find on PATH
-    built: its file name where the end-to-end tests build programs
+    built: the file name of the program in the folder of the end-to-end tests
     """
     program = shutil.which(name)
     if program:
         return (program,)
     folder = Path(os.environ.get("POSTRENDER_E2E") or ROOT / ".cache" / "e2e", "bin").resolve()
     program = shutil.which(built, path=str(folder))
-    # The binary `kubernetes` holds all of Kubernetes' programs, by a subcommand each.
+    # The binary `kubernetes` has a subcommand for each program of Kubernetes.
     subcommand = (name,) if built == "kubernetes" else ()
     return (program, *subcommand) if program else ()
 

@@ -1,7 +1,7 @@
 """Measure postrender against other ways to do the same work: `python -m benchmarks.run`.
 
-A ratio is our time divided by the other's, so that smaller is better. A missed target does not fail
-a run. A process that fails or writes incomplete output does.
+A ratio is our time divided by the time of the other program: smaller is better. A missed target
+does not fail a run. A run fails if a process fails or writes incomplete output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write the generated parts of the documents: `make docs`.
 
-A generated part is between `<!-- generated: NAME -->` and `<!-- end -->`. With --check nothing is
-written, and the exit code is 1 if a part is out of date.
+A generated part is between `<!-- generated: NAME -->` and `<!-- end -->`. With --check, the script
+writes nothing, and the exit code is 1 if a part is out of date.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _help(option: Option) -> str:
 
 
 def permissions() -> str:
-    """Return a table of the permissions in the rendered Role, for ConfigMaps and the hook form."""
+    """Return a table of the permissions in the rendered Role, for ConfigMaps and a hook Job."""
     workload = AttachedWorkload(Identity("apps", "Deployment", None, "app"), "", (), 0)
     group = AttachGroup("app", None, (workload,), ())
     objects = attacher_objects(group, HOOK, AttacherSettings())
@@ -278,9 +278,9 @@ def _properties(
         yield f"`{path}`{variant}", _type(item, definitions, is_list=is_list), meaning
         if reference not in SHARED:
             yield from _properties(whole, definitions, f"{path}.", variant)
-        for each in whole.get("oneOf", ()):
-            kind = f", kind {each['properties']['kind']['const']}"
-            yield from _properties(each, definitions, f"{path}.", kind)
+        for alternative in whole.get("oneOf", ()):
+            kind = f", kind {alternative['properties']['kind']['const']}"
+            yield from _properties(alternative, definitions, f"{path}.", kind)
 
 
 def _reference(part: Schema) -> str:
@@ -300,7 +300,7 @@ def _type(part: Schema, definitions: Schema, *, is_list: bool = False) -> str:
     elif "enum" in part:
         text = ", ".join(f"`{json.dumps(value)}`" for value in part["enum"])
     elif "anyOf" in part:
-        text = " or ".join(_type(each, definitions) for each in part["anyOf"])
+        text = " or ".join(_type(alternative, definitions) for alternative in part["anyOf"])
     elif "oneOf" in part:
         text = "object" + plural
     else:
@@ -343,7 +343,7 @@ def matrix_cells() -> dict[str, list[Cell]]:
 
 
 def versions() -> str:
-    """Return a table of the versions of each tool that have passed their tests."""
+    """Return a table of the versions that passed their tests, by tool."""
     passed = {name for name, result in results().items() if result.word == PASSED}
     rows = []
     for title, versions_of_tool in matrix_cells().items():
@@ -409,7 +409,7 @@ def updated(text: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the documents; with --check only report whether they are current."""
+    """Write the documents, or report outdated documents (--check); return the exit code."""
     code = 0
     for name in DOCUMENTS:
         before = (ROOT / name).read_text("utf-8")

@@ -1,7 +1,7 @@
 @echo off
 rem The same as `install`, for Windows. Tested with the cmd.exe of Wine 10, not on Windows.
 setlocal
-rem Do not run a program of the working directory.
+rem Do not run a program in the working directory.
 set "NoDefaultCurrentDirectoryInExePath=1"
 set "folder=%~dp0.."
 set "venv=%folder%\.plugin\venv"

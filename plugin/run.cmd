@@ -4,7 +4,7 @@ rem Helm discards the stderr of this script, so the messages of postrender go to
 setlocal
 set "program=%~dp0..\.plugin\venv\Scripts\postrender.exe"
 if exist "%program%" goto prepare
-rem Only folders of PATH: cmd.exe would also run a program of the working directory.
+rem Search only PATH: cmd.exe would also run a program in the working directory.
 for %%p in (postrender.exe) do if not "%%~$PATH:p" == "" set "program=%%~$PATH:p"
 
 :prepare

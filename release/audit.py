@@ -23,21 +23,21 @@ def judge(report: dict, lock: str) -> tuple[int, list[str]]:
     """Return the exit code for the report of a lock file, and the lines to print."""
     packages = report["dependencies"]
     skipped = [item["name"] for item in packages if "skip_reason" in item]
-    found = [
+    errors = [
         f"error: {lock}: {item['name']} {item['version']} has {entry['id']}. "
         f"Fixed in: {', '.join(entry['fix_versions']) or 'no version'}."
         for item in packages
         for entry in item.get("vulns", ())
     ]
-    if found:
-        return VULNERABLE, found
+    if errors:
+        return VULNERABLE, errors
     if skipped:
         return INCOMPLETE, [unreachable(lock, f"{len(skipped)} of {len(packages)} packages")]
     return 0, [f"{lock}: {len(packages)} packages without a known vulnerability"]
 
 
 def unreachable(lock: str, missing: str) -> str:
-    """Return the line for an audit without an answer of the service."""
+    """Return the line for packages without an answer from the service."""
     return (
         f"error: {lock}: the vulnerability service of PyPI has no answer for {missing}. "
         "Give pip-audit access to PyPI."

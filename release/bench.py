@@ -27,7 +27,7 @@ class SkipError(Exception):
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return the variables of a command, without an installed postrender."""
+    """Return an environment in which a command does not find an installed postrender."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -64,14 +64,14 @@ def run(
 
 def need(program: str, fix: str) -> str:
     """Return the path of a program, or skip the step."""
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise SkipError(f"{program} is not installed. {fix}")
-    return found
+    return path
 
 
 def helm() -> str:
-    """Return the path of a Helm 4."""
+    """Return the path of a Helm 4, or skip the step."""
     built = Path(os.environ.get("POSTRENDER_E2E") or ROOT / ".cache" / "e2e") / "bin" / "helm4"
     for candidate in (os.environ.get("HELM"), str(built), shutil.which("helm")):
         exists = candidate and Path(candidate).exists()
@@ -136,7 +136,7 @@ class Bench:
 
     @cached_property
     def builder(self) -> Path:
-        """A Python with the build tools of the release workflow, whose hashes are checked."""
+        """A Python with the build tools of the release workflow; pip checks their hashes."""
         return self.new_environment(
             "builder", sys.executable, self.locked("build-requirements.txt")
         )

@@ -71,7 +71,7 @@ def run(step: Step, bench: Bench) -> Result:
 
 
 def line(result: Result) -> str:
-    """Return the line for a result. The text of a failure is its last line."""
+    """Return the line for a result; for a failure, with the last line of the output."""
     lines = result.text.strip().splitlines() or [""]
     text = lines[-1] if result.outcome == FAILED else lines[0]
     return f"{result.outcome:8}{result.name:18}{result.seconds:6.1f} s  {text}"

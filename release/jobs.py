@@ -1,7 +1,7 @@
 """The commands of a composite GitHub Action and of a GitLab component, run on this machine.
 
-The runner sets the variables that GitHub and GitLab document. The actions that upload and download
-artifacts copy folders. Any other action in a step is an error.
+This module sets the variables that GitHub and GitLab document. Instead of an upload or download of
+an artifact, this module copies a folder. Any other action in a step is an error.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def load(file: Path) -> list[Any]:
 
 
 def expand(value: object, contexts: Mapping[str, Any]) -> str:
-    """Return a value of a step, with the values of its expressions."""
+    """Return a text in a step; each expression is replaced by its value."""
 
-    def text_of(found: re.Match[str]) -> str:
+    def text_of(match: re.Match[str]) -> str:
         result: Any = contexts
-        for name in found[1].split("."):
+        for name in match[1].split("."):
             result = result[name]
         return str(result)
 
@@ -89,10 +89,10 @@ def run_action(
             settings = {name: expand(text, contexts) for name, text in step["with"].items()}
             _copy_artifact(step["uses"].split("@")[0], settings, machine)
         else:
-            own = {name: expand(text, contexts) for name, text in step.get("env", {}).items()}
+            extra = {name: expand(text, contexts) for name, text in step.get("env", {}).items()}
             # GitHub runs `shell: bash` with these options.
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-            _run(command, machine._replace(variables={**variables, **own}))
+            _run(command, machine._replace(variables={**variables, **extra}))
 
 
 def _copy_artifact(action: str, settings: Mapping[str, str], machine: Machine) -> None:
@@ -127,7 +127,7 @@ def component(file: Path, given: Mapping[str, str]) -> dict[str, Any]:
         if isinstance(value, list):
             return [filled(item) for item in value]
         if isinstance(value, str):
-            return INPUT.sub(lambda found: str(values[found[1]]), value)
+            return INPUT.sub(lambda match: str(values[match[1]]), value)
         return value
 
     result: dict[str, Any] = filled(jobs)
@@ -166,7 +166,7 @@ def _run(command: list[str], machine: Machine) -> str:
 
 
 def plain_environment(**variables: str) -> dict[str, str]:
-    """Return the variables of a job that reach every command: PATH, and the settings for PyPI."""
+    """Return the environment of a job: these variables, PATH, and the settings that pip needs."""
     kept = {
         name: value
         for name, value in os.environ.items()

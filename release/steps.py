@@ -42,7 +42,7 @@ STATED = (
     rf"^ARG VERSION={VERSION}$",
     rf"postrender\n\s+default: v{VERSION}$",
 )
-# CHANGELOG.md mentions earlier versions. The other files belong to the tests.
+# These files may mention other versions of postrender.
 OTHERS = ("CHANGELOG.md", "RELEASING.md", "tests/")
 MARKER = "<!-- postrender diff -->"
 
@@ -51,14 +51,14 @@ MARKER = "<!-- postrender diff -->"
 
 
 def versions(bench: Bench) -> str:
-    """Check that every file has the version of the package."""
+    """Check that no file mentions another version, and that CHANGELOG.md has the version."""
     files = run("git", "ls-files", cwd=bench.source).splitlines()
     stated = {
         name: stated_versions((bench.source / name).read_text("utf-8", "replace"))
         for name in files
         if not name.startswith(OTHERS)
     }
-    wrong = [name for name, found in stated.items() if found - {bench.version}]
+    wrong = [name for name, numbers in stated.items() if numbers - {bench.version}]
     if wrong:
         raise CheckError(f"{', '.join(wrong)}: another version than {bench.version}. Replace it")
     released = released_versions((bench.source / "CHANGELOG.md").read_text("utf-8"))
@@ -70,7 +70,7 @@ def versions(bench: Bench) -> str:
 
 def stated_versions(text: str) -> set[str]:
     """Return the versions of postrender that a file mentions."""
-    return {found for pattern in STATED for found in re.findall(pattern, text, re.M)}
+    return {version for pattern in STATED for version in re.findall(pattern, text, re.M)}
 
 
 def released_versions(changelog: str) -> list[str]:
@@ -153,17 +153,17 @@ def installation(version: str) -> Callable[[Bench], str]:
 
 def find_python(version: str) -> str:
     """Return the path of an interpreter, or skip the step."""
-    found = interpreter(version)
-    if found is None:
-        found = str(CACHE / f"python-{version}" / "usr" / "bin" / f"python{version}")
+    path = interpreter(version)
+    if path is None:
+        path = str(CACHE / f"python-{version}" / "usr" / "bin" / f"python{version}")
     try:
-        if not Path(found).exists():
-            found = debian_python(version, CACHE / f"python-{version}")
+        if not Path(path).exists():
+            path = debian_python(version, CACHE / f"python-{version}")
     except MatrixError:
-        found = ""
-    if not found:
+        path = ""
+    if not path:
         raise SkipError(f"Python {version} is not installed. Run pyenv install {version}")
-    return found
+    return path
 
 
 def windows(bench: Bench) -> str:
@@ -234,7 +234,7 @@ def image_digest(archive: Path) -> str:
 
 
 def check_image(bench: Bench, storage: Path, name: str) -> None:
-    """Run an image."""
+    """Run an image, and check its version."""
     buildah = ["buildah", "--root", storage / "vfs", "--runroot", storage / "run"]
     buildah += ["--storage-driver", "vfs"]
     container = run(*buildah, "from", "--pull-never", name).strip()
@@ -304,7 +304,7 @@ def _install_plugin(bench: Bench, program: str, archive: Path, url: str) -> str:
 
 
 def formula(bench: Bench) -> str:
-    """Check the hashes of the formula."""
+    """Check the versions and hashes in the formula."""
     url = f"{ADDRESS.format(version=bench.version)}/{bench.sdist.name}"
     make = ["make", "--no-print-directory", "-C", bench.source, f"PYTHON={sys.executable}"]
     text = run(*make, "formula", f"SDIST={bench.sdist}", f"URL={url}")
