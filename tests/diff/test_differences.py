@@ -57,8 +57,29 @@ def test_hunks_turn_the_old_text_into_the_new_text(old: str, new: str, context: 
 
 @given(old=TEXTS, new=TEXTS, context=st.integers(0, 4))
 def test_hunks_have_at_most_the_requested_context(old: str, new: str, context: int) -> None:
-    for hunk in find_hunks(old, new, context):
+    check_hunks(find_hunks(old, new, context), context)
+
+
+@pytest.mark.parametrize("context", [0, 1, 3])
+def test_hunks_of_long_texts_with_repeated_lines_have_a_change(context: int) -> None:
+    """Long texts are split at lines that occur once, between equal lines."""
+    dice = random.Random(context)
+    for _ in range(30):
+        lines = [f"{dice.randrange(150)}\n" for _ in range(600)]
+        changed = [line for line in lines if dice.random() > 0.02]
+        for _ in range(12):
+            changed.insert(dice.randrange(len(changed)), f"new {dice.randrange(5)}\n")
+        old, new = "".join(lines), "".join(changed)
+        hunks = find_hunks(old, new, context)
+        assert patched(old, hunks) == new
+        check_hunks(hunks, context)
+
+
+def check_hunks(hunks: tuple[Hunk, ...], context: int) -> None:
+    """Check that each hunk has a change, and at most `context` lines around each change."""
+    for hunk in hunks:
         signs = "".join(line.sign for line in hunk.lines)
+        assert signs.strip()
         assert len(signs) - len(signs.lstrip(" ")) <= context
         assert len(signs) - len(signs.rstrip(" ")) <= context
         assert " " * (2 * context + 1) not in signs.strip()

@@ -8,7 +8,7 @@ that are still too long count as replaced.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
@@ -31,7 +31,7 @@ class Opcode(NamedTuple):
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
     """Return the hunks of a unified diff; context: the number of lines around each change."""
     old_lines, new_lines = _lines(old), _lines(new)
-    opcodes = list(_opcodes(old_lines, new_lines))
+    opcodes = _joined(_opcodes(old_lines, new_lines))
     return tuple(_hunk(old_lines, new_lines, group) for group in _groups(opcodes, context))
 
 
@@ -57,6 +57,17 @@ def _opcodes(old: list[str], new: list[str]) -> Iterator[Opcode]:
             new_start=len(new) - end,
             new_end=len(new),
         )
+
+
+def _joined(opcodes: Iterable[Opcode]) -> list[Opcode]:
+    """Return the opcodes; two opcodes of equal lines that touch become one."""
+    joined: list[Opcode] = []
+    for opcode in opcodes:
+        if opcode.is_equal and joined and joined[-1].is_equal:
+            first = joined.pop()
+            opcode = opcode._replace(start=first.start, new_start=first.new_start)
+        joined.append(opcode)
+    return joined
 
 
 def _opcodes_between(
