@@ -330,3 +330,39 @@ def test_a_revision_that_loses_its_owners_is_a_change() -> None:
     lost = reused._replace(lost_owners=("Deployment/web",))
     assert not Preview(old="old", new="new", revisions=(reused,)).has_changes
     assert Preview(old="old", new="new", revisions=(lost,)).has_changes
+
+
+def test_a_role_loses_a_revision_with_its_configmap_in_one_namespace() -> None:
+    """The rendered Role has fewer names, but only because the ConfigMap is removed."""
+
+    def application(namespace: str) -> str:
+        return f"""\
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings, namespace: {namespace}}}
+data: {{place: {namespace}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: {namespace}}}
+spec:
+  template:
+    spec:
+      containers: [{{name: a, image: a, envFrom: [{{configMapRef: {{name: settings}}}}]}}]
+"""
+
+    role = """\
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: blue}
+rules: [{apiGroups: [""], resources: [configmaps], resourceNames: [settings], verbs: [get]}]
+"""
+    run = Settings(attacher=AttacherSettings(is_enabled=False))
+    old, new = application("blue") + application("green") + role, application("green") + role
+    expected = without_undecided(compared(old, new, run))
+    before, after = rendered(old, run), rendered(new, run)
+    assert 'resourceNames: [settings, "settings-' in before
+    assert without_undecided(compared(before, after, run)) == expected
+    assert without_undecided(compared(old, after, run)) == expected

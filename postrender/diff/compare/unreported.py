@@ -7,15 +7,15 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from postrender.diff.compare.configmaps import originals_of
 from postrender.diff.compare.fields import find_field_changes, is_same
-from postrender.diff.compare.model import CURRENT, Side
+from postrender.diff.compare.model import CURRENT, ComparedObject, Side
 from postrender.diff.compare.normalise import BaseNames, as_applied, as_written
 from postrender.diff.compare.pairs import Pair, find_pairs
 from postrender.diff.model import CHANGED, ContentChange, ObjectChange
-from postrender.kubernetes.kinds import SECRET
+from postrender.kubernetes.kinds import SECRET, ObjectKey
 from postrender.plan.namespaces import Resolver
 
 _DATA = ("data", "binaryData")
@@ -93,26 +93,42 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
     current revision becomes `<base name> (revision 1)`, so that a missing name is a difference. A
     base name has several current revisions if several namespaces have a ConfigMap of this name.
     """
-    current = _current_names(side)
+    current = _current(side)
     if kind not in ("Role", "ClusterRole"):
-        names = {name: base for base, revisions in current.items() for name in revisions}
-        return BaseNames(of_all=names, of_secrets={})
+        base_names = {revision.name: key.name for key, revision in current.items()}
+        return BaseNames(of_all=base_names, of_secrets={})
     marked = {}
-    others = _current_names(other)
-    for base in current.keys() & others.keys():
+    others = _current(other)
+    # A revision of a ConfigMap that only one side has appears or disappears with the ConfigMap.
+    names_by_base = _names_by_base(current, others)
+    other_names = _names_by_base(others, current)
+    for base, names in names_by_base.items():
         # If the sides have different counts, their numbers do not correspond.
-        is_numbered = len(current[base]) == len(others[base])
-        for number, name in enumerate(current[base], 1):
+        is_numbered = len(names) == len(other_names[base])
+        for number, name in enumerate(names, 1):
             marked[name] = f"{base} (revision {number if is_numbered else 1})"
     return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
 
 
-def _current_names(side: Side) -> dict[str, list[str]]:
-    """Return the names of the current revisions by base name, in the order of their namespaces."""
-    current = [revision for revision in side.revisions if revision.role == CURRENT]
+def _current(side: Side) -> dict[ObjectKey, ComparedObject]:
+    """Return the current revisions of a side, by the key of their base name."""
+    return {
+        side.resolver.key_of(revision.identity): revision
+        for revision in side.revisions
+        if revision.role == CURRENT
+    }
+
+
+def _names_by_base(
+    current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
+) -> dict[str, list[str]]:
+    """Return the names of the revisions that have a counterpart, by base name.
+
+    The names of one base name are in the order of their namespaces.
+    """
     names: dict[str, list[str]] = {}
-    for revision in sorted(current, key=lambda revision: revision.identity.namespace or ""):
-        listed = names.setdefault(revision.identity.name, [])
-        if revision.name not in listed:
-            listed.append(revision.name)
+    for key in sorted(current, key=lambda key: key.namespace or ""):
+        listed = names.setdefault(key.name, []) if key in others else []
+        if current[key].name not in listed:
+            listed.append(current[key].name)
     return names
