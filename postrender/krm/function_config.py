@@ -1,11 +1,11 @@
 """The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
 
 A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
-postrender.yaml. A ConfigMap, as in `kpt fn eval … -- strict=true`, has paths of keys in
-`data`, such as `attacher.image`. The functionConfig overrides postrender.yaml.
+postrender.yaml. A ConfigMap, as in `kpt fn eval … -- strict=true`, has dotted keys in `data`, such
+as `attacher.image`. The functionConfig overrides postrender.yaml.
 
-The author of the stream also writes the functionConfig, and may be untrusted. So only
-`postrender fn` reads a functionConfig, and a setting with an effect outside the output is an error.
+The author of the stream also writes the functionConfig, and may be untrusted. For safety, only
+`postrender fn` reads a functionConfig. A setting with an effect outside the output is an error.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Value = TypeVar("Value")
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the validated values of the functionConfig of a ResourceList, {} if absent.
+    """Return the validated values of a ResourceList's functionConfig, {} if absent.
 
-    Raises UserError for a functionConfig of another kind, and for values that do not fit the
+    Raises UserError for a functionConfig of an unknown kind, and for values that do not fit the
     schema. Also raises UserError for a setting with an effect outside the output.
     """
     source = sole_document(stream)
@@ -63,7 +63,7 @@ def function_values(stream: Stream) -> Values:
     if (api_version, kind) == ("v1", "ConfigMap"):
         return _from_config_map(value_at(config, ("data",)), document)
     raise _error(
-        f"the functionConfig has {_shown('apiVersion', api_version)} and {_shown('kind', kind)}, "
+        f"the apiVersion of the functionConfig {_state(api_version)} and the kind {_state(kind)}, "
         f"expected {API_VERSION} {KIND} or v1 ConfigMap",
         f"Use kind {KIND} in {API_VERSION}, or a ConfigMap",
         document,
@@ -71,19 +71,21 @@ def function_values(stream: Stream) -> Values:
     )
 
 
-def _shown(key: str, value: Json) -> str:
-    """Return a key and its value in the form of a message."""
-    return f"no {key}" if value is None else f"{key} {shown(value)}"
+def _state(value: Json) -> str:
+    """Return `is VALUE` or `is missing`, for a message."""
+    return "is missing" if value is None else f"is {shown(value)}"
 
 
 def check_no_function_config(stream: Stream) -> None:
-    """Raise UserError for a functionConfig with settings, for a command that is not a function."""
+    """Raise UserError if the input of a command other than `fn` has a functionConfig with settings.
+
+    A functionConfig without settings does not change the output, and is not an error.
+    """
     source = sole_document(stream)
     if _FIELD not in source.text:
         return
     document = parse_document(source.text, stream.location_of(source))
     config = value_at(document.data, (_FIELD,))
-    # A functionConfig without settings does not change the output.
     keys = config if isinstance(config, dict) else {"": config}
     if any(value for key, value in keys.items() if key not in ("apiVersion", "kind", "metadata")):
         raise _error(
@@ -120,7 +122,7 @@ def _constant(value: Value) -> Callable[[Path], Value]:
 def _key_schema(
     schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
 ) -> Mapping[str, Any]:
-    """Return the schema of a key, which is a dotted path. Raises UserError for an unknown key.
+    """Return the schema of a dotted key. Raises UserError for an unknown key.
 
     path: the path of the key in the document.
     """
@@ -138,9 +140,9 @@ def _key_schema(
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return a value of the ConfigMap, converted to the type of its key.
+    """Return a text of the ConfigMap as a value of the type in the schema.
 
-    Raises UserError for a key that is a list or a mapping.
+    Raises UserError if the schema requires a list or a mapping.
     """
     if schema.get("type") in ("object", "array"):
         raise _error(
