@@ -25,8 +25,8 @@ from postrender.plan.strategy import StrategyDecision
 def explain(plan: Plan) -> Explanation:
     """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
 
-    Revision names that could reveal a Secret are redacted. A plan without a context only has
-    findings.
+    The function redacts revision names that could reveal a Secret. The report for a plan without a
+    context has only findings.
     """
     context = plan.context
     if context is None:

@@ -77,8 +77,8 @@ def first_release_lines(
 ) -> list[str]:
     """Return the lines about the effects of the first release with postrender.
 
-    preview: of the first release; settings: the settings of a real release.
-    Return [] if postrender does not rename anything.
+    The list is empty if postrender does not rename anything.
+    preview: the preview of the first release; settings: the settings of a real release.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -126,7 +126,7 @@ def _names(identities: Sequence[Identity]) -> str:
 
 
 def _row(label: str, text: str) -> list[str]:
-    """Return a label and a text as lines that fit; [] without a text."""
+    """Return a label and a text as lines of limited width; [] without a text."""
     return wrap(
         visible(text),
         _WIDTH,
@@ -151,7 +151,7 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and a count of the other lines.
+    """Return the first lines of a preview, indented, and the number of lines left out.
 
     other_lines: the number of lines of the report without the preview.
     """
@@ -166,7 +166,7 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
 
 
 def _without_repeated_summary(lines: list[str]) -> list[str]:
-    """Return the lines of a preview without the summary at the end, which the top has too."""
+    """Return the lines of a preview, without last lines that repeat the first lines."""
     for number in range(len(lines) // 2, 0, -1):
         if lines[-number:] == lines[:number]:
             return "\n".join(lines[:-number]).rstrip().splitlines()

@@ -30,9 +30,9 @@ class ObjectReference(NamedTuple):
 class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
-    revision: the revision name, "" if there is none or if the name must not be shown;
-    keep_reason: why the original is kept next to the revision, "" if the output has only one of
-        these two objects;
+    revision: the revision name, "" if there is none or if the name could reveal a Secret;
+    keep_reason: why the original is kept next to the revision, "" if the output does not have both
+        objects;
     attach_group: the attach group of the revision, "" if there is none.
     """
 

@@ -1,7 +1,7 @@
 """The reference graph of a plan, for `postrender explain`.
 
-Each node has the base name of its object, and a note with the decision. The note contains the
-revision name, unless a hash in the name could reveal a Secret. The hash of a ConfigMap that
+The node of a ConfigMap or Secret has the base name, and a note with the decision. The note contains
+the revision name, unless a hash in the name could reveal a Secret. The hash of a ConfigMap that
 references a Secret could reveal the Secret, because the hash covers the Secret's revision name.
 """
 
@@ -30,9 +30,9 @@ class _KeyEdge(NamedTuple):
 
 
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
-    """Return the ConfigMaps and Secrets of a plan, and the objects that reference them.
+    """Return the graph of the ConfigMaps and Secrets of a plan, and of the referencing objects.
 
-    secret_names: the revision names that must not be shown.
+    secret_names: the revision names that the graph must not contain.
     """
     edges = list(_references(context))
     edges += _workload_refs(context, {edge.source for edge in edges})
@@ -73,7 +73,7 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
     """Yield an edge from each Rollout to the workload in its workloadRef.
 
-    sources: the objects that reference a ConfigMap or Secret; other workloads are left out.
+    sources: the objects that reference a ConfigMap or Secret. Other workloads get no edge.
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():

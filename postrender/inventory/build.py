@@ -1,8 +1,8 @@
 """The inventory of a stream: its objects, references, and the sites of likely edits.
 
-Documents are parsed one at a time, and the parsed nodes are dropped again. Documents that may have
-ConfigMaps are parsed first, because the prefilter needs the names of the ConfigMaps. The same rule
-applies to Secrets if Secrets are revised.
+take_inventory parses one document at a time, and does not keep the parsed nodes. take_inventory
+first parses the documents that may have ConfigMaps, because the prefilter needs the names of the
+ConfigMaps. The same rule applies to Secrets if Secrets are revised.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ class Inventory(NamedTuple):
     """The facts of a stream that a plan needs.
 
     items: the objects of the parsed documents. Documents that the prefilter skips have no items.
-    sites: by document, the located sites of edits; None if the object must be written again.
+    sites: by document, the sites of likely edits. A site is None if postrender must write the
+        object again.
     last_items: by document, the path of the last item of a List.
     open_ends: by document, the edit that adds a missing final line break after a block scalar.
-        The edit is made only if the output has more text after the document.
-    findings: about the text of the documents.
+        render makes the edit only if the output has new objects.
+    findings: the findings about the text of the documents.
     """
 
     stream: Stream
@@ -53,8 +54,8 @@ class Inventory(NamedTuple):
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """Return the location of an object, or of a part of the object.
 
-        path: of the part, in the document;
-        line: of the part, in the document, None for the first line of the object.
+        path: the path of the part in the document;
+        line: the line of the part in the document, None for the first line of the object.
         """
         document = self.stream.documents[item.document]
         location = self.stream.location_of(document, item.line if line is None else line)
@@ -67,7 +68,7 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 
     Raises UserError for a relevant document that cannot be parsed or is incomplete. An invalid
     reference or annotation `postrender/rewrite-references` is an error too. For an invalid
-    ConfigMap or Secret, the error is not raised, but stored in Item.error.
+    ConfigMap or Secret, only Item.error has the error.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
@@ -94,10 +95,11 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 def take_full_inventory(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of some documents with all references, and their data by document.
+    """Return the inventory of some documents with all references, and the data of each document.
 
-    The documents are not edited, so sites are not located. The targets of references may be outside
-    of the stream. Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
+    No plan edits these documents, so the inventory has no sites. The targets of references may be
+    outside of the stream. Raises UserError as take_inventory does, and for an invalid ConfigMap or
+    Secret.
     """
     documents = {
         index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
@@ -117,7 +119,10 @@ def _examine(
     *,
     is_edited: bool = True,
 ) -> ExaminedDocument:
-    """Examine one document. Raises UserError as examine does, and for an incomplete document."""
+    """Return one examined document.
+
+    Raises UserError as examine does, and for an incomplete document.
+    """
     document = stream.documents[index]
     location = stream.location_of(document)
     examined = examine(index, document.text, location, settings, names, is_edited=is_edited)

@@ -51,7 +51,7 @@ def _as_written(key: YamlNode) -> str:
 
 
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
-    """Raise UserError if an object has an ambiguous pair of keys; path: of the object.
+    """Raise UserError if the object at a path has an ambiguous pair of keys.
 
     For keys such as an unquoted `on` and a quoted "true", sigs.k8s.io/yaml picks one value at
     random. A revision would then have a hash of content that the API server may not store.

@@ -1,6 +1,6 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-The YAML nodes are dropped afterwards. A plan parses a document again only to search for mentions,
+The result does not contain YAML nodes. A plan parses a document again only to search for mentions,
 or for signs of a program that reads objects by name.
 """
 
@@ -49,10 +49,10 @@ _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 class ExaminedDocument(NamedTuple):
     """The objects of one document.
 
-    sites: of edits that a plan is likely to make.
-    last_item: the path of the last item of a List, after which new items are added.
-    open_end: the edit that adds a missing final line break after a block scalar.
-    findings: about the text of the document.
+    sites: the sites of likely edits, as in Inventory.
+    last_item: the path of the last item of a List, () if the document has no items.
+    open_end: the edit that adds a missing final line break after a block scalar, else None.
+    findings: the findings about the text of the document.
     is_fragment: whether the document begins like an object and lacks the rest.
     data: all data of the document, None if the text may be edited. A plan needs only the items, and
         the data would take much memory.
@@ -76,12 +76,12 @@ def examine(
     *,
     is_edited: bool,
 ) -> ExaminedDocument:
-    """Parse one document and return its objects.
+    """Return the objects of one document.
 
-    location: of the first line.
-    names: the names of possible targets, None for all names. A reference to another name is
-        ignored, unless the name has a hash or the rule searches a string for words.
-    is_edited: whether the text may be edited. If so, the sites of likely edits are located.
+    location: the location of the first line.
+    names: the names of possible targets, None for all names. The result lacks references to other
+        names, unless the name has a hash or the rule has `is_word`.
+    is_edited: whether a plan may edit the text. The result has sites only for such a document.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
     """
@@ -103,7 +103,7 @@ def examine(
 
 
 def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
-    """Return a document and its data."""
+    """Return a document and its data. Raises UserError for text that is not YAML."""
     try:
         document = parse_document(text, location)
         return document, document.data
@@ -114,7 +114,7 @@ def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
 
 
 def _open_end(document: ParsedDocument) -> SetScalar | None:
-    """Return the edit that adds a line break to a block scalar at the end of a document."""
+    """Return the edit that adds a line break to the final block scalar, else None."""
     from postrender.yaml.nodes import last_block_scalar
 
     last = last_block_scalar(document.nodes.root)
@@ -138,7 +138,7 @@ def _is_fragment(data: Json) -> bool:
 
 
 class _Examiner:
-    """Turns the objects of one document into items, and locates the sites of likely edits."""
+    """The conversion of the objects of one document into items, and the sites of likely edits."""
 
     __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
 
@@ -174,7 +174,7 @@ class _Examiner:
     def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
         """Raise UserError for an annotation `postrender/rewrite-references` that has no effect.
 
-        The value is invalid, or the object is a Rollout that uses the pod template of a workload.
+        The value is invalid, or a Rollout that uses the pod template of another object opts out.
         """
         value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
@@ -229,7 +229,10 @@ class _Examiner:
             self.check_strings((*path, key), mapping_at(metadata, (key,)))
 
     def check_strings(self, path: Path, values: dict[str, Json]) -> None:
-        """Raise UserError for a value that is not a string; path: of the mapping."""
+        """Raise UserError for a value that is neither a string nor null.
+
+        path: the path of the mapping with the values.
+        """
         for name, value in values.items():
             if value is not None and not isinstance(value, str):
                 problem = f"the value of {shown(name)} is not a string"
@@ -238,7 +241,7 @@ class _Examiner:
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
         """Return the item of a ConfigMap or Secret with its content.
 
-        If an API server would reject the object, the error is stored in the item and is not raised.
+        If an API server would reject the object, the item has the error.
         """
         try:
             self.check_metadata(item, data)
@@ -265,7 +268,7 @@ class _Examiner:
         return item._replace(content=data, folded=folded)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
-        """Raise UserError for data that an API server would reject: values must be strings."""
+        """Raise UserError for content that an API server would reject: values must be strings."""
         for key in ("data", "binaryData", "stringData"):
             values = data.get(key)
             if values is None:
@@ -373,7 +376,7 @@ class _Examiner:
         )
 
     def may_target(self, name: str) -> bool:
-        """Return whether a name may be in the stream, or may be that of a new revision."""
+        """Return whether a name is the name of a possible target, or may be a revision name."""
         return self.names is None or name in self.names or bool(without_hash(name))
 
     def is_unrelated(self, value: Json, rule: Rule) -> bool:
@@ -406,7 +409,8 @@ class _Examiner:
     def locate(self, edit: Edit) -> Site | None:
         """Return the site of an edit, and store the site for the plan.
 
-        None if the document is not edited, or if the object must be written again.
+        The site is None if no plan edits the document, or if postrender must write the object
+        again.
         """
         if not self.is_edited:
             return None

@@ -19,7 +19,8 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
-# A revision number, whose length is limited so that a wrong value is not a huge number.
+# A revision number of at most 18 digits, which fit in 64 bits. Python's int() rejects a text with
+# thousands of digits, which a user could write.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
@@ -28,11 +29,11 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    name: as written, without the namespace; the whole string if the rule searches a string for
-        words.
-    namespace: as written with the name, None for the namespace of the referencing object.
+    name: the referenced name as written, without the namespace; if the rule has `is_word`, the
+        whole string that contains the name.
+    namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
-    line: in the document, from 0.
+    line: the line in the document, from 0.
     """
 
     path: Path
@@ -46,8 +47,8 @@ class Reference(NamedTuple):
 class Item(NamedTuple):
     """One Kubernetes object of the stream.
 
-    key: the document and the path of the object, unique in the stream.
-    line: in the document, from 0.
+    key: the index of the document and the path of the object, unique in the stream.
+    line: the line in the document, from 0.
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run appended the object as a part of the attacher.
     is_rewritable: whether postrender rewrites the references of the object. False for a hook, a
@@ -56,9 +57,10 @@ class Item(NamedTuple):
     content: the whole object for a ConfigMap, for a Secret if Secrets are revised, and for an
         object of the attacher; else None.
     folded: the path and text of each folded scalar in content.
-    workload_ref: the object from which a Rollout takes its template.
+    workload_ref: the group, kind and name of the object from which a Rollout takes its template.
     history_limit: spec.revisionHistoryLimit, None if absent.
-    error: why a ConfigMap or Secret cannot be revised. Raised only if the content is needed.
+    error: why postrender cannot revise a ConfigMap or Secret. A plan raises the error only if the
+        plan needs the content.
     """
 
     key: ItemKey

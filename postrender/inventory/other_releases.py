@@ -1,7 +1,7 @@
 """Notes about objects that another release or another cluster owns, for `explain`.
 
 No attacher can protect these objects. A reference to a revision of another release fails when that
-release stops using the revision. Kubernetes deletes a copied object if its owners do not exist.
+release no longer uses the revision. Kubernetes deletes a copied object if its owners do not exist.
 """
 
 from __future__ import annotations

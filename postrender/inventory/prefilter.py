@@ -1,8 +1,8 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not concern ConfigMaps and are never parsed. A render is
-therefore fast, and unusual YAML in these documents cannot cause an error. In this module, ConfigMap
-also means Secret if Secrets are revised.
+Most documents of a chart do not concern ConfigMaps, and postrender never parses these documents. A
+render is therefore fast, and unusual YAML in these documents cannot cause an error. In this module,
+ConfigMap also means Secret if Secrets are revised.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _kind_at(text: str, start: int) -> str:
 
 
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
-    """Return whether a document may contain an object of the kinds; kind: its root_kind()."""
+    """Return whether a document may contain an object of the kinds; kind: root_kind(text)."""
     if kind and not kind.endswith("List"):
         return kind in kinds
     return any(name in text for name in kinds) or may_escape_names(text)
@@ -71,8 +71,9 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
 
     The document may reference a ConfigMap of the stream. Workloads, hooks and annotations may also
     affect the plan without a reference.
-    kind: its root_kind(). names: the names of the ConfigMaps. has_mounts: whether a ConfigMap
-    requests an auto-mount.
+    kind: root_kind(text).
+    names: the names of the ConfigMaps.
+    has_mounts: whether a ConfigMap requests an auto-mount.
     """
     if kind == CRD:
         return False
@@ -89,7 +90,7 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
 def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
     """Return whether a document may have a Secret that contains one of the names in base64.
 
-    kind: its root_kind(), None if the caller does not know this kind.
+    kind: root_kind(text), None if the caller has not computed this kind.
     """
     if "Secret" not in text:
         return False

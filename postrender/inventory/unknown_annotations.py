@@ -1,4 +1,4 @@
-"""Misspelt annotations, which have the prefix of postrender and are unknown to postrender."""
+"""Annotations with the prefix of postrender that postrender does not know, such as misspellings."""
 
 from __future__ import annotations
 

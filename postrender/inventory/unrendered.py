@@ -17,7 +17,7 @@ _ACTION = "{{"
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
     """Return an error for an unrendered Helm template, None for any other text.
 
-    error: the error of the YAML parser. location: of the first line of the text.
+    error: the error of the YAML parser. location: the location of the first line of the text.
     A ConfigMap may contain the templates of another program. An action (`{{ … }}`) therefore counts
     only in the line of the error, or in the nearest line with content above.
     """

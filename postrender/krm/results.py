@@ -2,7 +2,7 @@
 
 See the KRM Functions Specification v1. Findings are results with severity `warning` or `info`.
 With --strict, strict findings have severity `error`. An error of the run is a result with severity
-`error`, written with the unchanged items and exit code 1.
+`error`. The items are then unchanged, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SEVERITIES = {WARNING: "warning", NOTE: "info"}
 def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
-    """Return the input ResourceList with the findings and an error as results.
+    """Return the parts of the input ResourceList, with the findings and an error as results.
 
-    is_strict: whether findings with `strict` become errors.
+    is_strict: whether strict findings become errors.
     """
     texts = stream_texts(stream, [document.text for document in stream.documents])
     objects = _Objects(stream)
@@ -45,7 +45,7 @@ def with_error(
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
     """Return the parts of the output ResourceList, with the findings about the input as results.
 
-    A finding is never an error in this case, because a strict finding ends the run earlier.
+    No finding has severity `error`, because with --strict a strict finding ends the run earlier.
     """
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
@@ -53,7 +53,10 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Return the text of a ResourceList, in parts, with results added to its `results`."""
+    """Return the parts of a ResourceList, with results added to the field `results`.
+
+    The function does not add a result that the field already has.
+    """
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
     parsed = parse_document(document.text, Location(""))
@@ -120,7 +123,8 @@ class _Objects:
     def object_at(self, location: Location) -> dict[str, Json] | None:
         """Return the object at a location, None for a location outside of objects.
 
-        The object is the last of its kind and name that starts at or above the location.
+        If several objects have the kind and name, the last object that starts at or above the
+        location counts.
         """
         for start, data in reversed(self.located):
             if start.subject == location.subject != "" and start.line <= location.line:
@@ -129,7 +133,7 @@ class _Objects:
 
 
 def _file_of(data: dict[str, Json]) -> Result:
-    """Return the file of an object and its index in the file, from its annotations."""
+    """Return the field `file` of a result, from the annotations of an object; {} without a file."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:

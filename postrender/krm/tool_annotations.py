@@ -1,7 +1,7 @@
 """The annotations that kustomize and kpt add before a function runs, and then remove.
 
-The KRM function specification reserves these annotations. The annotations are not part of an
-object, so hashes ignore them.
+The KRM function specification reserves these annotations. The annotations are not a part of an
+object, so hashes do not cover the annotations.
 
 While a function runs, references may still have the former names of objects. kustomize first
 applies `namePrefix` and `nameSuffix`, then runs transformers, and then updates references by the
@@ -23,7 +23,7 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# By these annotations, kustomize renames an object again.
+# kustomize renames an object with one of these annotations again.
 _NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
 # The file of an object and its index in the file: current and older annotation.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
@@ -45,7 +45,7 @@ def is_tool_annotation(annotation: str) -> bool:
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without those that kustomize, kpt or Helm 4 add for a run."""
+    """Return annotations without the annotations that kustomize, kpt or Helm 4 add for a run."""
     return {
         name: value
         for name, value in annotations.items()
@@ -56,10 +56,10 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     """Yield the annotations of an object that its revision must not have.
 
-    kustomize must not add its own hash to the name of a revision. The former names remain, because
-    kustomize still updates references that postrender left unchanged.
-    is_copy: whether the original is kept too; then only the original keeps the annotations of the
-        tools, such as the file and the index.
+    kustomize must not add its own hash to the name of a revision.
+    is_copy: whether the output also has the original. Only the original then keeps the annotations
+        of the tools. Without the original, the revision keeps the former names, because kustomize
+        still updates references that postrender left unchanged.
     """
     for name in item.annotations:
         if name in _NAMING or (is_copy and is_tool_annotation(name)):
@@ -100,7 +100,10 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _current(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the current name of its target, which is found as in kustomize."""
+    """Return a reference with the current name of its target. kustomize selects the same target.
+
+    A reference without exactly one target is unchanged.
+    """
     targets = former.get((reference.rule.target, reference.name), ())
     namespace = reference.namespace or item.identity.namespace
     if item.identity.kind != "ClusterRole":

@@ -1,17 +1,17 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
-The prefix `postrender/` is a valid DNS subdomain, which Kubernetes requires, but not a domain.
-The project owns no domain, and somebody else could register an unowned domain. A later change of
-the prefix would orphan every live revision.
+Kubernetes requires a DNS subdomain as the prefix. `postrender/` is valid, but is not a registered
+domain. The project does not own a domain, and somebody else could register an unowned domain. A
+later change of the prefix would orphan every live revision.
 """
 
 from __future__ import annotations
 
 PREFIX = "postrender/"
 
-# Written by users, on an object with references: "false" leaves its references unchanged.
+# Users set this annotation on an object with references. "false" leaves the references unchanged.
 REWRITE_ANNOTATION = PREFIX + "rewrite-references"
-# Written by users, on a ConfigMap or Secret.
+# Users set these annotations on a ConfigMap or Secret.
 STRATEGY_ANNOTATION = PREFIX + "strategy"
 KEEP_ORIGINAL_ANNOTATION = PREFIX + "keep-original"
 MOUNT_PATH_ANNOTATION = PREFIX + "mount-path"
@@ -28,32 +28,33 @@ USER_ANNOTATIONS = (
     REWRITE_ANNOTATION,
 )
 
-# Written by render, on a revision and on the objects of the attacher. Written by adopt, on a live
-# original.
+# render sets this label on a revision and on the objects of the attacher. adopt sets this label on
+# a live original.
 GROUP_LABEL = PREFIX + "attach-group"
-# Written by render, on a revision. Adopt copies SWEEP_ANNOTATION to the live original.
+# render sets these annotations on a revision. adopt copies SWEEP_ANNOTATION to the live original.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
 NUMBER_ANNOTATION = PREFIX + "revision-number"
 SWEEP_ANNOTATION = PREFIX + "sweep"
-# On a Secret whose name has a hash with a key. Only the owner of the key can check the name.
+# render sets this annotation on the revision of a Secret, if the hash in the name has a key. Only
+# the owner of the key can check the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
-# Written by render, on the attacher's Pods, which the Job selects by this label.
+# render sets this label on the attacher's Pods. The Job selects the Pods by this label.
 JOB_LABEL = PREFIX + "attach-job"
 
-# Written by render, on a pod template.
+# render sets these annotations on a pod template.
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# Written by attach, on an unused revision: the time since which attach has found no consumer.
+# attach sets this annotation on a revision without a consumer. The value is the time of that run.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
-# helm-diff pairs the revisions of two releases by this annotation (helm-diff 3.5.0 and later).
+# helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).
 PAIRING_ANNOTATION = "helm-diff/base-name"
 # Helm 4 adds the template's path to the input of a post-renderer (pkg/action/action.go).
 HELM_POSTRENDERER_PREFIX = "postrenderer.helm.sh/"
 HELM_FILENAME_ANNOTATION = HELM_POSTRENDERER_PREFIX + "postrender-filename"
-# Helm leaves a live object with `keep` unchanged when the new manifests lack the object.
+# With the value `keep`, Helm does not delete a live object that the new manifests lack.
 RESOURCE_POLICY_ANNOTATION = "helm.sh/resource-policy"
 HELM_HOOK_ANNOTATION = "helm.sh/hook"
 HELM_HOOK_DELETE_ANNOTATION = "helm.sh/hook-delete-policy"

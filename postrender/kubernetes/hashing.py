@@ -30,13 +30,13 @@ _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
 _NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
-# A pattern of the hash at the end of a name.
+# A pattern of the hyphen and the hash at the end of a name.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
 _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Json) -> str:
-    """Return data as JSON, in the form of Go: compact, keys sorted, `<>&` escaped."""
+    """Return data as JSON in the form of Go: compact, with sorted keys, and with Go's escapes."""
     text = _encode(data)
     for character, escape in _GO_ESCAPES:
         if character in text:
@@ -45,7 +45,7 @@ def canonical_json(data: Json) -> str:
 
 
 class HashKey:
-    """The key of the hash in the names of Secrets. postrender never prints the key."""
+    """The key for the hashes in the names of Secrets. postrender never prints the key."""
 
     __slots__ = ("_key",)
 
@@ -60,9 +60,9 @@ class HashKey:
 
 
 def encode_hash(text: str, key: HashKey | None = None) -> str:
-    """Return the first ten hex digits of the SHA-256 of a text, in the alphabet of kustomize.
+    """Return the hash of a text: the first ten hex digits, in the alphabet of kustomize.
 
-    key: the key of an HMAC, None for the plain hash.
+    key: the key of an HMAC-SHA-256, None for a plain SHA-256.
     """
     data = text.encode("utf-8", "surrogatepass")
     digest = key.hexdigest(data) if key else sha256(data).hexdigest()
@@ -72,10 +72,11 @@ def encode_hash(text: str, key: HashKey | None = None) -> str:
 def hashed_content(
     group_kind: GroupKind, data: Mapping[str, Json], is_immutable: bool
 ) -> dict[str, Json]:
-    """Return the content of a ConfigMap or Secret that its hash covers.
+    """Return the part of a ConfigMap or Secret that the content hash covers.
 
+    data: the whole object.
     A mutable object has a different hash than an immutable object. Otherwise a change of
-    `immutable` would keep the name, and would change the live object.
+    `immutable` would not change the name, and the next apply would change the live object.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -106,8 +107,9 @@ def revision_name(
 ) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
-    A base name that is too long is truncated. The hash then also covers the whole base name, so
-    that base names with the same beginning get different revision names.
+    The name has only the beginning of a base name that is too long. The hash then also covers the
+    whole base name, so that base names with the same beginning get different revision names.
+    content: the result of hashed_content();
     order: the revision number, or 0 for a name without a number;
     key: the key of the hash, None for a hash without a key.
     """
@@ -127,9 +129,10 @@ def fits_content(
     data: Mapping[str, Json],
     key: HashKey | None = None,
 ) -> bool:
-    """Return whether the name of a revision matches its content.
+    """Return whether a name matches the content of a revision.
 
-    A match shows that nobody has edited the revision, except for the field `immutable`.
+    A match shows that nobody has edited the hashed content. The match ignores an edit that sets
+    `immutable` to false.
     """
     numbered = _NUMBERED.search(name)
     return any(
@@ -150,17 +153,17 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
     """Return the render ID of a workload's pod templates: ten hex digits.
 
     texts: the template_text() of each template.
-    is_list: whether the kind may have several templates. The hash then covers a list, even of one
-        template.
+    is_list: whether the kind may have several templates. The hash then covers a list, even if the
+        workload has only one template.
     """
     text = f"[{','.join(texts)}]" if is_list else texts[0]
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
 
 
 def template_text(template: Json) -> str:
-    """Return a pod template as canonical JSON, without the file name of Helm and the render ID.
+    """Return a pod template as canonical JSON, without HELM_FILENAME_ANNOTATION and the render ID.
 
-    Annotations and metadata that are empty without these two annotations are also left out.
+    The JSON also lacks `annotations` or `metadata` that would be empty without these annotations.
     """
     return canonical_json(_without_ignored_annotations(template))
 

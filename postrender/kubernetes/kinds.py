@@ -17,17 +17,17 @@ CONFIG_MAP: GroupKind = ("", "ConfigMap")
 SECRET: GroupKind = ("", "Secret")
 POD: GroupKind = ("", "Pod")
 RBAC_GROUP = "rbac.authorization.k8s.io"
-# The maximum number of characters in a label of DNS, such as the name of a volume. A label value
-# has the same maximum.
+# The maximum number of characters in a DNS label, such as the name of a volume. The value of a
+# Kubernetes label has the same maximum.
 MAX_LABEL_LENGTH = 63
 # The kind of custom resource definitions, whose schemas contain no references.
 CRD = "CustomResourceDefinition"
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object; objects with equal keys are the same object in the cluster.
+    """The key of an object. Objects with equal keys are the same object in the cluster.
 
-    namespace: None if the namespace is not known, or if the manifest has none.
+    namespace: None if the namespace is unknown, or if the manifest does not set a namespace.
     """
 
     group_kind: GroupKind
@@ -38,7 +38,7 @@ class ObjectKey(NamedTuple):
 class Identity(NamedTuple):
     """The identity of an object in its manifest.
 
-    namespace: None if the manifest has no namespace.
+    namespace: None if the manifest does not set a namespace.
     """
 
     group: str
@@ -98,8 +98,8 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# The API groups of Kubernetes. The fields of their kinds that reference ConfigMaps are known. Only
-# free text in their objects may contain an unknown reference.
+# The API groups of Kubernetes. Rules cover every field in which objects of these groups reference a
+# ConfigMap. Only free text in these objects may contain another reference.
 _BUILT_IN_GROUPS = frozenset(
     {
         "",
@@ -141,7 +141,7 @@ def api_group(api_version: str) -> str:
 
 
 def group_kind_of(data: Json) -> GroupKind | None:
-    """Return the group and kind of an object, or None if a field is missing."""
+    """Return the group and kind of an object, None if `kind` or `apiVersion` is not a string."""
     if not isinstance(data, dict):
         return None
     kind, api_version = data.get("kind"), data.get("apiVersion")
@@ -151,7 +151,7 @@ def group_kind_of(data: Json) -> GroupKind | None:
 
 
 def items_of(data: Json) -> list[Json] | None:
-    """Return the items of a List, ConfigMapList or ResourceList; None for other data."""
+    """Return the items of any kind of List, such as a ConfigMapList; None for other data."""
     if not isinstance(data, dict):
         return None
     kind, items = data.get("kind"), data.get("items")
@@ -162,7 +162,7 @@ def items_of(data: Json) -> list[Json] | None:
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Yield the path and data of each object: the root of a document, or the items of its Lists.
 
-    Items of a ConfigMapList may lack kind and apiVersion. These items are yielded with both fields.
+    Items of a ConfigMapList may lack `kind` and `apiVersion`. The yielded items have both fields.
     """
     items = items_of(data)
     if items is None:

@@ -1,8 +1,8 @@
 """A pod template as text with gaps for the names of its references.
 
-The render ID is a hash of the template's canonical JSON after all renames. The JSON is encoded
-when the document is read, and split at the references. The plan fills in the new names later. A
-template kept as data would take five times the memory and would be encoded twice.
+The render ID is a hash of the template's canonical JSON after all renames. read_pod_template
+encodes the JSON once, and splits the text at the references. The plan inserts the new names later.
+As plain data, a template takes five times the memory, and postrender would encode the JSON twice.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class PodTemplate(NamedTuple):
     path: the path in the document.
     parts: the text of template_text(), split at the references.
     references: the path and name of each reference, in the order of the text; () if the text
-        cannot be split.
+        is not split.
     annotations: all annotations of the template.
-    has_render_id: whether an earlier run of render has rendered the template.
+    has_render_id: whether the template has a render ID, which only render sets.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class PodTemplate(NamedTuple):
     def text(self, names: Mapping[Path, str]) -> str:
         """Return the canonical JSON with new names.
 
-        names: the new names, by the path of the reference. Other references keep their names.
+        names: the new names, by the path of the reference. All other names are unchanged.
         """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
@@ -84,7 +84,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     if len(parts) == 2 * len(paths) + 1:
         ordered_paths = [paths[int(number)] for number in parts[1::2]]
         texts = _without_quotes(parts[::2])
-    else:  # the template contains _MARK, or a reference is in an annotation that is not hashed
+    else:  # the template contains _MARK, or an annotation outside the hash has a reference
         ordered_paths = []
         texts = (template_text(data),)
     return PodTemplate(
@@ -97,7 +97,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
 
 
 def _replaced(data: Any, path: Path, value: Json) -> Any:
-    """Return data with another value at a path; only the collections above the value are copied."""
+    """Return a copy of data with another value at a path. The copy shares all other values."""
     if not path:
         return value
     copy = data.copy()
@@ -106,7 +106,7 @@ def _replaced(data: Any, path: Path, value: Json) -> Any:
 
 
 def _without_quotes(parts: list[str]) -> tuple[str, ...]:
-    """Return the parts without the quotes of the strings between the parts."""
+    """Return the parts without the quotes at the gaps, because text() adds names with quotes."""
     last = len(parts) - 1
     return tuple(
         part[(1 if number else 0) : (-1 if number < last else None)]

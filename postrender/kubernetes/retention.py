@@ -1,7 +1,7 @@
-"""Annotations that stop Helm, Argo CD and Flux from deleting objects missing from the manifests.
+"""Annotations that stop Helm, Argo CD and Flux from deleting objects that the manifests lack.
 
 Argo CD needs two annotations: with `Prune=false` alone, the extra object would make the Application
-OutOfSync. The output has the annotations of all tools, so that every tool gets the same output.
+OutOfSync. postrender sets the annotations of all tools, so that every tool gets the same output.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def keep_annotations() -> dict[str, str]:
 
 
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without keep_annotations(). Other options of a list are kept."""
+    """Return annotations without keep_annotations(). Lists of options keep their other options."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _LISTS:
         options = [part for part in _options(rest.get(key, "")) if part != _KEEP[key]]
@@ -42,7 +42,7 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
 def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
     """Return the labels or annotations to write, so that an object has the desired values.
 
-    Other options in a list of options are kept, except a contrary option such as `Prune=true`.
+    A list of options keeps its other options, except a contrary option such as `Prune=true`.
     """
     merged = {
         key: _with_option(current[key], value) if key in current and key in _LISTS else value

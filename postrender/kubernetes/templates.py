@@ -1,4 +1,4 @@
-"""The pod templates in a workload, and the workload that a Rollout takes its template from."""
+"""The pod templates of a workload, and the workloadRef of a Rollout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _ROLLOUT = ("argoproj.io", "Rollout")
 
 @cache
 def template_tree(group_kind: GroupKind) -> PatternTree | None:
-    """Return the pattern of a kind's pod templates, None for a Pod or a kind without templates."""
+    """Return the pattern of a kind's pod templates as a tree.
+
+    The result is None for a Pod, which is itself a template, and for a kind without pod templates.
+    """
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None or not workload.template:
         return None
@@ -28,7 +31,7 @@ def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return group, kind and name in spec.workloadRef, None without a workloadRef."""
+    """Return group, kind and name in the workloadRef of a Rollout, None without a workloadRef."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))

@@ -1,7 +1,8 @@
 """The output of a plan: edits applied to the text, with all other bytes unchanged.
 
-An object whose text cannot be edited is written again from its data, without its comments. If
-the object is a whole document or the document has aliases, the whole document is written again.
+If postrender cannot edit the text of an object, postrender writes the object again from the data,
+without comments. If the object is a whole document, or if the document has aliases, postrender
+writes the whole document again.
 """
 
 from __future__ import annotations
@@ -55,7 +56,10 @@ def render(plan: Plan) -> list[str]:
 
 
 def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
-    """Return the edits outside of objects: items appended to a List, and ends of block scalars."""
+    """Return, by document, the edits outside of objects.
+
+    These edits append items to a List, or add a line break after a block scalar.
+    """
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
@@ -67,7 +71,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the index of the only document with content, None unless the document is a List."""
+    """Return the index of a List with items that is the only document with content, else None."""
     if not inventory.last_items:
         return None
     documents = inventory.stream.documents
@@ -78,9 +82,10 @@ def _sole_list(inventory: Inventory) -> int | None:
 class _DocumentEdits:
     """The edits of one document.
 
-    index: of the document in the stream.
-    items: the objects with edits. removed: the paths of objects to delete. extra: edits outside of
-    objects.
+    index: the index of the document in the stream.
+    items: the objects with edits.
+    removed: the paths of the objects to remove.
+    extra: the edits outside of objects.
     """
 
     __slots__ = ("document", "extra", "index", "items", "plan", "removed")
@@ -102,9 +107,9 @@ class _DocumentEdits:
         self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the new text of the document, [] if the document is deleted.
+        """Return the new text of the document, [] if the document is removed.
 
-        If an original is a whole document, its revision follows as a second text.
+        If a kept original is the whole document, the list has the revision as a second text.
         """
         if () in self.removed:
             return []
@@ -114,7 +119,7 @@ class _DocumentEdits:
             newline = self.plan.inventory.stream.newline
             return _with_copy(original, copy, newline, is_in_json_lines=self._is_in_json_lines())
         removals = [Remove(path) for path in self.removed]
-        edits = [*self.object_edits(), *self.copies()]
+        edits = [*self.object_edits(), *self.copy_edits()]
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
@@ -124,7 +129,7 @@ class _DocumentEdits:
         return not is_separated and _is_json(self.document.text)
 
     def object_edits(self) -> list[Edit]:
-        """Return the edits of objects, except of List items whose original is kept."""
+        """Return the edits of objects, without the edits of originals that stay in a List."""
         copies = self.plan.copies
         return [
             edit
@@ -133,10 +138,10 @@ class _DocumentEdits:
             for edit in self.plan.edits[item.key]
         ]
 
-    def copies(self) -> list[Edit]:
+    def copy_edits(self) -> list[Edit]:
         """Return the edits that add revisions after their originals in a List.
 
-        Edits that remove annotations from these originals are included.
+        The result also has the edits that remove annotations from these originals.
         """
         edits: list[Edit] = []
         for item in self.items:
@@ -156,7 +161,7 @@ class _DocumentEdits:
         return parse_document(self.document.text, location)
 
     def location_of(self, path: Path) -> Location:
-        """Return the location of a path of the document in the input."""
+        """Return the location of a path of the document."""
         return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
@@ -186,7 +191,7 @@ class _DocumentEdits:
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Return the edits of a document by the path of their object; () for edits of a List."""
+    """Return the edits of a document by the path of the edited object; () for edits of a List."""
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
     groups: dict[Path, list[Edit]] = defaultdict(list)
@@ -199,7 +204,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return the edits and the extra edits. An edit of a scalar replaces the extra edit."""
+    """Return edits and extra edits. An edit of a scalar replaces an extra edit of that scalar."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -235,7 +240,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a document is JSON. Flow style YAML may look like JSON."""
+    """Return whether a document is a JSON object. YAML in flow style also begins with a brace."""
     if not text.lstrip().startswith("{"):
         return False
     import json  # late: most charts are YAML

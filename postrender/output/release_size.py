@@ -40,7 +40,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
 
 
 def _largest(plan: Plan) -> str:
-    """Return `. The base names … are …` about the largest retained revisions, or ""."""
+    """Return `. The base names … are …` for the largest retained revisions, or ""."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:

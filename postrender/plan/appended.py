@@ -1,4 +1,4 @@
-"""The objects that are appended to a stream: retained revisions, and the attachers' objects."""
+"""The objects that render appends to a stream: retained revisions, and the attachers' objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from postrender.plan.configmap_edits import retained_object
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 
-# Helm 4 prints a template name for each object of a chart. Our objects get these template names.
+# Helm 4 prints a template name for each object. The appended objects get these template names.
 _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 
 
@@ -39,7 +39,7 @@ def retained_objects(
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects that the stream lacks, and the stale objects to remove."""
+    """Return the attachers' objects that the stream lacks, and the keys of stale objects."""
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()

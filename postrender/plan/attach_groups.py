@@ -43,7 +43,7 @@ class AttachGroups(NamedTuple):
         referenced by an attached workload;
     retained_group_names: the group name for each item of PlanContext.retained. A retained revision
         keeps its old group if its namespace no longer has a group;
-    named_after: the groups that are named after their first workload, and the workload.
+    named_after: the name and the first workload of each group that is named after this workload.
     """
 
     groups: tuple[AttachGroup, ...]
@@ -109,7 +109,7 @@ def _group_without_workloads(
 ) -> Iterator[AttachGroup]:
     """Yield the group of a stream in which only objects without a pod template use revisions.
 
-    The attacher makes the release the owner of these revisions. Revisions with several namespaces
+    The attacher adds only the release owner to these revisions. Revisions with several namespaces
     or groups get no group. Two namespaces as written may be the same namespace, and the objects of
     two attachers would then be duplicates.
     """
@@ -137,8 +137,8 @@ def _default_names(
 ) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
     """Return the group name of each namespace, and the groups named after a workload.
 
-    If the first workload references a revision from an earlier run, the revision's group is used.
-    Otherwise the name is made from the release's name, or else from the workload's name.
+    If the first workload references a revision from an earlier run, the namespace gets the group of
+    this revision. Otherwise the name is derived from the release, or else from the workload.
     """
     members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
@@ -158,9 +158,9 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group of the first revision from an earlier run that a workload references.
+    """Return the group of the first earlier revision that a workload references.
 
-    "" if the workload references only other objects.
+    The result is "" if the workload does not reference a revision from an earlier run.
     """
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
@@ -236,7 +236,7 @@ def _revisions(
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
     """Yield the revisions of the stream and the originals next to revisions, with their groups.
 
-    The originals are included because `postrender adopt` may have labelled the live originals.
+    A group includes the originals, because `postrender adopt` may have labelled the live originals.
     """
     items = [(context.decisions[key].item, name) for key, name in group_names.items()]
     pairs = [((_namespace(context, item.identity), name), item) for item, name in items]

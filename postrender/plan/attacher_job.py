@@ -1,8 +1,8 @@
 """The attacher: a Job that runs `postrender attach`, with ServiceAccount, Role and RoleBinding.
 
-The Job has one of two forms, as set by `attacher.mode`. The form *hook* is a hook of Helm and of
-Argo CD. The form *job* is an ordinary Job. In some streams, a Sync hook would block Argo CD's sync
-until a canary ends.
+The Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of Helm and
+of Argo CD. The form *job* is an ordinary Job. In some streams, a Sync hook would block Argo CD's
+sync until a canary ends, so the mode `auto` selects *job*.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 HOOK, JOB = "hook", "job"
 
-# Linux cannot execute a program with an argument of more than 128 KiB.
+# Linux cannot execute a program with an argument of more than 128 KiB. The longest 100 names take
+# 26 KiB.
 _MAX_NAMES_PER_ARGUMENT = 100
-# With a lower TTL (seconds), Helm's --wait-for-jobs may miss the end of the Job.
+# In seconds. With a lower TTL, Helm's --wait-for-jobs may miss the end of the Job.
 _MIN_TTL = 300
 
 # Hooks that Argo CD runs before or during the sync (argo-cd 3.2: Helm's hooks and Argo CD's own).
@@ -72,8 +73,8 @@ class AttachGroup(NamedTuple):
 
     workloads: empty if only objects without a pod template reference the revisions;
     namespace: as written in the objects, None if absent;
-    emitted: the revisions of the group in the output, and the originals next to these revisions.
-        Retained revisions and the revisions of `workloads` are included;
+    emitted: all revisions of the group in the output, including retained revisions, and the
+        originals next to these revisions;
     retired: the revisions of Secrets to delete, if Secrets are switched off.
     """
 
@@ -134,7 +135,7 @@ def _hooks(item: Item) -> list[str]:
 
 
 def is_workload_attachable(item: Item) -> bool:
-    """Return whether the attacher can see an object's pod templates and wait for them."""
+    """Return whether the attacher can see an object's pod templates and wait for the workload."""
     return item.is_rewritable and is_namespaced_workload(item.identity.group_kind)
 
 
@@ -185,9 +186,9 @@ def attacher_objects(
 
 
 def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a ServiceAccount whose token only the Pods of the attacher mount.
+    """Return a ServiceAccount for attachers. Pods do not mount the token by default.
 
-    The account exists longer than the Job, and other Pods may use the account.
+    Other Pods may use the account after the Job. The Pods of the attacher request the token.
     """
     return {
         "apiVersion": "v1",
@@ -200,7 +201,7 @@ def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
 def role_objects(
     metadata: Mapping[str, Json], account: str, rules: Sequence[Json]
 ) -> list[dict[str, Json]]:
-    """Return a Role, and the RoleBinding of the Role to a ServiceAccount in the same namespace."""
+    """Return a Role, and the RoleBinding that grants the Role to an account in the namespace."""
     subject: dict[str, Json] = {"kind": "ServiceAccount", "name": account}
     if "namespace" in metadata:
         subject["namespace"] = metadata["namespace"]
@@ -248,8 +249,8 @@ def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[
 def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]:
     """Return the objects of a group that can be a release owner, as `Kind/name`, the best first.
 
-    A ServiceAccount is preferred, because the token in the Job's Pod contains the account's uid.
-    `attach` must read the uid of a Role from the API server.
+    A ServiceAccount is the best owner, because the token in the Job's Pod contains the account's
+    uid. `attach` must read the uid of a Role from the API server.
     """
     objects = []
     if settings.appends_service_account:
@@ -260,7 +261,7 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
 
 
 def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the object that exists as long as the release, as `Kind/name`, else ""."""
+    """Return the release owner, which exists as long as the release, as `Kind/name`, else ""."""
     return next(iter(lasting_objects(settings, group)), "")
 
 
@@ -351,7 +352,7 @@ def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
     """Set the selector of a Job, and the labels of its Pods.
 
     The API server would otherwise generate a selector and labels, which are immutable. A rollback
-    of Helm 3.22 removes all fields that the manifest lacks from a Job that exists, and fails.
+    of Helm 3.22 would try to remove these fields from the live Job, and would fail.
     """
     spec["manualSelector"] = True
     spec["selector"] = {"matchLabels": labels}
@@ -431,8 +432,7 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 def merge_patch(data: Json, patch: Json) -> Json:
     """Return data with a patch merged in: mappings by key, lists of named items by name.
 
-    null removes a key. Any value that is neither a mapping nor a list of named items replaces the
-    existing value.
+    A null in the patch removes the key. Any other value of the patch replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}

@@ -19,9 +19,9 @@ from postrender.yaml.paths import Json
 VERSION = "admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
-# dyn() turns off the type check, because the kinds of the policy have different fields. Variables
-# that no expression uses are not evaluated. CEL has limits for the cost of an expression, so each
-# expression passes over a list or a map only once.
+# dyn() turns off the type check, because the kinds of the policy have different fields. The API
+# server evaluates a variable only if an expression uses the variable. CEL limits the cost of an
+# expression, so no expression compares every item of a list with every item of another list.
 _VARIABLES = {
     "old": "dyn(oldObject)",
     "new": "dyn(object)",
@@ -129,8 +129,8 @@ def _condition(settings: AttacherSettings) -> str:
     """Return the condition that selects requests of attachers, by the name of the ServiceAccount.
 
     The condition selects every account with the suffix that postrender gives, even an account that
-    a user creates. The condition also selects a configured account that a release creates. Any
-    other configured account may have other tasks, and is not selected.
+    a user creates. The condition also selects a configured account that a release creates. The
+    condition does not select any other configured account, which may have other tasks.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]

@@ -1,9 +1,9 @@
-"""Auto-mounts: annotations of a ConfigMap request a mount that its workload does not write.
+"""Auto-mounts: mounts of a ConfigMap that its annotations request, and that render adds.
 
 `postrender/mount-path: /etc/app` and `postrender/env-from: "true"` request an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload. Without the annotation, the namespace must
-have exactly one workload. `postrender/containers: app,worker` selects the containers; the default
-is every container except init containers.
+`postrender/mount-in: Rollout/app` selects the workload. Without `mount-in`, the namespace must have
+exactly one workload. `postrender/containers: app,worker` selects the containers; the default is
+every container except init containers.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _check_rewritable(
 
 
 def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]) -> Sequence[Item]:
-    """Return the workloads that would get an auto-mount if postrender rewrote them."""
+    """Return the workloads that would get the auto-mount, but that postrender does not rewrite."""
     refused = [workload for workload in in_namespace if not workload.is_rewritable]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None and not selected:
@@ -223,7 +223,7 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
     """Return the edits that mount an object in each pod template; name: its name in the output.
 
-    A mount that an earlier run added is not added again.
+    The edits do not repeat a mount that an earlier run added.
     Raises UserError for a missing container, and for a path that is already in use.
     """
     edits: list[AddItems] = []
@@ -287,7 +287,10 @@ def _volume_name(base_name: str, spec: Json) -> str:
 
 
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
-    """Return the containers to mount the object in, as (key of the list, number, container)."""
+    """Return the containers for a mount, as (key of the list, index in the list, container).
+
+    Raises UserError for a pod template without containers, and for an unknown container name.
+    """
     entries = [
         (list_key, number, container)
         for list_key in ("containers", "initContainers")
@@ -320,6 +323,7 @@ def _is_mounted(
 ) -> bool:
     """Return whether a container mounts one of the volumes at the path of an auto-mount.
 
+    volume_names: the names of the volumes that already contain the object.
     Raises UserError if the container mounts a different volume at the path.
     """
     for volume_mount in _list(value_at(container, ("volumeMounts",))):

@@ -58,7 +58,7 @@ class _Resolved(NamedTuple):
     """An inventory with its references and auto-mounts resolved to objects.
 
     all_links: all references;
-    links: the references without pins;
+    links: the references without pins, which the module `pins` explains;
     mounts: the auto-mounts by workload.
     """
 
@@ -73,10 +73,10 @@ class Plan(NamedTuple):
     """The changes that a render makes.
 
     context: the decisions, names and links; None as in PlanBasis;
-    edits: by object;
-    copies: the objects whose original stays; the edits apply to a copy after the original;
-    removed: the objects that the output leaves out;
-    appended: the objects at the end of the output;
+    edits: the edits by object;
+    copies: the originals that stay. Their edits apply to a copy after the original;
+    removed: the objects that the output lacks;
+    appended: the new objects at the end of the output;
     mode: the form of the attacher Jobs, and the reason;
     groups: the attach groups.
     """
@@ -184,8 +184,8 @@ def build_basis(
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
 
-    # The resolver for duplicates knows only the release namespace, because the explicit namespaces
-    # are collected without the duplicates.
+    # The resolver for duplicates knows only the release namespace, because new_resolver reads the
+    # explicit namespaces from an inventory without duplicates.
     repeated, inventory = find_duplicates(
         with_current_names(inventory), Resolver(settings.namespace)
     )
@@ -274,7 +274,7 @@ def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
 
 
 def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:
-    """Return the objects whose base names are searched: objects to rename, and revisions."""
+    """Return the targets of the search for mentions: objects to rename, and revisions."""
     return [
         decision.item
         for decision in decisions

@@ -109,8 +109,8 @@ def retained_object(
 ) -> dict[str, Json]:
     """Return an earlier revision for the output, with the same name and content.
 
-    An original gets no annotations or labels of a revision.
-    is_last_time: whether the next output drops the revision, so that Helm deletes it.
+    An original does not get the annotations and labels of a revision.
+    is_last_time: whether the next output lacks the revision. Helm then deletes the live object.
     """
     data = revision.content
     metadata = dict(mapping_at(data, ("metadata",)))
@@ -126,7 +126,7 @@ def retained_object(
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
-            # Helm adopts the object without removing its live `keep`, so `delete` replaces `keep`.
+            # Helm adopts the object and does not remove its `keep`, so `delete` replaces `keep`.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:

@@ -1,6 +1,6 @@
 """ConfigMaps and Secrets that are defined twice in a stream.
 
-Helm 3 cannot install such a stream. No rule decides between definitions that differ.
+Helm 3 cannot install a stream with duplicates. Definitions that differ are an error.
 """
 
 from __future__ import annotations

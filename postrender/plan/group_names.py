@@ -1,8 +1,8 @@
 """The name of an attach group, and of the objects of its attacher.
 
-The name is made from the release, because the attacher's ServiceAccount owns the revisions. If the
-name changes, the tool that applies the manifests replaces the ServiceAccount. If the release is
-unknown, the name is made from a workload, and a finding reports the name.
+The name is derived from the release, because the attacher's ServiceAccount owns the revisions. If
+the name changes, the tool that applies the manifests replaces the ServiceAccount. If the release is
+unknown, the name is derived from a workload, and a finding reports the name.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _INVALID = pattern(r"[^a-z0-9-]+")
 
 
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
-    """Return the name of the release from the settings, or else from a label; "" if unknown.
+    """Return the group or release in the settings, or else the release in a label; "" if unknown.
 
     workloads: the objects of one namespace that reference revisions. Their label
-        `app.kubernetes.io/instance` is used only if all these objects have the same value.
+        `app.kubernetes.io/instance` counts only if all these objects have the same value.
     """
     if settings.group or settings.release:
         return settings.group or settings.release
@@ -43,13 +43,16 @@ def group_name_for_release(release: str) -> str:
 
 
 def group_name_for_workload(identity: Identity) -> str:
-    """Return a group name of at most 52 characters from the first workload of the group."""
+    """Return a group name of at most 52 characters from the identity of a workload."""
     kind = identity.kind.lower()
     return _shortened(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
 
 
 def _shortened(name: str, hashed: str) -> str:
-    """Return a name with the suffix; a name that is too long or invalid gets a hash."""
+    """Return a name with the suffix. A name that is too long or invalid also gets a hash.
+
+    hashed: the text that the hash covers.
+    """
     full = f"{name}{SUFFIX}"
     is_valid = bool(name) and name == name.strip("-") and not _INVALID.search(name)
     if len(full) <= _MAX_LENGTH and is_valid:

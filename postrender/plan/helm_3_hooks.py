@@ -23,7 +23,7 @@ from postrender.plan.strategy import StrategyDecision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # Returns the decisions for an inventory with these references, by target.
+    # Returns the decisions and findings for an inventory and its references by target.
     Decide = Callable[
         [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
     ]
@@ -35,10 +35,11 @@ def find_helm_3_hooks(
     decisions: Sequence[StrategyDecision],
     decide: Decide,
 ) -> list[Finding]:
-    """Return a finding for each original that Helm 3 would not keep, because of missing hooks.
+    """Return a finding for each original that postrender would not keep under Helm 3.
 
-    links: by target; decide: repeats the decisions for the objects of another inventory. The
-        decision for an object does not depend on other decisions.
+    links: the references by target;
+    decide: returns the decisions for another inventory. The decision for an object does not depend
+        on other decisions.
     """
     hooks = {
         decision.item.key: hook
@@ -65,14 +66,17 @@ def find_helm_3_hooks(
 
 
 def _is_from_another_tool(inventory: Inventory) -> bool:
-    """Return whether Helm 4 has written the stream, or kustomize or kpt as a function call."""
+    """Return whether Helm 4, kustomize or kpt has written the stream."""
     from postrender.krm.resource_list import is_resource_list
 
     return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
 
 
 def _hooks(links: Sequence[Link]) -> list[Item]:
-    """Return the hooks that read an object."""
+    """Return the Helm hooks that read an object by its base name.
+
+    links: the references to the object.
+    """
     return [link.source for link in links if link.keeps_base_name and _is_helm_hook(link.source)]
 
 

@@ -57,7 +57,7 @@ class Previous(NamedTuple):
 
 
 class PreviousOwners(NamedTuple):
-    """The owners that the previous attachers set.
+    """The owners in the arguments of the previous attachers.
 
     workloads: the workloads as `Kind/name`, by revision as `configmap/name`;
     release_owners: the release owners, as `Kind/name`;
@@ -94,12 +94,12 @@ class EarlierRevision(NamedTuple):
 class History(NamedTuple):
     """The history of earlier outputs.
 
-    is_known: whether a history was passed, even an empty history;
-    earlier: the objects that may be retained;
-    hooks: a hook for each object that the hooks of the release reference;
+    is_known: whether there is a history, even an empty history;
+    earlier: the objects that the output may retain;
+    hooks: for each object that hooks of the release reference, one of these hooks;
     stored: the number of release revisions that Helm stores, 0 for files;
-    namespaces: the namespaces that the objects set;
-    owners: the owners that the previous attachers set.
+    namespaces: the explicit namespaces of the objects;
+    owners: the owners in the arguments of the previous attachers.
     """
 
     is_known: bool = False
@@ -168,11 +168,11 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the ConfigMaps (and Secrets, if they are revised) that may be retained.
+    """Yield the ConfigMaps (and Secrets, if Secrets are revised) that the output may retain.
 
-    Hooks, invalid objects and objects of the attacher are left out.
+    The function skips hooks, invalid objects and objects of the attacher.
     examined: the objects of a document, by the text of the document. Most documents are in several
-        manifests, and each text is examined only once.
+        manifests, and the function examines each text only once.
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
@@ -224,8 +224,9 @@ def _record_manifest(
 
 
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
-    """Return the state of an object in the cluster after Helm has applied a manifest with it.
+    """Return the state of an object in the cluster after Helm has applied the object.
 
+    before: the state before the apply.
     is_tracked: whether the last applied manifest had the object. If not, Helm adopts the object,
         and Helm 3 removes no annotation, because Helm 3 merges the target with itself (3.21,
         action/upgrade.go).

@@ -29,7 +29,9 @@ _SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
 class LostOwners(NamedTuple):
     """A revision of the new output that loses all of its owners.
 
-    kind, name: of the revision; owners: the deleted objects, as `Kind/name`.
+    kind: the kind of the revision, such as `ConfigMap`;
+    name: the name of the revision;
+    owners: the deleted objects, as `Kind/name`.
     """
 
     kind: str
@@ -38,9 +40,10 @@ class LostOwners(NamedTuple):
 
 
 def read_previous_owners(previous: Previous) -> PreviousOwners:
-    """Return the owners that the attachers of the last manifest and of its hooks set.
+    """Return the owners in the arguments of the previous attachers.
 
-    The names of Secrets are read from all manifests and hooks.
+    These attachers are in the last manifest and in the hooks. The names of Secrets are from all
+    manifests and hooks.
     """
     owners = read_owners(
         source.data.decode(errors="replace")
@@ -65,7 +68,10 @@ def _secrets_in(source: Source) -> Iterator[str]:
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:
-    """Return the owners that the attachers in rendered manifests set, without names of Secrets."""
+    """Return the owners in the arguments of attachers, without names of Secrets.
+
+    texts: outputs of render.
+    """
     workloads: dict[str, list[str]] = {}
     release_owners: set[str] = set()
     for text in texts:
@@ -77,7 +83,7 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners that the attachers of a plan set."""
+    """Return the owners in the arguments of the new attachers, without names of Secrets."""
     settings = context.settings.attacher
     workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
@@ -106,7 +112,10 @@ def find_last_owners(
 
 
 def _group_option(lost: LostOwners) -> str:
-    """Return the option that sets the earlier group, which has the name of the release owner."""
+    """Return the option for the earlier group, or only `--group` if the group is unknown.
+
+    By default, the release owner has the name of the group.
+    """
     for title in lost.owners:
         kind, _, name = title.partition("/")
         if kind in _RELEASE_OWNER_KINDS:
@@ -127,8 +136,8 @@ def find_lost_owners(
 ) -> Iterator[LostOwners]:
     """Yield each revision of the new output that has no owner in the new output.
 
-    lasting: the objects of the new attachers, as `Kind/name`;
-    owners: the owners that the previous attachers set.
+    lasting: the objects of new attachers that can be a release owner, as `Kind/name`;
+    owners: the owners in the arguments of the previous attachers.
     """
     if not owners.release_owners.isdisjoint(lasting):
         return

@@ -1,7 +1,7 @@
 """Leftovers: strings that still contain the base name of a renamed object.
 
 A leftover is a mention of an object whose original is not in the output. Mentions that most likely
-mean something else are left out: hosts, file paths, programs, and names of other objects.
+mean something else are not leftovers: hosts, file paths, programs, and names of other objects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from postrender.text.shown import shown
 
 
 def find_leftovers(context: PlanContext) -> list[Finding]:
-    """Return a finding for each leftover: its object is in the output only as a revision."""
+    """Return a finding for each leftover."""
     kept = context.kept_keys
     fixed_names = context.inventory.fixed_names
     return [
@@ -45,7 +45,7 @@ def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
 
     If the field or the line of a mention contains the kind, such as `configMap`, the mention is a
     sign. The original then stays, and the mention is not a leftover.
-    fixed_names: of the objects that are never revised, such as Services and Deployments.
+    fixed_names: the names of the objects that are never revised, such as Services and Deployments.
     """
     if mention.name in fixed_names or mention.is_program:
         return True

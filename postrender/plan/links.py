@@ -1,4 +1,4 @@
-"""References resolved to objects of the stream, and the edits that rewrite them."""
+"""References resolved to objects of the stream, and the edits that rewrite these references."""
 
 from __future__ import annotations
 
@@ -57,9 +57,8 @@ class Link(NamedTuple):
     def is_pinned(self) -> bool:
         """Return whether a person wrote a revision name into a pod template.
 
-        A pod template that postrender rendered has a render ID. This template has no render ID. The
-        reference resolves only while the manifests have that revision. Pinned references are
-        therefore left unchanged.
+        If postrender wrote the name, the template has a render ID. postrender leaves pinned
+        references unchanged.
         """
         number, templates = self.reference.template, self.source.templates
         if number is None or not self.target.is_revision:
@@ -75,7 +74,10 @@ class Link(NamedTuple):
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return every reference to an object of the stream, and findings for ambiguous references."""
+    """Return a link for every reference to an object of the stream, and findings.
+
+    The findings report ambiguous references.
+    """
     links: list[Link] = []
     findings: list[Finding] = []
     for item in inventory.items:
@@ -152,7 +154,7 @@ def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]])
     source: the object that has the reference; renames: the new names of each written name.
     """
     if reference.rule.family == RBAC:
-        # A written name that has no object in the stream counts too.
+        # Includes names of objects that are not in the stream.
         written = source.references
         existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
         added = [name for names in renames.values() for name in names if name not in existing]

@@ -1,9 +1,9 @@
 """Mentions: strings that contain the base name of an object and that no rule rewrites.
 
-The search looks for the base names of revisions, and of objects that postrender would rename. All
-references in Kubernetes' own kinds are known, so the search covers only their free text. Free text
-is arguments, env values, annotations, and the data of ConfigMaps and Secrets. In other kinds any
-string may be a reference, except for metadata, labels and selectors.
+The search looks for the base names of revisions, and of objects that postrender would rename. Rules
+cover all references in Kubernetes' own kinds, so the search covers only the free text of these
+kinds. Free text means arguments, env values, annotations, and the data of ConfigMaps and Secrets.
+In other kinds any string may be a reference, except for metadata, labels and selectors.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def find_mentions(
     """Return the mentions in a stream.
 
     links: the references that resolve to an object of the stream, which are not mentions;
-    targets: the objects whose base names are searched;
+    targets: the objects to search for, by base name;
     ignored: the patterns of mentions to leave out.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
@@ -174,7 +174,10 @@ class _Search:
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
-        """Return whether all references of an object resolve. Only free text then has mentions."""
+        """Return whether rules cover all references of an object, and all references resolve.
+
+        Only the free text of the object may then have mentions.
+        """
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
             for reference in item.references
@@ -257,10 +260,10 @@ def _has_data(item: Item) -> bool:
 
 
 def _is_known(item: Item) -> bool:
-    """Return whether all references of a kind are known, except for references in free text."""
+    """Return whether rules cover all references of an object, except for free text."""
     identity = item.identity
-    is_searched = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
-    return is_searched and not _has_data(item)
+    has_rules = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
+    return has_rules and not _has_data(item)
 
 
 def _is_free_text(path: Path) -> bool:

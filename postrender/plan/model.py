@@ -1,4 +1,4 @@
-"""The context of a plan: every decision that is made before an object is edited."""
+"""The context of a plan: every decision before the edits of objects."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class RetentionDecision(NamedTuple):
 class PlanContext(NamedTuple):
     """The decisions, names and references of a stream.
 
-    decisions: by ConfigMap or Secret;
+    decisions: the decisions by ConfigMap or Secret;
     names: the revision names of the objects to rename;
-    links: by the object that has the references;
-    mounts: by workload;
-    workload_targets: by workload, the number of a pod template (None for all) and an object that
-        the template references or mounts;
+    links: the references by the object that has the references;
+    mounts: the auto-mounts by workload;
+    workload_targets: by workload, pairs of a pod template's index (None for all templates) and an
+        object. The template references or mounts the object;
     mentions: the strings that contain a base name and that no rule rewrites;
     read_by_name: the objects with a sign that a program reads the object by its base name;
     orders: the revision numbers of the objects to rename, if there is a history;
-    retained: the decisions for the objects of the history, also for dropped objects.
+    retained: the decisions for the objects of the history, including dropped objects.
     """
 
     inventory: Inventory
@@ -106,7 +106,7 @@ class PlanContext(NamedTuple):
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
         """Return the objects that pod templates reference or mount, in order.
 
-        template: the number of one pod template, None for all pod templates of the object.
+        template: the index of one pod template, None for all pod templates of the object.
         """
         targets = self.workload_targets.get(item.key, ())
         if template is not None and len(item.templates) > 1:
@@ -114,7 +114,7 @@ class PlanContext(NamedTuple):
         return [target for _, target in targets]
 
     def revision_of(self, item: Item) -> str:
-        """Return the revision name of an object in the output, or "" if it has none."""
+        """Return the revision name of an object in the output, "" if the object is not revised."""
         if item.key in self.names:
             return self.names[item.key]
         return item.identity.name if item.is_revision and not item.is_hook else ""
@@ -123,7 +123,7 @@ class PlanContext(NamedTuple):
 def targets_by_workload(
     links: Mapping[ItemKey, Sequence[Link]], mounts: Mapping[ItemKey, Sequence[Mount]]
 ) -> dict[ItemKey, list[tuple[int | None, Item]]]:
-    """Return, by workload, the objects that its pod templates reference or mount."""
+    """Return the value of PlanContext.workload_targets."""
     targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = {}
     for key, source_links in links.items():
         for link in source_links:

@@ -1,7 +1,7 @@
 """The names of revisions, in the order of their dependencies.
 
 A reference rule may rewrite a name inside a ConfigMap's data. The hash of this ConfigMap covers the
-content with the new name, so the new name is computed first.
+content with the new name, so postrender computes the new name first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Namer:
     """The recursive computation of revision names.
 
     done: the names computed so far;
-    stack: the current object last, after the objects whose names depend on its name.
+    stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
 
     __slots__ = ("decisions", "done", "inventory", "links", "numbers", "stack")
@@ -81,7 +81,7 @@ def name_revisions(
 ) -> dict[ItemKey, str]:
     """Return the revision names of the objects to rename.
 
-    decisions: for these objects; links: by source.
+    decisions: the decisions for these objects; links: the references by source.
     Raises UserError if the data of objects reference each other in a cycle.
     """
     by_item = {decision.item.key: decision for decision in decisions}

@@ -5,13 +5,13 @@ does not know. A reference therefore resolves in this order:
 
 1. to the object whose namespace is written the same way (absent matches absent); `--namespace`
    replaces an absent namespace first;
-2. to the only object of the name, if one namespace is absent and the other is the stream's only
+2. to the only object with the name, if one namespace is absent and the other is the stream's only
    explicit namespace.
 
-Any other reference is left unchanged, because its object may be created elsewhere. A finding
-reports an ambiguous reference. There are two exceptions. A reference of a ClusterRole resolves to
-the objects of all namespaces. A reference with a keep_reason is never rewritten. This reference
-resolves to every object of the name that may be in the same namespace.
+postrender leaves any other reference unchanged, because its object may be in another namespace. A
+finding reports an ambiguous reference. There are two exceptions. A reference of a ClusterRole
+resolves to the objects of all namespaces. A reference with a keep_reason resolves to every object
+with the name that may be in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `Resolver.certain_key_of` where a wrong guess would do harm.
@@ -35,7 +35,7 @@ CLUSTER_SCOPED = frozenset({"ClusterRole"})
 class Resolver(NamedTuple):
     """The interpretation of absent namespaces in one stream.
 
-    release_namespace: from `--namespace`, "" if unknown;
+    release_namespace: the namespace from `--namespace`, "" if unknown;
     only_namespace: the explicit namespace of the stream if there is exactly one, else "";
     candidates: the ConfigMaps and Secrets by kind and name;
     is_proven: whether a reference proves that an absent namespace is only_namespace.
@@ -49,7 +49,7 @@ class Resolver(NamedTuple):
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
         """Return the objects that a reference means; name: the name or the word in the reference.
 
-        Only a ClusterRole and a reference that is never rewritten may have several objects.
+        Only a reference of a ClusterRole, or with a keep_reason, may mean several objects.
         """
         candidates = self.candidates.get((reference.rule.target, name), [])
         if not candidates:
@@ -69,7 +69,7 @@ class Resolver(NamedTuple):
     def find_in_namespace(
         self, namespace: str | None, candidates: Sequence[Item]
     ) -> Sequence[Item]:
-        """Return the candidate in a namespace, or (); candidates: the objects with one name."""
+        """Return the only match in a namespace, or (); candidates: the objects with one name."""
         matches = [
             candidate
             for candidate in candidates
@@ -100,7 +100,7 @@ class Resolver(NamedTuple):
         return self.namespace_of(first) == self.namespace_of(second)
 
     def may_be_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces as written are the same, or one of them is absent."""
+        """Return whether two namespaces as written are the same, or one namespace is absent."""
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
@@ -112,7 +112,7 @@ class Resolver(NamedTuple):
         return written or self.release_namespace or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
-        """Return effective_namespace if a reference proves it, else namespace_of."""
+        """Return the result of effective_namespace if is_proven, else of namespace_of."""
         if self.is_proven:
             return self.effective_namespace(written)
         return self.namespace_of(written)

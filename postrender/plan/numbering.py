@@ -1,9 +1,9 @@
 """The revisions of each base name, in their order, and the number of the next revision.
 
-The revisions of a base name are numbered upwards (annotation `postrender/revision-number`). Their
-order in the manifests means nothing, because tools sort manifests. If a chart returns to earlier
-content, the revision with this content becomes the newest revision. With `naming: sequence`, the
-name contains the number, so the content gets a new revision.
+postrender numbers the revisions of a base name upwards (annotation `postrender/revision-number`).
+The order of revisions in the manifests does not count, because tools sort manifests. If a chart
+returns to earlier content, the revision with this content becomes the newest revision. With
+`naming: sequence`, the name contains the number, so the content gets a new revision.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RevisionNumbers(NamedTuple):
     def _highest(self, item: Item) -> EarlierRevision | None:
         """Return the earlier revision with the highest number, None if no revision exists.
 
-        After a rollback, this may not be the newest revision of by_base.
+        After a rollback, another revision may be the newest revision of by_base.
         """
         earlier = self.by_base.get(self.base_of(item), ())
         revisions = [revision for revision in earlier if not revision.is_original]
@@ -67,9 +67,9 @@ class RevisionNumbers(NamedTuple):
 
 
 def number_revisions(history: History, resolver: Resolver, settings: Settings) -> RevisionNumbers:
-    """Return the revisions of a history, newest first, each with a different number.
+    """Return the revisions of a history by base name, newest first.
 
-    Originals have the number 0.
+    Each revision of a base name has a different number. Originals have the number 0.
     """
     groups: dict[ObjectKey, list[EarlierRevision]] = defaultdict(list)
     for revision in history.earlier:
@@ -81,9 +81,9 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
-    The revision that was current last is the newest, whatever its number is, because a rollback
-    assigns no number. Revisions without a number, which a render without --previous created, get
-    higher numbers than the other revisions.
+    The newest revision is the revision that was current last. Its number may be lower, because a
+    rollback does not assign a number. Revisions without a number, which a render without --previous
+    created, get higher numbers than the other revisions.
     """
     numbered: list[EarlierRevision] = []
     order = 0

@@ -1,8 +1,9 @@
 """References to revision names that a person wrote into pod templates (pins).
 
-A pin is left unchanged, and is not a reason to rename an object. Its pod template may have a render
-ID in the output, because of another reference. A second render over the output then treats the pin
-as a rewritten reference. The first render therefore also passes the pin's revision to the attacher.
+postrender leaves a pin unchanged, and a pin is not a reason to rename an object. The pod template
+of a pin may have a render ID in the output, because of another reference. A second render of the
+output then treats the pin as a rewritten reference. The first render therefore also passes the
+pin's revision to the attacher.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def find_retained(
 ) -> tuple[RetentionDecision, ...]:
     """Return the decision for each earlier object, if the object's base name has revisions.
 
-    An earlier revision that the output already has is skipped.
+    The result lacks earlier revisions that the output already has.
     """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
@@ -157,7 +157,10 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep; workloads: the users of the object."""
+    """Return the default number of revisions to keep.
+
+    workloads: the workloads that reference the object.
+    """
     limits = [
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
         for workload in workloads

@@ -1,6 +1,7 @@
-"""Revisions of Secrets that an earlier release created, if Secrets are switched off.
+"""Revisions of Secrets in earlier outputs, if Secrets are switched off.
 
-The attacher still deletes these revisions once they are unused. Its Role permits only their names.
+The attacher still deletes these revisions after their last use. For Secrets, the Role of the
+attacher permits only the names of these revisions.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def with_retired_secrets(
 ) -> tuple[AttachGroup, ...]:
     """Return the groups with the Secrets to delete.
 
-    owners: the owners that earlier attachers set. With several groups, the group of a Secret is not
-    known, so no Secret is deleted.
+    owners: the owners in the arguments of earlier attachers. With several groups, the group of a
+        Secret is unknown, so the attacher does not delete a Secret.
     """
     names = {
         *context.settings.attacher.retired_secrets,

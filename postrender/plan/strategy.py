@@ -34,7 +34,7 @@ _OWNED_SECRET_TYPES = (
     "bootstrap.kubernetes.io/token",
 )
 
-# The values of the annotations that have a fixed set of values.
+# The valid values of annotations with a fixed set of values.
 _CHOICES = {
     STRATEGY_ANNOTATION: STRATEGIES,
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
@@ -75,9 +75,9 @@ def decide_strategies(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return a decision for every ConfigMap (and Secret, if they are revised), and findings.
+    """Return a decision for every ConfigMap (and Secret, if Secrets are revised), and findings.
 
-    links: by target;
+    links: the references by target;
     mounted_in: the workload of each auto-mounted object;
     hooks_by_target: by object, a hook of the previous release that references the object.
     Raises UserError for an invalid value of an annotation, and for an invalid object that is not
@@ -259,12 +259,12 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
     if not is_used:
         return ""
     if _SOPS in (item.content or {}):
-        # Each encryption gives other text, and the checksum of SOPS also covers the name.
+        # Each encryption results in different text, and the checksum of SOPS also covers the name.
         return f"SOPS encrypts the {item.identity.kind}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
         return f"{reader} reads the {item.identity.kind} by this well-known name"
-    # An object without data has the same hash in every render. Often a program fills the object.
+    # An object without data has the same hash in every render. Often a program writes the data.
     return "" if _has_data(item) else f"the {item.identity.kind} has no data"
 
 

@@ -1,8 +1,8 @@
-"""ConfigMaps with names that a program has built in, so that no manifest shows the reader.
+"""ConfigMaps with a name that is built into a program. No manifest shows this reader.
 
 The file well_known_names.txt has a line for each name. A line has the name as a glob, the program
-that reads the ConfigMap, and a source. To add a name, add a line. A name that depends on the
-release has the label `helm.sh/chart` before it, as in `jupyterhub-[0-9]*/*hub`.
+that reads the ConfigMap, and a source. To add a name, add a line. If a name depends on the release,
+a glob for the label `helm.sh/chart` precedes the name, as in `jupyterhub-[0-9]*/*hub`.
 """
 
 from __future__ import annotations

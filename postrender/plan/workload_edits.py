@@ -65,7 +65,7 @@ def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems
 
 
 def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
-    """Add the edits of pod template annotations to the edits of an object; return its render ID.
+    """Add the edits of pod template annotations to `edits`, and return the render ID of the object.
 
     The render ID is "" if no pod template uses a revision.
     """
@@ -90,7 +90,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
-    """Return the text to hash of each pod template, after the edits."""
+    """Return the text of each pod template after the edits, for the render ID."""
     template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
@@ -115,7 +115,7 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has strategy checksum.
 
-    The checksum is the SHA-256 of a line `name=hash` for each target, sorted by name.
+    The checksum is the SHA-256 of sorted lines: `name=hash` for each target with this strategy.
     """
     hashes = {}
     for target in context.targets(item, number):

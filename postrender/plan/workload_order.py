@@ -1,7 +1,7 @@
 """The order in which a plan reads workloads and ConfigMaps, independent of the input's order.
 
 Helm and kustomize sort the objects of a stream differently. A group name and the arguments of a Job
-must not change with the tool: a changed Job runs again.
+must be the same with every tool, because a changed Job runs again.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ BUILT_IN = {
     ("", "ServiceAccount"): "service_accounts",
 }
 
-# The built-in kinds of references/catalogue, whose references postrender never rewrites.
+# The built-in kinds in references/catalogue. postrender never rewrites references in these kinds.
 _KEPT_KINDS: frozenset[GroupKind] = frozenset(
     {
         ("", "PersistentVolume"),

@@ -7,8 +7,8 @@ With `references: [{kind: Widget, path: spec.configName}]` in the configuration,
     spec:
       configName: web-config
 
-With `embeddedPodSpecs: true`, every mapping with a list of named containers is treated as a pod
-spec. The value of `configMapRef.name` is then the reference:
+With `embeddedPodSpecs: true`, postrender treats every mapping with a list of named containers as a
+pod spec. The value of `configMapRef.name` is then the reference:
 
     kind: Widget
     spec:
@@ -42,7 +42,7 @@ def find_custom(
 def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each reference of the pod specs anywhere in a custom kind."""
+    """Return (path, value, rule) for each reference in the pod specs of a custom object."""
     if identity.group_kind in WORKLOAD_KINDS:
         return []
     tree = PatternTree()

@@ -8,8 +8,8 @@ The strings that begin with `web` are references:
     tls: {secretName: web-tls}
     username: {name: web-users, key: username}
 
-The search finds too much rather than too little. A reference that is found in this way only keeps
-the original, and is never rewritten.
+The search finds too much rather than too little. postrender never rewrites these references, and
+only keeps the originals of their targets.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class EmbeddedReference(NamedTuple):
     """A string that references an object by its name.
 
     is_qualified: whether the string may be `namespace/name`.
-    is_guess: whether only `name` next to `key` suggests a reference, to an unknown target.
+    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. The kind of
+        the target is then a guess too.
     """
 
     path: Path

@@ -9,9 +9,9 @@ The value of `configMapRef.name` and the value of `secretName` are references:
       - name: tls
         secret: {secretName: web-tls}
 
-Volumes, projected volumes, env and envFrom reference ConfigMaps and Secrets. Secrets are also
-referenced by imagePullSecrets and by volume sources with credentials. `kubernetes.kinds` has the
-kinds with pod templates.
+Volumes, projected volumes, env and envFrom reference ConfigMaps and Secrets. imagePullSecrets and
+volume sources with credentials reference only Secrets. `kubernetes.kinds` has the kinds with pod
+templates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 
 
 def rules_of(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
-    """Return the rules for the pod templates of a kind."""
+    """Return the rules for the pod templates of a kind; targets: the kinds to reference."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None:
         return ()

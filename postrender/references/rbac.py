@@ -9,7 +9,8 @@ Each item of `resourceNames` is a reference, if `resources` has the kind or `*`:
         resourceNames: [web-config]
         verbs: [get]
 
-Names are added to the list and never removed, because old pods and Jobs still use the old names.
+postrender adds names to the list and never removes a name, because old pods and Jobs still use the
+old names.
 """
 
 from __future__ import annotations

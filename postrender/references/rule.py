@@ -30,15 +30,16 @@ class Rule(NamedTuple):
     kind: the kind of that object, as a glob.
     pattern: the path pattern of the field.
     target: the group and kind of the referenced object.
-    family: POD_TEMPLATE; RBAC, whose names are added and never removed; else OUTSIDE.
+    family: POD_TEMPLATE, RBAC or OUTSIDE. postrender adds names to an RBAC field, and never removes
+        a name.
     name: the name of the object with the field, as a glob.
     is_word: whether the string is text that has the referenced name as a whole word.
-    only_if: a condition on the mapping two levels above the string (`resources` of RBAC).
+    only_if: a condition on the mapping two levels above the string, the policy rule of RBAC.
     is_qualified: whether the string may be `namespace/name`.
-    namespace_key: the key next to the string whose value is the namespace of the referenced object.
+    namespace_key: the key of the referenced object's namespace, in the mapping with the string.
     triggers_rename: whether the reference is a reason to rename the referenced object.
-    permits_rename: whether the reference is enough if the user requests the rename.
-    keep_reason: why the reference is never rewritten, a clause; "" if it is rewritten.
+    permits_rename: whether the reference is enough for a rename that the user requests.
+    keep_reason: why postrender never rewrites the reference, as a clause; "" for other references.
     is_written: whether the object with the reference makes a program write to the target.
     origin: the user's rule, for messages; "" for a built-in rule.
     """

@@ -1,7 +1,7 @@
 """Manifests, pod templates and commands inside a string.
 
-A program creates the pods of the template, or runs the command. postrender does not rewrite texts
-like these:
+A program creates the pods of the template, or runs the command. postrender does not rewrite
+strings such as these values:
 
     data:
       pod-template.yaml: |

@@ -1,4 +1,4 @@
-"""Fields whose own name shows that the value is a ConfigMap or a Secret.
+"""Fields whose name shows that the value is the name of a ConfigMap or Secret.
 
 The name of the flag, the variable, the annotation or the key contains `configmap`:
 

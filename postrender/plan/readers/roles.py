@@ -6,9 +6,10 @@
         resourceNames: [web-config]
         verbs: [get, update]
 
-With `update`, `patch` or `*`, a program may write to the object, so the object is not renamed. A
-program that reads the object by name may also have these verbs in a rule without resourceNames.
-A Role that is bound to people only is not a sign, because the Role also gets the revision's name.
+With `update`, `patch` or `*`, a program may write to the object, so postrender does not rename the
+object. A program that reads the object by name may also have these verbs in a rule without
+resourceNames. A Role that is bound to people only is not a sign, because postrender also adds the
+revision's name to the Role.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from postrender.references.rule import RBAC
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _WRITE_VERBS = frozenset({"update", "patch", "*"})
+# A part of the name of each kind in _ROLES and _BINDINGS.
 _PART_OF_KINDS = "Role"
 _ROLES = frozenset({"Role", "ClusterRole"})
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
@@ -74,7 +76,7 @@ def _may_write(verbs: Json) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, with is_write set if their workload may write every object of the kind."""
+    """Return the signs, with is_write for a workload that may write every object of the kind."""
     if not any(sign.source.templates for sign in signs):
         return list(signs)
     permissions = _Permissions(evidence)
@@ -99,7 +101,7 @@ def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
 class _Permissions:
     """The Roles and bindings of a stream, which are read only when a sign needs them.
 
-    writable: by role, the resources that the role may change without a name;
+    writable: by role, the resources that the role may change in rules without resourceNames;
     subjects: by role, the subjects of its bindings.
     """
 

@@ -44,9 +44,9 @@ class Evidence:
 class Sign(NamedTuple):
     """A sign that a program reads an object by a name that postrender does not rewrite.
 
-    target: the object;
-    reason: a clause with the reader as its subject;
-    source: the object that has the sign;
+    target: the object that the program reads;
+    reason: a clause for a message;
+    source: the object in which the rule found the sign;
     is_write: whether the program may also change the object.
     """
 

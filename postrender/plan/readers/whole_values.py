@@ -4,8 +4,8 @@
     spec:
       settings: web-config
 
-postrender does not know the field. The value may mean an object of another kind with the same name.
-In this case, the name of the field must contain a word such as `config`, `settings` or `cm`.
+postrender does not know the field. If an object of another kind has the same name, the field must
+be about configuration. Its name then contains a word such as `config`, `settings` or `cm`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""The catalogue of custom kinds: the fields in which they reference ConfigMaps and Secrets.
+"""The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
-The catalogue also has a few kinds of Kubernetes whose references are never rewritten.
-Each module has the entries of some API groups, and is imported when a stream has such a group.
-Each use of an entry either rewrites a field or keeps the original, with the reason. A field that
-no entry lists also keeps the original, if the field has the shape of a reference (`embedded`).
+The catalogue also has a few kinds of Kubernetes, in which postrender never rewrites a reference.
+Each module has the entries of some API groups. postrender imports a module when a stream has such a
+group. Each use of an entry describes the references at one path. postrender either rewrites these
+references, or keeps the originals for the reason in the use. If a field that no entry lists has the
+shape of a reference (`embedded`), postrender also keeps the original.
 
 References in the catalogue do not cause a rename. The attacher does not read these kinds, and
-could never delete a revision that only such an object references. The references are rewritten if
-another workload causes the rename. A pod spec is enough if the user requests the rename.
+could never delete a revision that only such an object references. postrender rewrites these
+references if a workload causes the rename. If the user requests the rename, a reference in a pod
+spec is enough.
 """
 
 from __future__ import annotations
@@ -98,10 +100,11 @@ def entry_of(group_kind: GroupKind) -> Entry | None:
 def find_catalogued(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
 ) -> tuple[list[Match], list[Match]]:
-    """Return the kept and the other references in an object of a custom kind.
+    """Return the references in an object of a custom kind, as two lists.
 
-    The kept references override the pod specs that the user's configuration rewrites. The second
-    list has the rewritten references, and after them every string that looks like a reference.
+    The first list has the references that the entry never rewrites. These references override the
+    pod specs that the user's configuration rewrites. The second list has the references that the
+    entry rewrites, followed by every string that looks like a reference.
     """
     entry = entry_of(group_kind)
     matches = list(_matches(entry, targets, data)) if entry else []
@@ -151,7 +154,7 @@ def _object_reference(
 ) -> list[Match]:
     kind = value_at(value, ("kind",))
     default = use.default_target
-    meant = [
+    meant_targets = [
         target
         for target in targets
         if kind == target[1] or (kind is None and default in (None, target))
@@ -159,7 +162,7 @@ def _object_reference(
     name = value_at(value, ("name",))
     return [
         ((*path, "name"), name, _rule(target, keep=reason, namespace_key="namespace"))
-        for target in meant
+        for target in meant_targets
     ]
 
 

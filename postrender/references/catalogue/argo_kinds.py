@@ -1,6 +1,6 @@
 """Kinds of Argo Workflows and Argo Events.
 
-A Workflow is a run and keeps its originals. Templates of later runs are rewritten:
+A Workflow is a run, so postrender keeps the originals. postrender rewrites templates of later runs:
 
     kind: WorkflowTemplate
     spec:
@@ -9,9 +9,10 @@ A Workflow is a run and keeps its originals. Templates of later runs are rewritt
           container:
             envFrom: [{configMapRef: {name: build-config}}]
 
-A ClusterWorkflowTemplate keeps its originals, because Workflows of any namespace may use it. Argo
-Workflows identifies a semaphore by the name of a ConfigMap, so the original is kept. Argo Workflows
-writes to the ConfigMap of a memoization cache, so this ConfigMap is not renamed.
+postrender keeps the originals of a ClusterWorkflowTemplate, because Workflows of any namespace may
+use the template. Argo Workflows identifies a semaphore by the name of a ConfigMap, so postrender
+keeps this original too. Argo Workflows writes to the ConfigMap of a memoization cache, so
+postrender does not rename this ConfigMap.
 """
 
 from __future__ import annotations

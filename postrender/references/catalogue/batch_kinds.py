@@ -1,7 +1,7 @@
 """Kinds that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
 
-An object that is itself a run keeps its originals, like a Job. A template of later runs, such as a
-ScheduledSparkApplication, is rewritten:
+For an object that is itself a run, postrender keeps the originals, as for a Job. postrender
+rewrites a template of later runs, such as a ScheduledSparkApplication:
 
     kind: ScheduledSparkApplication
     spec:

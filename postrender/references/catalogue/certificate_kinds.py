@@ -1,7 +1,7 @@
 """Kinds of cert-manager.
 
-The credentials of an Issuer are rewritten, here the Secret `binding`. cert-manager writes to the
-Secret of an ACME account and of a Certificate, so these Secrets are not renamed:
+postrender rewrites references to the credentials of an Issuer, here `binding`. cert-manager writes
+to the Secret of an ACME account and of a Certificate, so postrender does not rename these Secrets:
 
     kind: Issuer
     spec:

@@ -1,6 +1,6 @@
 """Kinds of databases and queues: CloudNativePG, Zalando's postgres operator and RabbitMQ.
 
-The pod fields are rewritten, and the operator then updates the pods one after the other:
+postrender rewrites the pod fields, and the operator then updates the pods one after the other:
 
     kind: Cluster
     spec:

@@ -1,6 +1,6 @@
 """Kinds that deliver or build software: Flux, Tekton and Crossplane.
 
-The values of a HelmRelease are rewritten. The controller sees the new name at once:
+postrender rewrites the `valuesFrom` of a HelmRelease. The controller sees the new name at once:
 
     kind: HelmRelease
     spec:

@@ -1,6 +1,6 @@
 """Kinds of Elastic Cloud on Kubernetes.
 
-The pod templates are rewritten:
+postrender rewrites the pod templates:
 
     kind: Elasticsearch
     spec:

@@ -1,6 +1,7 @@
 """Kinds of Strimzi. The operator itself reads the ConfigMaps for metrics and logging.
 
-ConfigMaps with the offsets of a connector keep their names. Key selectors are rewritten:
+postrender never rewrites a reference to the offsets of a connector. postrender rewrites key
+selectors:
 
     kind: Kafka
     spec:

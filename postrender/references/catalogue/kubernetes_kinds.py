@@ -1,14 +1,15 @@
-"""Kubernetes' own kinds outside pod templates, in which a reference is never rewritten.
+"""Kinds of Kubernetes itself, in which postrender never rewrites a reference.
 
-A PersistentVolume keeps the original of the Secret that it references:
+postrender keeps the original of a Secret that a PersistentVolume references:
 
     kind: PersistentVolume
     spec:
       csi:
         nodePublishSecretRef: {name: store-login, namespace: shop}
 
-A binding of an admission policy keeps the original of the ConfigMap in `spec.paramRef`. The policy
-sets the kind of the parameters, and reads new content at once for the whole cluster.
+postrender also keeps an original that a binding of an admission policy references in
+`spec.paramRef`. The policy sets the kind of the parameters. New parameters apply at once to the
+whole cluster.
 """
 
 from __future__ import annotations

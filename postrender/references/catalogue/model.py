@@ -1,6 +1,6 @@
-"""The records of the catalogue: an entry for each kind, with the fields that it uses.
+"""The records of the catalogue: an entry for each kind, with a use for each path with references.
 
-This entry makes the pod template of a CloneSet a part of the catalogue:
+This entry adds the pod template of a CloneSet:
 
     Entry(
         group="apps.kruise.io",
@@ -9,7 +9,7 @@ This entry makes the pod template of a CloneSet a part of the catalogue:
         uses=(pod_spec("spec.template.spec"),),
     )
 
-`keep` is a clause with the reason why the references of a use are never rewritten.
+`keep` is a clause with the reason why postrender never rewrites the references of a use.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Condition = Callable[[Mapping[str, Json]], bool]
 class Use(NamedTuple):
     """The references at one path of a kind.
 
-    patterns: the paths of the names below `path`, each with its target; empty for the shapes
-        that are found by search.
-    keep: why the references are never rewritten, "" if they are rewritten.
+    patterns: the paths of the names below `path`, each with its target; () if the shape requires
+        a search.
+    keep: why postrender never rewrites the references, "" for references to rewrite.
     keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
-    default_target: the target of an object reference without a kind.
+    default_target: the target of an object reference without a kind, None for every target.
     is_written: whether a program writes to the referenced objects.
     """
 
@@ -57,14 +57,14 @@ class Use(NamedTuple):
         return ".".join(self.path).replace(".[]", "[]")
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
-        """Return why the references of an object are never rewritten, "" if they are rewritten."""
+        """Return `keep` if `keep_if` permits, else ""; data: the object with the references."""
         return self.keep if self.keep_if is None or self.keep_if(data) else ""
 
 
 class Template(NamedTuple):
     """The pod template of a kind, or the field with all of its pod templates.
 
-    A change of the template creates new pods: at once, or with the next run of a schedule.
+    is_scheduled: whether a change of the template has an effect only with the next run.
     rolls_if: the condition under which new pods replace the old pods; None: always.
     """
 
@@ -77,7 +77,7 @@ class Entry(NamedTuple):
     """One kind of the catalogue.
 
     source: the project and version of the definition of the kind.
-    uses: the fields; if two uses match a string, the first use that keeps the original applies.
+    uses: the references; if two uses match a string, the first use with `keep` applies.
     template: the pod template, None if the effect of a change is not known.
     """
 
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
 
 
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
-    """Return a pod template whose change replaces the running pods."""
+    """Return a pod template; a change of the template replaces the running pods."""
     return Template(parse_pattern(path), rolls_if=rolls_if)
 
 
@@ -99,7 +99,7 @@ def scheduled(path: str) -> Template:
 
 
 def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use:
-    """Return the use of a pod spec, or of a mapping with some of its fields."""
+    """Return the use of a pod spec, or of a mapping with some fields of a pod spec."""
     return Use(
         shape=POD_SPEC,
         path=parse_pattern(path),
@@ -161,10 +161,10 @@ def key_selectors(path: str) -> Use:
 
 
 def everything(path: str, keep: str) -> Use:
-    """Return the use of every reference below a path, which is never rewritten."""
+    """Return the use of every reference below a path. postrender never rewrites the references."""
     return Use(shape=EVERYTHING, path=parse_pattern(path), keep=keep)
 
 
 def written(use: Use) -> Use:
-    """Return the use of an object to which a program writes; such an object is not renamed."""
+    """Return a use of objects to which a program writes. postrender does not rename the objects."""
     return use._replace(is_written=True)

@@ -1,7 +1,7 @@
 """Kinds that monitor: Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
 
-Key selectors are rewritten. `configMaps` and `secrets` keep the original, because each name is also
-the name of a folder:
+postrender rewrites key selectors. postrender does not rewrite `configMaps` and `secrets`, because
+each name is also the name of a folder:
 
     kind: Prometheus
     spec:
@@ -33,7 +33,10 @@ _INJECTED = "pods of any namespace may use the object"
 
 
 def _server(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of a server: the fields of a pod spec next to mounted objects."""
+    """Return the uses of a program such as Prometheus: mounts, fields of a pod spec, key selectors.
+
+    paths: the paths of the mappings with these fields.
+    """
     return tuple(
         use
         for path in paths
@@ -47,7 +50,7 @@ def _server(*paths: str) -> tuple[Use, ...]:
 
 
 def _credentials(path: str) -> tuple[Use, ...]:
-    """Return the uses of an endpoint.
+    """Return the uses of a kind with endpoints; path: the path of an endpoint.
 
     `key_selectors` does not find the selectors in `username`, `password` and `credentials`.
     """

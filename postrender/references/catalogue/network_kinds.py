@@ -1,6 +1,6 @@
 """Kinds of Gateway API and Istio.
 
-References to certificates are rewritten:
+postrender rewrites references to certificates:
 
     kind: BackendTLSPolicy
     spec:

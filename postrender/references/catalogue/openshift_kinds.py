@@ -1,6 +1,6 @@
 """Kinds of OpenShift: DeploymentConfig, BuildConfig and Route.
 
-The pod template of a DeploymentConfig is rewritten like the pod template of a Deployment:
+postrender rewrites the pod template of a DeploymentConfig, as in a Deployment:
 
     kind: DeploymentConfig
     spec:

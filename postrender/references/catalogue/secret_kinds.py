@@ -1,6 +1,7 @@
 """Kinds that manage Secrets: External Secrets and the Vault operator of Bank-Vaults.
 
-The credentials of a SecretStore, and the templates of an ExternalSecret, are rewritten:
+postrender rewrites references to the credentials of a SecretStore, and to the templates of an
+ExternalSecret:
 
     kind: ExternalSecret
     spec:

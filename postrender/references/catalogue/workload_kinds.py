@@ -1,6 +1,6 @@
 """Kinds of Kruise, Knative, KEDA, KServe, LeaderWorkerSet and the runners of GitHub Actions.
 
-The pod template of a CloneSet is rewritten like the pod template of a Deployment:
+postrender rewrites the pod template of a CloneSet, as in a Deployment:
 
     kind: CloneSet
     spec:
