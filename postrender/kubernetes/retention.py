@@ -33,9 +33,12 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return annotations without keep_annotations(). Lists of options keep their other options."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _LISTS:
-        options = [part for part in _options(rest.get(key, "")) if part != _KEEP[key]]
-        if options:
-            rest[key] = ",".join(options)
+        options = _options(rest.get(key, ""))
+        others = [option for option in options if option != _KEEP[key]]
+        if others:
+            rest[key] = ",".join(others)
+        elif options:
+            del rest[key]
     return rest
 
 
