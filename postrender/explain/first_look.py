@@ -30,15 +30,16 @@ _LEAST_PREVIEW_LINES = 15
 _SCREEN_LINES = 46
 _MOST_NAMES = 4
 _MOST_KEPT = 2
-_WIDTH = 88
+_WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
-_PROTECT = ". If old pods run, first protect these ConfigMaps: docs/how-to/first-release.md"
-_SECRETS = "Secrets unchanged. To include Secrets, pass --secrets"
+_PROTECT = ". If pods use them today, first protect them: docs/how-to/first-release.md"
+_LATER = "each change adds a new object, and old pods that restart find the old object"
+_SECRETS = "Secrets unchanged, because --secrets is not set"
 
 
 def name_lines(
-    explanation: Explanation, chart: str, *, is_short: bool, with_secrets: bool
+    explanation: Explanation, chart: str, release: str, *, is_short: bool, with_secrets: bool
 ) -> list[str]:
     """Return the lines about the objects and their new names.
 
@@ -55,21 +56,16 @@ def name_lines(
     most = _MOST_OBJECTS_WITH_PREVIEW if is_short else _MOST_OBJECTS
     shown = entries if len(entries) <= most + 1 else entries[:most]
     width = max(len(_title(entry.identity)) for entry in shown)
-    lines = [f"{visible(chart)}: the name of each {kinds} with postrender", ""]
+    number = len(_renamed(explanation))
+    title = f"postrender adds a hash of the content to {number} of {len(entries)} names in"
+    if not number:
+        title = f"postrender would not rename any {kinds} in"
+    lines = [f"{title} {visible(chart)} (--release={visible(release)})", ""]
     lines += [f"  {_title(entry.identity):{width}}  {_decision(entry)}" for entry in shown]
     if entries[len(shown) :]:
         rest = len(entries) - len(shown)
         lines.append(f"  and {counted(rest, 'more object')} (see the output of postrender explain)")
-    number = len(_renamed(explanation))
-    if not number:
-        return [*lines, "", "postrender would not rename anything in this chart."]
-    return [
-        *lines,
-        "",
-        f"postrender adds a hash of the content to {number} of {len(entries)} names. After a "
-        "change,",
-        "new pods read a new object. An old pod that restarts still finds the old object.",
-    ]
+    return lines
 
 
 def first_release_lines(
@@ -92,11 +88,12 @@ def first_release_lines(
         "",
         "The first release with postrender",
         *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
-        *_row("adds", _attacher(settings)),
+        *_row("adds", f"{counted(len(renamed), 'new name')}{_attacher(settings)}"),
         *(line for text in kept[:_MOST_KEPT] for line in _row("keeps", text)),
         *_row("keeps", and_more(len(kept) - _MOST_KEPT) if len(kept) > _MOST_KEPT else ""),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
         *_row("leaves", "" if settings.with_secrets or not has_secrets else _SECRETS),
+        *_row("later", _LATER),
     ]
 
 
@@ -115,7 +112,7 @@ def _attacher(settings: Settings) -> str:
         return ""
     account = ["a ServiceAccount"] if attacher.creates_service_account else []
     role = ["a Role", "a RoleBinding"] if attacher.creates_rbac else []
-    return f"the attacher: {conjoined(['a Job', *account, *role])}"
+    return f", and the attacher: {conjoined(['a Job', *account, *role])}"
 
 
 def _names(identities: Sequence[Identity]) -> str:
@@ -179,7 +176,8 @@ def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
     upgrade: the helm upgrade command of the chart;
     has_change: whether the report already has the preview of a change.
     """
-    change = f"postrender try {visible(chart)} --set KEY=VALUE, or postrender try OLD NEW"
+    command = f"postrender try {visible(chart)}"
+    change = f"{command} --new-values FILE, or with --set, or postrender try OLD NEW"
     return [
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_change else [f"  preview  {change}"]),

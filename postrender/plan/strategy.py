@@ -281,7 +281,8 @@ def _kept_reference(link: Link) -> str:
         return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"
     if source.is_rewritable:
         return f"{source.identity} references the {kind}, and {link.reference.rule.keep_reason}"
-    return f"{source.identity}, which postrender never rewrites, references the {kind}"
+    hook = "the hook " if source.is_hook else ""
+    return f"{hook}{source.identity}, which postrender never rewrites, references the {kind}"
 
 
 def _check_annotations(inventory: Inventory, item: Item) -> None:

@@ -28,7 +28,7 @@ class ChartOptions(NamedTuple):
 
     values: the files in --values; new_values: the files that only the changed chart gets;
     sets: the values in --set; set_strings: the values in --set-string;
-    namespace: "" for the default of helm.
+    namespace: "" for the default of helm; with_hooks: whether helm also prints hooks.
     """
 
     release: str
@@ -37,6 +37,7 @@ class ChartOptions(NamedTuple):
     new_values: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     set_strings: tuple[str, ...] = ()
+    with_hooks: bool = True
 
     @property
     def changes(self) -> str:
@@ -63,6 +64,7 @@ class ChartOptions(NamedTuple):
             *(f"--values={file}" for file in (*self.values, *self.new_values)),
             *(f"--set={value}" for value in self.sets),
             *(f"--set-string={value}" for value in self.set_strings),
+            *([] if self.with_hooks else ["--no-hooks"]),
         ]
 
 

@@ -56,9 +56,10 @@ def attempt(helm: Helm, *arguments: str, **variables: str) -> Run:
 FIRST_RELEASE = """
 The first release with postrender
   rolls    Deployment/web
-  adds     the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
-  deletes  ConfigMap/app. If old pods run, first protect these ConfigMaps:
+  adds     1 new name, and the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
+  deletes  ConfigMap/app. If pods use them today, first protect them:
            docs/how-to/first-release.md
+  later    each change adds a new object, and old pods that restart find the old object
 
 """
 
@@ -70,7 +71,7 @@ def test_one_chart_shows_names_and_next_steps(helm: Helm, chart: str) -> None:
     text = done.out.decode()
     assert "  app  -> app-" in text
     assert FIRST_RELEASE in text
-    assert "postrender try shop --set KEY=VALUE" in text
+    assert "postrender try shop --new-values FILE, or with --set" in text
     assert "helm upgrade --install web-shop shop --post-renderer postrender" in text
     assert text.splitlines()[-1] == f"Page: {Path('page.html').absolute()}"
     assert helm.calls == ["template -- web-shop shop"]
@@ -93,17 +94,17 @@ def test_the_first_release_shows_what_stays(helm: Helm, chart: str) -> None:
     helm.print("template", f"{config_map}{reader}{SECRET}{with_secret}")
     text = attempt(helm, chart).out.decode()
     assert "  rolls    Rollout/web. A canary waits at its pauses\n" in text
-    assert "  adds     the attacher: a Job and a ServiceAccount\n" in text
+    assert "  adds     1 new name, and the attacher: a Job and a ServiceAccount\n" in text
     assert "  keeps    ConfigMap/app: Job/report, which postrender never rewrites" in text
     assert "deletes" not in text
-    assert "  leaves   Secrets unchanged. To include Secrets, pass --secrets\n" in text
+    assert "  leaves   Secrets unchanged, because --secrets is not set\n" in text
 
 
 def test_an_attacher_that_is_off_is_not_added(helm: Helm, chart: str) -> None:
     Path("postrender.yaml").write_text("attacher: {enabled: false}\n")
     helm.print("template", GOOD)
     text = attempt(helm, chart).out.decode()
-    assert "  rolls    Deployment/web\n  deletes  ConfigMap/app." in text
+    assert "  adds     1 new name\n  deletes  ConfigMap/app." in text
 
 
 def test_new_values_are_previewed(helm: Helm, chart: str) -> None:
@@ -177,21 +178,39 @@ def test_set_without_an_effect_shows_where_the_keys_are(helm: Helm, chart: str) 
     assert "no changes" not in text
 
 
-@pytest.mark.parametrize(("version", "is_shown"), [("v3.22.0", True), ("v4.3.1", False)])
-def test_a_problem_of_helm_3_is_shown_to_users_of_helm_3(
-    helm: Helm, chart: str, version: str, is_shown: bool
-) -> None:
-    name = "name: migrate\n  annotations: {helm.sh/hook: post-upgrade}\n"
-    hook = DEPLOYMENT.replace("name: web\n", name).replace(
-        "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
-    )
+HOOK_NAME = "name: migrate\n  annotations: {helm.sh/hook: post-upgrade}\n"
+HOOK = DEPLOYMENT.replace("name: web\n", HOOK_NAME).replace(
+    "apps/v1\nkind: Deployment", "batch/v1\nkind: Job"
+)
+
+
+def with_hook(helm: Helm, version: str) -> None:
+    """Make helm of a version render a chart with a hook."""
     helm.print("version", version)
-    helm.print("template --set=", f"{CHANGED}---\n{hook}")
-    helm.print("template", f"{GOOD}---\n{hook}")
+    helm.print("template --set=a=b --no-hooks", CHANGED)
+    helm.print("template --set=", f"{CHANGED}---\n{HOOK}")
+    helm.print("template --no-hooks", GOOD)
+    helm.print("template", f"{GOOD}---\n{HOOK}")
+
+
+def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
+    with_hook(helm, "v4.3.1")
     done = attempt(helm, chart, "--set=a=b")
-    assert ("Helm 3" in done.err) == is_shown
-    page = Path("page.html").read_text("utf-8")
-    assert ("does not pass hooks" in page) == is_shown
+    text = done.out.decode()
+    assert "keeps    ConfigMap/app: the hook Job/migrate, which postrender never rewrites" in text
+    assert "the original ConfigMap, referenced by Job/migrate, also changes" in text
+    assert "Helm 3" not in done.err + Path("page.html").read_text("utf-8")
+
+
+def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
+    with_hook(helm, "v3.22.0")
+    done = attempt(helm, chart, "--set=a=b")
+    text = done.out.decode()
+    assert "keeps" not in text
+    assert "deletes  ConfigMap/app." in text
+    assert "also changes" not in text
+    assert "with Helm 3, postrender would not keep the original" in done.err
+    assert "with Helm 3, postrender would not keep" in Path("page.html").read_text("utf-8")
 
 
 def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) -> None:

@@ -1,0 +1,172 @@
+"""The manifests of `postrender try`: rendered with helm, planned and compared."""
+
+from __future__ import annotations
+
+from postrender.cli.plans import plan_before_delivery
+from postrender.config.settings import HASH, HistorySettings, Settings
+from postrender.diff.build import compare
+from postrender.diff.model import Preview, Undecided
+from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
+from postrender.sources.charts import ChartOptions, passes_hooks, render_chart
+from postrender.startup.records import NamedTuple
+from postrender.yaml.stream import Source, Stream, has_content, read_streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from postrender.plan.build import Plan
+
+
+class _Sides(NamedTuple):
+    """The manifests of the chart, before and after the change.
+
+    old: the manifests before the change; new: None if try does not preview a change;
+    note, if_unchanged: as in Trial.
+    """
+
+    old: Stream
+    new: Stream | None = None
+    note: str = ""
+    if_unchanged: str = ""
+
+
+class Trial(NamedTuple):
+    """A chart that `postrender try` shows.
+
+    title: the name of the chart in the report;
+    old: the manifests before the change; new: None if try does not preview a change;
+    note: the reason why try does not preview the change, "" if no change was requested;
+    if_unchanged: the line in place of a preview without changes, "" for the preview itself;
+    settings: the settings of the previews; plan: the plan for `old`;
+    findings: the findings about the manifests after the change;
+    left_out: the problems that previews leave out, because helm passes hooks to a post-renderer;
+    undecided: the parts that previews add, because helm does not pass hooks.
+    """
+
+    title: str
+    old: Stream
+    new: Stream | None
+    note: str
+    if_unchanged: str
+    settings: Settings
+    plan: Plan
+    findings: tuple[Finding, ...]
+    left_out: frozenset[str] = frozenset()
+    undecided: tuple[Undecided, ...] = ()
+
+
+def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> Trial:
+    """Return a chart, rendered as helm passes the chart to a post-renderer, with its findings.
+
+    new_chart: the chart after the change, "" for the same chart; settings: of a real release.
+    Raises UserError if helm fails or does not print manifests.
+    """
+    settings = _trial_settings(settings)
+    sides = _sides(chart, new_chart, options)
+    plans = [plan_before_delivery(side, settings) for side in (sides.old, sides.new) if side]
+    findings = plans[-1].findings
+    hook_findings = {item for plan in plans for item in plan.findings if _is_about_hooks(item)}
+    left_out: frozenset[str] = frozenset()
+    undecided: tuple[Undecided, ...] = ()
+    if hook_findings and passes_hooks():
+        left_out = frozenset(finding.problem for finding in hook_findings)
+        findings = tuple(finding for finding in findings if not _is_about_hooks(finding))
+    elif hook_findings:
+        # Helm 3 renders hooks, but does not pass hooks to a post-renderer.
+        sides = _sides(chart, new_chart, options._replace(with_hooks=False))
+        plans = [plan_before_delivery(sides.old, settings)]
+        undecided = tuple(_undecided(finding) for finding in findings if _is_about_hooks(finding))
+    return Trial(
+        title=chart,
+        old=sides.old,
+        new=sides.new,
+        note=sides.note,
+        if_unchanged=sides.if_unchanged,
+        settings=settings,
+        plan=plans[0],
+        findings=findings,
+        left_out=left_out,
+        undecided=undecided,
+    )
+
+
+def _is_about_hooks(finding: Finding) -> bool:
+    return finding.code == HOOK_ON_HELM_3
+
+
+def _undecided(finding: Finding) -> Undecided:
+    return Undecided(location=str(finding.location), problem=finding.problem, fix=finding.fix)
+
+
+def preview_change(trial: Trial, context: int = 3) -> Preview | None:
+    """Return the preview of the change, None if no change was requested.
+
+    context: the number of lines around each change of text.
+    """
+    if trial.new is None:
+        return None
+    return _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
+
+
+def preview_first_release(trial: Trial) -> Preview:
+    """Return the preview of the first release with postrender, before the change."""
+    preview = compare(trial.old, trial.old, trial.settings, is_first_release=True)
+    title = trial.old.source
+    return _with_hooks(trial, preview)._replace(
+        old=f"{title} without postrender", new=f"{title} with postrender"
+    )
+
+
+def _with_hooks(trial: Trial, preview: Preview) -> Preview:
+    """Return a preview with the undecided parts that fit this version of helm."""
+    parts = (part for part in preview.undecided if part.problem not in trial.left_out)
+    return preview._replace(undecided=(*parts, *trial.undecided))
+
+
+def _trial_settings(settings: Settings) -> Settings:
+    """Return settings for a preview: not strict, without an attacher and without a history.
+
+    try does not read earlier manifests, so the names have a hash and not a number.
+    """
+    attacher = settings.attacher._replace(is_enabled=False)
+    return settings._replace(
+        is_strict=False, attacher=attacher, history=HistorySettings(), naming=HASH
+    )
+
+
+def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
+    """Return the sides, rendered with helm.
+
+    Raises UserError if helm fails or does not print manifests. If only the chart without the change
+    fails, `old` is the changed chart, and `note` contains the reason.
+    """
+    if new_chart:
+        old = _stream(chart, chart, options._replace(new_values=()))
+        return _Sides(old=old, new=_stream(new_chart, new_chart, options))
+    changes = options.changes
+    if not changes:
+        return _Sides(old=_stream(chart, chart, options))
+    new = _stream(chart, f"{chart} with {changes}", options)
+    try:
+        old = _stream(chart, f"{chart} without {changes}", options.before_change)
+    except UserError:
+        note = f"Without {changes}, the chart has no manifests or cannot be rendered."
+        return _Sides(old=new, note=note)
+    if_unchanged = (
+        f"{changes} does not change the manifests. To see the keys, run: helm show values {chart}"
+    )
+    return _Sides(old=old, new=new, if_unchanged=if_unchanged)
+
+
+def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
+    """Return the rendered chart; title: the name of the chart in messages.
+
+    Raises UserError if helm fails or does not print manifests.
+    """
+    stream = read_streams([Source(title, render_chart(chart, options))], title)
+    if not any(has_content(document.text) for document in stream.documents):
+        raise UserError(
+            "helm template prints no manifests",
+            "Pass the values that enable a part of the chart, with -f or --set",
+            Location(title),
+        )
+    return stream
