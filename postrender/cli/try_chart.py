@@ -135,7 +135,7 @@ def run(
     has_change = change is not None
     file = _write_page(change or first_release, page)
     start = _first_release_report(trial, first_release, settings, options, has_change=has_change)
-    end = [*_next_steps(current, options, has_change=has_change), "", f"Page: {file}", ""]
+    end = [*_next_steps(current, options, trial), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), "text")
     if settings.file:
@@ -169,7 +169,7 @@ def _first_release_report(
         is_short=has_change,
         with_secrets=settings.with_secrets,
     )
-    return [*lines, *first_release_lines(explanation, preview, settings)]
+    return [*lines, *first_release_lines(explanation, preview, settings, trial.undecided)]
 
 
 def _change_report(trial: Trial, other_lines: int) -> list[str]:
@@ -191,17 +191,21 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     if trial.if_unchanged and not preview.has_changes:
         return [trial.if_unchanged, ""]
     terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-    shown = only_sections(preview, ("workloads", "configmaps"))
+    # The part about the first release shows the problems of hooks.
+    parts = tuple(part for part in preview.undecided if part not in trial.undecided)
+    shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
     return ["The change", *preview_lines(render(shown, terminal), other_lines + 3), ""]
 
 
-def _next_steps(chart: str, options: ChartOptions, *, has_change: bool) -> list[str]:
+def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
     import shlex
 
     from postrender.explain.first_look import next_steps
 
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
-    return next_steps(chart, shlex.join(command), has_change=has_change)
+    command += ["--post-renderer", "postrender"]
+    command += ["--post-renderer-args=--keep-original"] if trial.undecided else []
+    return next_steps(chart, shlex.join(command), has_change=trial.new is not None)
 
 
 def _write_page(preview: Preview, file: str | None) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from postrender.config.settings import Settings
-    from postrender.diff.model import Preview
+    from postrender.diff.model import Preview, Undecided
     from postrender.kubernetes.kinds import Identity
 
 _MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
@@ -69,12 +69,16 @@ def name_lines(
 
 
 def first_release_lines(
-    explanation: Explanation, preview: Preview, settings: Settings
+    explanation: Explanation,
+    preview: Preview,
+    settings: Settings,
+    hook_problems: Sequence[Undecided],
 ) -> list[str]:
     """Return the lines about the effects of the first release with postrender.
 
     The list is empty if postrender does not rename anything.
-    preview: the preview of the first release; settings: the settings of a real release.
+    preview: the preview of the first release; settings: the settings of a real release;
+    hook_problems: the objects that a hook reads, and that the first release deletes.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -92,6 +96,11 @@ def first_release_lines(
         *(line for text in kept[:_MOST_KEPT] for line in _row("keeps", text)),
         *_row("keeps", and_more(len(kept) - _MOST_KEPT) if len(kept) > _MOST_KEPT else ""),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
+        *(
+            line
+            for part in hook_problems[:1]
+            for line in _row("warning", f"{part.problem}. {part.fix}")
+        ),
         *_row("leaves", "" if settings.with_secrets or not has_secrets else _SECRETS),
         *_row("later", _LATER),
     ]
@@ -182,6 +191,6 @@ def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
         "postrender has not applied anything. Next (docs/ is in the checkout of postrender):",
         *([] if has_change else [f"  preview  {change}"]),
         "  image    build the attacher's image: docs/how-to/install.md",
-        f"  release  {visible(upgrade)} --post-renderer postrender",
+        f"  release  {visible(upgrade)}",
         "           Helm 4 needs a plugin: docs/how-to/helm.md. Argo CD, kustomize: docs/index.md",
     ]

@@ -200,6 +200,7 @@ def test_helm_4_keeps_the_original_that_a_hook_reads(helm: Helm, chart: str) -> 
     assert "keeps    ConfigMap/app: the hook Job/migrate, which postrender never rewrites" in text
     assert "the original ConfigMap, referenced by Job/migrate, also changes" in text
     assert "Helm 3" not in done.err + Path("page.html").read_text("utf-8")
+    assert "--post-renderer postrender\n" in text
 
 
 def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -> None:
@@ -210,6 +211,9 @@ def test_helm_3_deletes_the_original_that_a_hook_reads(helm: Helm, chart: str) -
     assert "deletes  ConfigMap/app." in text
     assert "also changes" not in text
     assert "with Helm 3, postrender would not keep the original" in done.err
+    assert "  warning  with Helm 3, postrender would not keep the original ConfigMap/app" in text
+    assert "--post-renderer postrender --post-renderer-args=--keep-original\n" in text
+    assert "UNDECIDED" not in text
     assert "with Helm 3, postrender would not keep" in Path("page.html").read_text("utf-8")
 
 
