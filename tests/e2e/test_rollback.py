@@ -170,7 +170,7 @@ def test_the_release_before_the_first_revisions_can_be_rolled_back_to(
 
 def test_a_later_release_is_reached_by_a_rollback(release: Release, api: Api) -> None:
     if release.refuses_kept:
-        pytest.skip("Helm until 3.21 and until 4.1 rejects the rollback")
+        pytest.skip("Helm 3.21, 4.1 and earlier versions reject the rollback")
     with NothingIsLost(api):
         for text in ("one", "two", "three"):
             release.upgrade(greeting(text))
