@@ -41,7 +41,7 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
     try:
         if sys.stdout is None:
             raise OSError(0, "stdout is closed")
-        # Opened again, because sys.stdout is not buffered if PYTHONUNBUFFERED is set.
+        # With PYTHONUNBUFFERED, sys.stdout is not buffered. Therefore `write` opens stdout again.
         with open(sys.stdout.fileno(), "wb", closefd=False) as output:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
@@ -66,7 +66,7 @@ def end_process(code: int) -> None:
 
 
 def _flush() -> int:
-    """Flush stderr and stdout; return FAULT if stdout cannot be written, DONE otherwise."""
+    """Return DONE after a flush of stderr and stdout, or FAULT if stdout cannot be written."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()

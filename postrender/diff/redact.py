@@ -191,7 +191,7 @@ def _depends_on_secret(context: PlanContext, item: Item) -> bool:
 
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """Return an object; the content of a Secret or a SecretList is marked.
+    """Return an object, with marks on the content of a Secret or a SecretList.
 
     The items of a SecretList may leave out their kind.
     """

@@ -73,7 +73,8 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
     """Yield an edge from each Rollout to the workload in its workloadRef.
 
-    sources: the objects that reference a ConfigMap or Secret. Other workloads get no edge.
+    sources: the objects that reference a ConfigMap or Secret. An edge ends only at a workload in
+        `sources`.
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():

@@ -1,20 +1,21 @@
 """Namespace resolution: the object that a reference means, and the key of an object.
 
-An object without a namespace is created in the namespace of the release, which a post-renderer
-does not know. A reference therefore resolves in this order:
+Helm creates an object without a namespace in the namespace of the release. A post-renderer does not
+know this namespace. With `--namespace`, postrender first replaces every absent namespace. A
+reference then resolves in this order:
 
-1. to the object whose namespace is written the same way (absent matches absent); `--namespace`
-   replaces an absent namespace first;
+1. to the object whose namespace is written the same way (absent matches absent);
 2. to the only object with the name, if one namespace is absent and the other is the stream's only
    explicit namespace.
 
 postrender leaves any other reference unchanged, because its object may be in another namespace. A
-finding reports an ambiguous reference. There are two exceptions. A reference of a ClusterRole
-resolves to the objects of all namespaces. A reference with a keep_reason resolves to every object
-with the name that may be in the same namespace.
+finding reports an ambiguous reference. Two kinds of references resolve in another way. A reference
+of a ClusterRole resolves to the objects of all namespaces. A reference with a `keep_reason`
+(references/rule.py) resolves to every object with the name that may be in the same namespace.
+postrender never rewrites a reference with a keep_reason.
 
 Only this module interprets absent namespaces. Other modules compare objects by
-`Resolver.key_of`, or by `Resolver.certain_key_of` where a wrong guess would do harm.
+`Resolver.key_of`, or by `Resolver.certain_key_of` where postrender must not guess.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Resolver(NamedTuple):
     is_proven: bool = False
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
-        """Return the objects that a reference means; name: the name or the word in the reference.
+        """Return the objects that a reference means.
 
+        name: the string of the reference, or a word of this string if the rule has is_word.
         Only a reference of a ClusterRole, or with a keep_reason, may mean several objects.
         """
         candidates = self.candidates.get((reference.rule.target, name), [])
@@ -58,7 +60,8 @@ class Resolver(NamedTuple):
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # An unneeded original does no harm, but a missing original does.
+            # If postrender keeps an unneeded original, pods still run. Without a needed original, a
+            # program fails.
             return [
                 candidate
                 for candidate in candidates
@@ -108,7 +111,7 @@ class Resolver(NamedTuple):
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
-        """Return the result of namespace_of; instead of None, the only explicit namespace."""
+        """Return the result of namespace_of, or the only explicit namespace instead of None."""
         return written or self.release_namespace or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
@@ -150,9 +153,9 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
 def is_proof(source: Item, reference: Reference, target: Item) -> bool:
     """Return whether a reference proves that an absent namespace is the only explicit namespace.
 
-    An RBAC reference is not proof, because a Role keeps the base name. After the rename, the base
-    name may mean an object in another namespace. A reference with a keep_reason is not proof,
-    because the referencing object may have no namespace, such as a cluster-scoped object.
+    An RBAC reference is not proof. postrender keeps the base name in a Role, and after the rename,
+    the base name may mean an object in another namespace. A reference with a keep_reason is not
+    proof either, because the referencing object may be cluster-scoped.
     """
     if reference.rule.family == RBAC or source.identity.kind in CLUSTER_SCOPED:
         return False

@@ -81,9 +81,9 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
-    The newest revision is the revision that was current last. Its number may be lower, because a
-    rollback does not assign a number. Revisions without a number, which a render without --previous
-    created, get higher numbers than the other revisions.
+    The newest revision is the revision that was current last. An older revision may have a higher
+    number, because a rollback does not assign a number. A render without --previous creates
+    revisions without a number. These revisions get higher numbers than the other revisions.
     """
     numbered: list[EarlierRevision] = []
     order = 0

@@ -1,4 +1,6 @@
-"""ConfigMaps with a name that is built into a program. No manifest shows this reader.
+"""Names of ConfigMaps that are built into programs.
+
+The manifests do not show that such a program reads the ConfigMap.
 
 The file well_known_names.txt has a line for each name. A line has the name as a glob, the program
 that reads the ConfigMap, and a source. To add a name, add a line. If a name depends on the release,
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _CHART_LABEL = "helm.sh/chart"
-# pathlib would take a tenth of the time of a small render to import.
+# The import of pathlib would take a tenth of the time of a small render.
 _FILE = os.path.join(os.path.dirname(__file__), "well_known_names.txt")
 
 

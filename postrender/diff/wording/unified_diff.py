@@ -7,6 +7,7 @@ from postrender.diff.wording.plurals import counted
 from postrender.diff.wording.style import Style
 from postrender.text.escapes import visible
 
+# The notice after an open line. An open line does not end in a line feed, but a closed line does.
 NO_NEWLINE = r"\ No newline at end of file"
 
 
@@ -27,7 +28,7 @@ def describe_key(key: KeyChange, style: Style) -> str:
 
 
 def diff_lines(key: KeyChange) -> list[str]:
-    """Return the unified diff of a key; control characters other than tabs are escaped."""
+    """Return the unified diff of a key, with escapes for control characters other than tabs."""
     lines = []
     for hunk in shown_hunks(key):
         lines.append(hunk_header(hunk))
@@ -49,7 +50,7 @@ def _range(start: int, count: int) -> str:
 
 
 def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """Return the hunks of a key; a missing final newline is marked only if a notice is useful.
+    """Return the hunks of a key. If the notice NO_NEWLINE is not useful, every line is closed.
 
     Most values of one line have no final newline on either side.
     """
@@ -62,10 +63,10 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 
 
 def _has_changed_end(key: KeyChange) -> bool:
-    """Return whether a notice of a missing final newline is useful.
+    """Return whether the notice NO_NEWLINE is useful in the diff of a key.
 
-    The notice is left out if both sides have no final newline, or if there is only one side.
-    The notice is shown anyway if two changed lines differ only in their ends.
+    The notice is not useful if both sides have no final newline, or if only one side exists.
+    But if two changed lines differ only in their ends, the notice is always useful.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]
@@ -80,5 +81,8 @@ def _has_changed_end(key: KeyChange) -> bool:
 
 
 def _differ_in_end(line: Line, other: Line) -> bool:
-    """Return whether an open line of one side and a closed line of the other have equal text."""
+    """Return whether `other` is on the other side, has the same text, and ends in a line feed.
+
+    line: an open line.
+    """
     return not other.is_open and line.sign != other.sign and line.text == other.text
