@@ -183,8 +183,8 @@ FIXES = {
     "invalid-object": "Fix the field that the message shows",
     "attacher-image": "Build and push the [image](attach.md#the-image), and set `attacher.image`",
     "history-keep": "Raise `history.keep`, or lower Helm's `--history-max`",
-    "history-unchecked": "Ignore the note for a first install. Otherwise check the "
-    "namespace in `--previous`",
+    "history-unchecked": "For a first install, ignore the note. For a later release, check "
+    "the namespace in `--previous`",
     "release-size": "Lower `history.keep`, or move large data out of the ConfigMaps",
     "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
     "Or keep the workload for one more release, scaled to 0",

@@ -92,7 +92,7 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Adopt the live originals of one namespace; return a line for each original.
+    """Adopt the live originals of one namespace, and return a line for each original.
 
     If none of the originals is in the cluster, a last line shows which options to check.
     is_dry: whether this is a dry run, which does not write. Raises ApiError.
@@ -124,7 +124,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original; return its state, and an explanation or "". data: the live object."""
+    """Adopt an original, and return its state, and an explanation or "". data: the live object."""
     if data is None:
         return "not in the cluster, no adoption needed", ""
     if original.is_in_output:

@@ -154,7 +154,7 @@ class Client:
             if result is not None:
                 return result
             time.sleep(_FIRST_PAUSE_SECONDS)
-        problem = f"cannot list {resource.plural} in namespace {self.namespace}"
+        problem = f"postrender cannot list {resource.plural} in namespace {self.namespace}"
         raise ApiError(
             _GONE, f"{problem}: {_GONE} the pages expire before postrender reads all pages"
         )
@@ -230,7 +230,7 @@ class Client:
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Apply a strategic merge patch; return False if the object does not exist.
+        """Apply a strategic merge patch, and return False if the object does not exist.
 
         Raises ApiError.
         """
@@ -238,7 +238,7 @@ class Client:
         return self._change("PATCH", self._url(resource, name), action, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object; return False if a precondition is not true. Raises ApiError.
+        """Delete an object, and return False if a precondition is not true. Raises ApiError.
 
         The result is True for an object that no longer exists.
         preconditions: the expected uid; with an expected resourceVersion, the API server does not
@@ -274,7 +274,7 @@ class Client:
             raise
 
     def _change(self, method: str, url: str, action: str, body: Object, expected: int) -> bool:
-        """Send a write; return False if the status of the answer is `expected`.
+        """Send a write, and return False if the status of the answer is `expected`.
 
         The answer contains metadata only. A whole Secret would contain its values.
         """
@@ -302,7 +302,7 @@ class Client:
         accept: str = "application/json",
         max_bytes: int | None = None,
     ) -> dict[str, Any]:
-        """Send a request with retries; return the object in the answer.
+        """Send a request with retries, and return the object in the answer.
 
         action: the request as a verb phrase, for messages.
         Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
@@ -339,7 +339,7 @@ class Client:
         arguments: dict[str, Any],
         max_bytes: int | None,
     ) -> dict[str, Any]:
-        """Send a request once; return the object in the answer."""
+        """Send a request once, and return the object in the answer."""
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")
@@ -379,7 +379,8 @@ class Client:
         server = self._session.base_url.host
         return ApiError(
             _UNTRUSTED if _is_untrusted(problem) else _NO_ANSWER,
-            f"cannot {action} in namespace {self.namespace}: request to {server} failed ({reason})",
+            f"postrender cannot {action} in namespace {self.namespace}: request to {server} failed "
+            f"({reason})",
         )
 
     def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
@@ -388,7 +389,8 @@ class Client:
             message = str(json.loads(content)["message"])
         except (ValueError, KeyError, TypeError):
             message = content.decode("utf-8", "replace")[:200]
-        text = f"cannot {action} in namespace {self.namespace}: {answer.status_code} {message}"
+        problem = f"postrender cannot {action} in namespace {self.namespace}"
+        text = f"{problem}: {answer.status_code} {message}"
         return ApiError(answer.status_code, text, _retry_after(answer))
 
 

@@ -109,7 +109,7 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that the revisions of an output replace; return the lines of the report.
+    """Adopt the originals that an output replaces, and return the lines of the report.
 
     namespace: for objects that do not set a namespace; None means the namespace of the Pod or of
     the kubeconfig's context.
@@ -184,7 +184,7 @@ def read_request(
         raise UsageError(str(error)) from None
     if not requested and not (group_name and emitted_refs):
         raise UsageError(
-            "no workload is given, expected --workload, or --rollout with --configmaps, "
+            "the workload is missing, expected --workload, or --rollout with --configmaps, "
             "or --group with --emitted"
         )
     return AttachRequest(

@@ -68,7 +68,7 @@ def connect(
     except Exception as error:
         # lightkube does not wrap the errors of a bad file, such as KeyError, YAMLError or SSLError.
         raise UserError(
-            f"cannot use the cluster configuration: {_reason(error)}",
+            f"the cluster configuration cannot be used: {_reason(error)}",
             "Check the kubeconfig and its context, or in a Pod the service account token",
         ) from None
     token = config.user.token if config.user else None
@@ -91,7 +91,7 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
                 raise
             except Exception as error:
                 raise UserError(
-                    f"cannot log in to the cluster: {_reason(error)}",
+                    f"the login to the cluster failed: {_reason(error)}",
                     "Run kubectl with the same kubeconfig to see whether kubectl can log in",
                 ) from None
 

@@ -93,7 +93,8 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
         yield Failure(
-            problem=f"cannot list {kinds}: 403 Forbidden, so this run does not delete revisions",
+            problem=f"postrender cannot list {kinds}: 403 Forbidden, so this run does not delete "
+            "revisions",
             fix="Check the Role and the RoleBinding in this namespace",
             workloads=tuple(uids.items()),
             is_severe=True,
@@ -144,7 +145,7 @@ def _missing_failure(
 
 
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
-    """Report failures in the log and as Events; return the exit code.
+    """Report failures in the log and as Events, and return the exit code.
 
     fails: whether a failure counts in the exit code even if an Event records the failure.
     """
@@ -154,7 +155,7 @@ def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool)
 
 
 def _report(client: Client, failure: Failure) -> bool:
-    """Report a failure; return whether an Event records the failure."""
+    """Report a failure, and return whether an Event records the failure."""
     _log.error(str(failure))
     try:
         _record(client, failure)

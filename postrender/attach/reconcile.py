@@ -247,7 +247,10 @@ def _keep_reason(
         return f"postrender does not manage the owner {foreign[0]}"
     if state.unreadable:
         kinds = ", ".join(sorted(resource.plural for resource in state.unreadable))
-        return f"cannot list {kinds}, and an object of these kinds might reference the revision"
+        return (
+            f"postrender cannot list {kinds}, and an object of these kinds might reference the "
+            "revision"
+        )
     if revision.unused_since is not None and since is None:
         return (
             f"the mark {UNUSED_ANNOTATION} is {shown(revision.unused_since)}, which is not a time"

@@ -87,7 +87,7 @@ def _reconcile(
     content: ContentCheck,
     release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches that `reconcile` returns; return the scope, the state and the refusals."""
+    """Send the patches of `reconcile`, and return the scope, the state and the refusals."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
@@ -117,7 +117,10 @@ def _is_any_replaced(arrival: Arrival, uids: Uids) -> bool:
 
 def _report_paused(client: Client, arrival: Arrival) -> None:
     for workload in arrival.paused:
-        text = f"{workload} is paused. No ReplicaSet is created until the Deployment is resumed."
+        text = (
+            f"{workload} is paused. Kubernetes creates the new ReplicaSet only when somebody "
+            "resumes the Deployment."
+        )
         _log.warning(text)
         uid = arrival.consumers[workload].uid
         record_event(client, workload, uid, "Normal", "AttachPaused", text)

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
-    """Send patches; return the refusals. A refusal does not stop the other patches.
+    """Send patches, and return the refusals. A refusal does not stop the other patches.
 
     Raises ApiError if the API server does not answer.
     """
@@ -30,7 +30,7 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:
-    """Send a patch; return the refusal, or None if the API server did not refuse."""
+    """Send a patch, and return the refusal, or None if the API server did not refuse."""
     try:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
             _log.info(f"{patch.revision}: {_description(patch)}")

@@ -25,7 +25,7 @@ def sweep(
     scope: Scope,
     arguments: Sequence[str],
 ) -> list[UserError]:
-    """Delete the revisions that were unused for long enough; return the problems.
+    """Delete the revisions that were unused for long enough, and return the problems.
 
     arguments: the command line of this run, which identifies its own Job. Raises ApiError if the
     API server does not answer.
@@ -104,7 +104,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
 
 
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
-    """Delete a revision; return whether the revision was deleted.
+    """Delete a revision, and return whether the revision was deleted.
 
     refusals: the list that gets the error if the API server refuses.
     """

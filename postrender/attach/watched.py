@@ -32,7 +32,7 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until `is_enough` returns True; return False if the watch ends earlier.
+        """Watch a kind until `is_enough` returns True, and return False if the watch ends earlier.
 
         seconds: the maximum duration.
         """

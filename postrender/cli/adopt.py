@@ -13,7 +13,8 @@ COMMAND = Command(
     details=(
         "INPUT is the output of postrender, or - for stdin, which is the default. The first "
         "release with revisions would delete the live originals. Adopted originals stay in the "
-        "cluster for old pods. The attacher deletes these originals once they are unused."
+        "cluster for old pods. The attacher deletes an adopted original when no object uses the "
+        "original any more."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),

@@ -55,8 +55,8 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions once they are unused. Pass revisions of Secrets, such as "
-            "secret/web-d. Repeatable.",
+            "Delete these revisions if unused. Pass revisions of Secrets, such as secret/web-d. "
+            "Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
             default_text="none",
@@ -84,8 +84,8 @@ COMMAND = Command(
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure "
-            "causes exit code 1. With report, only a severe failure or a failure without an "
-            "Event causes exit code 1.",
+            "causes exit code 1. With report, only a severe failure or a failure that no Event "
+            "records causes exit code 1.",
             CHOICE,
             metavar="fail|report",
             default="fail",

@@ -145,7 +145,8 @@ SETTINGS = _with_variables(
     ),
     Option(
         "untrusted",
-        "Restrict a discovered postrender.yaml. The file can then change only the output.",
+        "Restrict a file found without --config. This postrender.yaml can then change only the "
+        "output. For example, the file cannot run git or helm, or write a log file.",
         form=FLAG,
         default_text="no",
     ),
@@ -181,10 +182,11 @@ SETTINGS = _with_variables(
     ),
     Option(
         "keep-original",
-        "Keep all originals next to revisions. The hooks of Helm 3 need the originals.",
+        "Keep all originals next to revisions. The hooks of Helm 3 need the originals. "
+        "--no-keep-original keeps only originals that an object or program may need.",
         key=("keepOriginal",),
         form=FLAG,
-        default_text="originals of Secrets, and originals that an object or program may need",
+        default_text="as --no-keep-original, but also keep the originals of Secrets",
     ),
     Option(
         "allow-empty",
@@ -223,14 +225,16 @@ SETTINGS = _with_variables(
     ),
     Option(
         "kube-context",
-        "Set the kubeconfig context for helm. Only --previous=helm:… runs helm.",
+        "Set the kubeconfig context for helm. postrender runs helm only to read "
+        "helm:NAMESPACE/RELEASE from --previous or history.previous.",
         key=("history", "kubeContext"),
         metavar="CONTEXT",
         default_text="the current context",
     ),
     Option(
         "kubeconfig",
-        "Set the kubeconfig file for helm. Only --previous=helm:… runs helm.",
+        "Set the kubeconfig file for helm. postrender runs helm only to read "
+        "helm:NAMESPACE/RELEASE from --previous or history.previous.",
         key=("history", "kubeconfig"),
         metavar="FILE",
         default_text="$KUBECONFIG, or ~/.kube/config",

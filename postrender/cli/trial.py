@@ -165,7 +165,7 @@ def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
     stream = read_streams([Source(title, render_chart(chart, options))], title)
     if not any(has_content(document.text) for document in stream.documents):
         raise UserError(
-            "helm template prints no manifests",
+            "helm template does not print manifests",
             "Pass the values that enable a part of the chart, with -f or --set",
             Location(title),
         )

@@ -28,7 +28,8 @@ COMMAND = Command(
     details=(
         "The command renders the chart with helm template, and shows the effects of the first "
         "release with postrender. The command also previews a change. With NEW_CHART, the change "
-        "is from CHART to NEW_CHART. Otherwise the change is --new-values, --set and --set-string. "
+        "is from CHART to NEW_CHART. Without NEW_CHART, the change is --new-values, --set and "
+        "--set-string. "
         "The command writes a page: the preview of the change, or of the first release. The "
         "command does not apply anything. The variable HELM_BIN sets the path of helm."
     ),
@@ -37,7 +38,8 @@ COMMAND = Command(
     options=(
         Option(
             "values",
-            "Pass this values file to helm. Repeatable.",
+            "Pass this values file to helm. The file applies before and after the change. "
+            "Repeatable.",
             REPEATED,
             metavar="FILE",
             short="f",
@@ -45,14 +47,15 @@ COMMAND = Command(
         ),
         Option(
             "new-values",
-            "Pass this values file after the change. Repeatable.",
+            "Pass this values file only after the change. Repeatable.",
             REPEATED,
             metavar="FILE",
             default_text="none",
         ),
         Option(
             "set",
-            "Pass this value to helm. Repeatable.",
+            "Pass this value only after the change. With NEW_CHART, the value also applies before "
+            "the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             default_text="none",
@@ -60,7 +63,8 @@ COMMAND = Command(
         ),
         Option(
             "set-string",
-            "Pass this value to helm as a string. Repeatable.",
+            "Pass this value as a string. The value applies only after the change. With "
+            "NEW_CHART, the value also applies before the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             default_text="none",

@@ -45,7 +45,7 @@ def _content(file: str, fix: str) -> bytes:
             return key_file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UserError(f"the key cannot be read: {reason}", fix, Location(file)) from None
+        raise UserError(f"the hash key cannot be read: {reason}", fix, Location(file)) from None
 
 
 def _key(content: bytes, location: Location) -> HashKey:
@@ -53,9 +53,9 @@ def _key(content: bytes, location: Location) -> HashKey:
     key = content.rstrip(b"\r\n")
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise UserError(
-            f"the key has {len(key)} bytes, expected {_MIN_BYTES} to {_MAX_BYTES}"
+            f"the hash key has {len(key)} bytes, expected {_MIN_BYTES} to {_MAX_BYTES}"
             if len(key) <= _MAX_BYTES
-            else f"the key has more than {_MAX_BYTES} bytes",
+            else f"the hash key has more than {_MAX_BYTES} bytes",
             _CREATE,
             location,
         )

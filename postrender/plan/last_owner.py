@@ -105,14 +105,14 @@ def find_last_owners(
             code="last-owner",
             problem=f"{lost.kind}/{lost.name} is still used, but the apply deletes all of its "
             f"owners: {', '.join(lost.owners)}",
-            fix=f"Enable the attacher and pass the earlier group with {_group_option(lost)}, or "
-            "keep the workload for one more release, scaled to 0",
+            fix=f"Enable the attacher and pass the earlier attach group with "
+            f"{_group_option(lost)}, or keep the workload for one more release, scaled to 0",
             location=Location(context.inventory.stream.source),
         )
 
 
 def _group_option(lost: LostOwners) -> str:
-    """Return the option for the earlier group, or only `--group` if the group is unknown.
+    """Return the option for the earlier attach group, or `--group` if the name is unknown.
 
     By default, the release owner has the name of the group.
     """

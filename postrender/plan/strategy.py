@@ -42,7 +42,7 @@ _CHOICES = {
 }
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
-_NOT_REFERENCED = "marked for renaming, but not referenced by a workload"
+_NOT_REFERENCED = "the strategy is rename, but no workload references the object"
 _BY_RULE = "set by a rule of the configuration"
 
 
@@ -366,8 +366,8 @@ def _stale_revision(
 def _empty(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="empty",
-        problem=f"{item.identity} has no data, and pods would not read the data that a "
-        "program writes at run time",
+        problem=f"{item.identity} has no data, so pods would read an empty revision, and not the "
+        "data that a program writes at run time",
         fix=f"If a program writes to {item.identity}, add the annotation "
         f"{STRATEGY_ANNOTATION}: ignore",
         location=inventory.location_of(item),
@@ -377,9 +377,9 @@ def _empty(inventory: Inventory, item: Item) -> Finding:
 def _unreferenced(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="unreferenced",
-        problem=f"{item.identity} is marked for renaming but keeps its name, because no workload "
-        f"references the {item.identity.kind}",
-        fix=f"Reference the {item.identity.kind} in a workload, list the field that references the "
-        f"{item.identity.kind} under `references`, or set the strategy to ignore",
+        problem=f"the strategy of {item.identity} is rename, but no workload references the "
+        f"{item.identity.kind}, so {item.identity} keeps its name",
+        fix=f"Reference the {item.identity.kind} in a workload, set the strategy to ignore, or add "
+        "the referencing field to `references` in postrender.yaml",
         location=inventory.location_of(item),
     )

@@ -44,4 +44,4 @@ def start(command: Sequence[str]) -> Popen[bytes]:
 
 
 def _unstartable(program: str, reason: str) -> UserError:
-    return UserError(f"cannot run {program}: {reason}", "Check the variable HELM_BIN, or PATH")
+    return UserError(f"{program} cannot be run: {reason}", "Check the variable HELM_BIN, or PATH")

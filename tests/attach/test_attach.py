@@ -102,7 +102,7 @@ def test_an_invalid_timeout_is_an_error(text: str) -> None:
 USAGE = {
     "--rollout app": "only one of --rollout and --configmaps",
     "-rollout app": "only one of --rollout and --configmaps",
-    "": "no workload is given",
+    "": "the workload is missing",
     "--workload x": "is not KIND/NAME",
     "--workload Widget/a=configmap/b": "is not a supported kind",
     "--workload Rollout/a=configmap/b --timeout soon": "is not a time",
@@ -149,7 +149,7 @@ def test_a_missing_cluster_configuration_is_an_error(
     monkeypatch.setenv("IS_IN_CLUSTER", in_cluster)
     monkeypatch.setenv("KUBECONFIG", "/does/not/exist")
     assert main.run(["attach", "--rollout", "app", "--configmaps", "a"]) == registry.FAULT
-    assert "cannot use the cluster configuration" in capsys.readouterr().err
+    assert "the cluster configuration cannot be used" in capsys.readouterr().err
 
 
 def test_adopt_without_revisions_is_an_error(

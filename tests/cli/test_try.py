@@ -352,14 +352,14 @@ def test_helm_finds_other_charts(helm: Helm, folder: Path, path: str) -> None:
 
 def test_a_chart_without_manifests_is_an_error(helm: Helm, chart: str) -> None:
     helm.print("template", "---\n# Source: a\n")
-    assert_refused(attempt(helm, chart), "shop: helm template prints no manifests")
+    assert_refused(attempt(helm, chart), "shop: helm template does not print manifests")
 
 
 def test_missing_helm_is_an_error(helm: Helm, chart: str) -> None:
     refused = attempt(helm, chart, HELM_BIN="", PATH=str(helm.folder / "empty"))
     assert_refused(refused, "postrender try needs helm, which is not on PATH. Install helm")
     refused = attempt(helm, chart, HELM_BIN="/absent/helm")
-    assert_refused(refused, "cannot run /absent/helm: No such file or directory")
+    assert_refused(refused, "/absent/helm cannot be run: No such file or directory")
 
 
 def test_an_unwritable_page_is_an_error(helm: Helm, chart: str) -> None:

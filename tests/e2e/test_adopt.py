@@ -160,7 +160,7 @@ def test_adopt_reports_the_missing_permission(
     assert done.stdout == ""
     line = done.stderr.splitlines()[-1]
     what = "patch configmaps/app-config" if allowed == "to read" else "list pods"
-    assert line.startswith(f"error: cannot {what} in namespace {api.namespace}: 403 ")
+    assert line.startswith(f"error: postrender cannot {what} in namespace {api.namespace}: 403 ")
     assert api.get("ConfigMap", "app-config") == before
 
 

@@ -224,7 +224,7 @@ def test_a_policy_that_rejects_one_change_does_not_stop_the_others(
 
 PLUGINS = {
     "fails": (["-c", "import sys; sys.exit('log in first')"], "log in first"),
-    "prints no JSON": (["-c", "print('hello')"], "cannot log in"),
+    "prints no JSON": (["-c", "print('hello')"], "the login to the cluster failed"),
     "gives no token": (["-c", "print('{\"status\": {}}')"], "'token' is missing"),
 }
 

@@ -139,7 +139,8 @@ def test_a_paused_deployment_is_reported_at_once(api: Api, runner: Runner, rende
     assert run.code == 0, run.log
     assert run.seconds < 30
     assert run.errors("warning") == [
-        "Deployment/app is paused. No ReplicaSet is created until the Deployment is resumed."
+        "Deployment/app is paused. Kubernetes creates the new ReplicaSet only when somebody "
+        "resumes the Deployment."
     ]
     assert events_on(api, "Deployment", "app", "AttachPaused") == run.errors("warning")
     assert owners(revision_with(api, greeting="hello")) == ["Deployment/app"]

@@ -184,10 +184,10 @@ def test_the_history_keeps_keyed_revisions(attack: Attack) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "the key has 0 bytes, expected 16 to 4096. Create a key with `openssl rand"),
-        (b"short\n", "the key has 5 bytes, expected 16 to 4096"),
-        (b"x" * 5000, "the key has more than 4096 bytes"),
-        (None, "the key cannot be read: No such file or directory. Fix --secrets-hash-key"),
+        (b"", "the hash key has 0 bytes, expected 16 to 4096. Create a key with `openssl rand"),
+        (b"short\n", "the hash key has 5 bytes, expected 16 to 4096"),
+        (b"x" * 5000, "the hash key has more than 4096 bytes"),
+        (None, "the hash key cannot be read: No such file or directory. Fix --secrets-hash-key"),
     ],
 )
 def test_a_bad_key_is_an_error(attack: Attack, content: bytes | None, problem: str) -> None:

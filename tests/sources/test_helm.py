@@ -170,13 +170,13 @@ def test_a_stored_manifest_that_is_not_yaml_is_an_error_with_a_fix(
 def test_a_helm_that_cannot_be_run(program: str, helm: Helm, folder: Path) -> None:
     (folder / "no-program").write_text("x")
     (folder / "no-program").chmod(0o755)
-    assert_refused(helm.render(HELM_BIN=program), f"cannot run {program}", "HELM_BIN")
+    assert_refused(helm.render(HELM_BIN=program), f"{program} cannot be run", "HELM_BIN")
 
 
 def test_a_context_with_a_null_byte_is_an_error(helm: Helm, folder: Path) -> None:
     (folder / "postrender.yaml").write_text('history: {kubeContext: "a\\0b"}\n')
     config = str(folder / "postrender.yaml")
-    assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot run", "null byte")
+    assert_refused(helm.render(POSTRENDER_CONFIG=config), "cannot be run", "null byte")
 
 
 def test_an_object_in_another_namespace_needs_an_explicit_release_namespace(helm: Helm) -> None:

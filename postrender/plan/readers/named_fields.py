@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from postrender.plan.mentions import Mention
 from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.text.shown import shown
 from postrender.text.words import letters_of
 
 
@@ -28,7 +29,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
         for target in mention.targets:
             field = _field_for(mention, target.identity.kind)
             if field:
-                reason = f"{mention.item.identity} contains the name in {field}"
+                reason = f"{mention.item.identity} contains the name in the value of {shown(field)}"
                 yield sign_of(evidence, mention, target, reason)
 
 
