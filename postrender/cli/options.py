@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 # The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
-# number. CHOICES and REPEATED are a CHOICE and a VALUE that can be repeated. FLAG is
-# `--name/--no-name`, and SWITCH is `--name`.
+# number. CHOICES is a CHOICE that can be repeated. REPEATED is a VALUE that can be repeated.
+# FLAG is `--name/--no-name`, and SWITCH is `--name`.
 VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
     "value",
     "choice",
@@ -96,11 +96,11 @@ class Command(NamedTuple):
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """The options of the command, and the options of every command."""
+        """The options of the command, and the options in COMMON."""
         return self.options + COMMON
 
 
-# click cuts off a longer summary in the list of commands.
+# click truncates a longer summary in the list of commands.
 MAX_SUMMARY = 45
 
 INPUT = Argument("input", "[INPUT]", default="-")
@@ -316,7 +316,7 @@ def with_filename(values: dict[str, Any]) -> dict[str, Any]:
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
     """Return arguments with `--name` for `-name`, if the command has has_one_dash.
 
-    name: a long name of the command's own options. The options in COMMON need two dashes.
+    Only long names of the command's own options change. The options in COMMON need two dashes.
     """
     if not command.has_one_dash:
         return arguments

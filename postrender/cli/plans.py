@@ -84,7 +84,7 @@ def report_findings(
 ) -> None:
     """Print the findings. Raises UserError if a finding fails the run.
 
-    cause, fix: the end of the problem, and the fix of the error.
+    cause: the last words of the problem; fix: the fix of the error.
     """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict

@@ -188,7 +188,7 @@ def render_settings(
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
             "naming: the value is sequence, but --previous is not set",
-            "Pass --previous. If the file of --previous is empty, the numbers start at 1",
+            "Pass --previous. For the first release, pass an empty file",
         )
     return settings
 

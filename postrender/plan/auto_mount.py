@@ -137,13 +137,14 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
             inventory.location_of(without_template),
         )
     considered = candidates if mount_in is None else workloads
-    listed = ", ".join(str(workload.identity) for workload in considered) or "none"
+    listed = ", ".join(str(workload.identity) for workload in considered)
+    found = f" (found {listed})" if listed else ""
     raise UserError(
-        f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload in the namespace of "
-        f"{item.identity} (found {listed})"
+        f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload that postrender rewrites "
+        f"in the namespace of {item.identity}{found}"
         if mount_in is not None
         else f"{item.identity} requests an auto-mount, but the namespace of {item.identity} "
-        f"has {len(candidates)} workloads, expected 1 workload (found {listed})",
+        f"has {len(candidates)} workloads, expected 1 workload{found}",
         f"Set {MOUNT_IN_ANNOTATION} to one of the workloads"
         if workloads
         else f"Add a workload to the namespace, or remove the mount annotations of {item.identity}",

@@ -130,7 +130,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
             raise _no_file(path_below(name, path), "submodule")
     paths = manifests_of(entries, name)
     objects = _cat_objects([_object_name(name, path, entries[path]) for path in paths], name)
-    # Links to folders are not followed, as on disk.
+    # postrender leaves out links to folders, as on disk.
     return tuple(
         _source(path_below(name, printable(path)), item)
         for path, item in zip(paths, objects, strict=True)

@@ -1,7 +1,7 @@
-"""Differences that no other rule of a comparison reports.
+"""Differences that no other step of a comparison reports.
 
-Other modules leave out values that a render writes again. This module compares the written form of
-every object without a reported change. A manifest therefore cannot hide a difference in such a
+Other modules leave out values that every render overwrites. This module compares the written form
+of every object without a reported change. A manifest therefore cannot hide a difference in such a
 value.
 """
 
@@ -27,7 +27,7 @@ def find_unreported(
     """Return the changes that no other step reports, by the number of the pair.
 
     Attachers and objects without a name are left out. If only one side is rendered, the result is
-    empty, because the render itself is a difference.
+    empty, because the sides then differ in all values that the render adds.
     """
     if old.is_rendered != new.is_rendered:
         return {}
@@ -44,7 +44,7 @@ def find_unreported(
 def find_unreported_originals(
     contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
 ) -> list[ObjectChange]:
-    """Return the changes of originals that are not reported, if both sides are rendered.
+    """Return the unreported changes of originals, if both sides are rendered.
 
     contents: the reported changes of ConfigMaps and Secrets, including the revisions next to the
     originals.
@@ -89,9 +89,10 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 def _names(kind: str, side: Side, other: Side) -> BaseNames:
     """Return the base names of the revisions that an object of a side may reference.
 
-    A render adds the names of current and earlier revisions to a Role. In a Role, the name of the
-    current revision becomes `<base name> (revision 1)`, so that a missing name is a difference. A
-    base name has several current revisions if several namespaces have a ConfigMap of this name.
+    A render adds the names of current and earlier revisions to a Role. For the comparison, the name
+    of a current revision in a Role becomes `<base name> (revision 1)`. A missing name is then a
+    difference. A base name has several current revisions if several namespaces have a ConfigMap of
+    this name.
     """
     current = _current(side)
     if kind not in ("Role", "ClusterRole"):
@@ -99,7 +100,7 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
         return BaseNames(of_all=base_names, of_secrets={})
     marked = {}
     others = _current(other)
-    # A revision of a ConfigMap that only one side has appears or disappears with the ConfigMap.
+    # If only one side has a ConfigMap, the ConfigMap itself is a change.
     names_by_base = _names_by_base(current, others)
     other_names = _names_by_base(others, current)
     for base, names in names_by_base.items():

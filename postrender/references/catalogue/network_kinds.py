@@ -7,8 +7,8 @@ postrender rewrites references to certificates:
       validation:
         caCertificateRefs: [{group: "", kind: ConfigMap, name: web-ca}]
 
-Istio looks for the Secret in `credentialName` in the namespace of the gateway's pods, so postrender
-keeps the original.
+`credentialName` references a Secret. Istio reads the Secret in the namespace of the gateway's pods,
+which can be another namespace. postrender therefore keeps the original.
 """
 
 from __future__ import annotations
