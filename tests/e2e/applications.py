@@ -193,9 +193,22 @@ class Application:
         self.argocd.patch("Application", self.name, change)
 
     def terminate(self) -> None:
-        """Run `argocd app terminate-op`."""
+        """Terminate the sync, as `argocd app terminate-op` does, and wait for its end.
+
+        Argo CD may overwrite the requested phase with its own status. The request is then repeated.
+        """
         change = {"status": {"operationState": {"phase": "Terminating"}}}
-        self.argocd.patch("Application", self.name, change)
+        started = self.operation()["startedAt"]
+
+        def has_ended() -> bool:
+            operation = self.operation()
+            if operation["startedAt"] != started:
+                return True
+            if operation["phase"] == "Running":
+                self.argocd.patch("Application", self.name, change)
+            return operation["phase"] not in ("Running", "Terminating")
+
+        self.wait_for(has_ended, "the sync is terminated")
 
     def delete(self) -> None:
         """Delete the Application and everything it created, and wait until it is deleted."""
