@@ -5,6 +5,7 @@ from __future__ import annotations
 from postrender.cli.plans import plan_before_delivery
 from postrender.config.settings import HASH, HistorySettings, Settings
 from postrender.diff.build import compare
+from postrender.diff.compare.undecided import as_undecided
 from postrender.diff.model import Preview, Undecided
 from postrender.errors import HOOK_ON_HELM_3, Finding, Location, UserError
 from postrender.sources.charts import ChartOptions, passes_hooks, render_chart
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from postrender.plan.build import Plan
 
 
-class _Sides(NamedTuple):
+class Sides(NamedTuple):
     """The manifests of the chart, before and after the change.
 
     old: the manifests before the change; new: None if try does not preview a change;
-    note, if_unchanged: as in Trial.
+    note: the reason why try does not preview the change, "" if no change was requested;
+    if_unchanged: the line in place of a preview without changes, "" for the preview itself.
     """
 
     old: Stream
@@ -33,20 +35,15 @@ class Trial(NamedTuple):
     """A chart that `postrender try` shows.
 
     title: the name of the chart in the report;
-    old: the manifests before the change; new: None if try does not preview a change;
-    note: the reason why try does not preview the change, "" if no change was requested;
-    if_unchanged: the line in place of a preview without changes, "" for the preview itself;
-    settings: the settings of the previews; plan: the plan for `old`;
+    sides: the manifests as helm passes them to a post-renderer;
+    settings: the settings of the previews; plan: the plan for the manifests before the change;
     findings: the findings about the manifests after the change;
     left_out: the problems that previews leave out, because helm passes hooks to a post-renderer;
     undecided: the parts that previews add, because helm does not pass hooks.
     """
 
     title: str
-    old: Stream
-    new: Stream | None
-    note: str
-    if_unchanged: str
+    sides: Sides
     settings: Settings
     plan: Plan
     findings: tuple[Finding, ...]
@@ -74,13 +71,10 @@ def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Sett
         # Helm 3 renders hooks, but does not pass hooks to a post-renderer.
         sides = _sides(chart, new_chart, options._replace(with_hooks=False))
         plans = [plan_before_delivery(sides.old, settings)]
-        undecided = tuple(_undecided(finding) for finding in findings if _is_about_hooks(finding))
+        undecided = tuple(as_undecided(finding) for finding in findings if _is_about_hooks(finding))
     return Trial(
         title=chart,
-        old=sides.old,
-        new=sides.new,
-        note=sides.note,
-        if_unchanged=sides.if_unchanged,
+        sides=sides,
         settings=settings,
         plan=plans[0],
         findings=findings,
@@ -93,24 +87,21 @@ def _is_about_hooks(finding: Finding) -> bool:
     return finding.code == HOOK_ON_HELM_3
 
 
-def _undecided(finding: Finding) -> Undecided:
-    return Undecided(location=str(finding.location), problem=finding.problem, fix=finding.fix)
-
-
 def preview_change(trial: Trial, context: int = 3) -> Preview | None:
     """Return the preview of the change, None if no change was requested.
 
     context: the number of lines around each change of text.
     """
-    if trial.new is None:
+    if trial.sides.new is None:
         return None
-    return _with_hooks(trial, compare(trial.old, trial.new, trial.settings, context))
+    return _with_hooks(trial, compare(trial.sides.old, trial.sides.new, trial.settings, context))
 
 
 def preview_first_release(trial: Trial) -> Preview:
     """Return the preview of the first release with postrender, before the change."""
-    preview = compare(trial.old, trial.old, trial.settings, is_first_release=True)
-    title = trial.old.source
+    manifests = trial.sides.old
+    preview = compare(manifests, manifests, trial.settings, is_first_release=True)
+    title = manifests.source
     return _with_hooks(trial, preview)._replace(
         old=f"{title} without postrender", new=f"{title} with postrender"
     )
@@ -133,7 +124,7 @@ def _trial_settings(settings: Settings) -> Settings:
     )
 
 
-def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
+def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
     """Return the sides, rendered with helm.
 
     Raises UserError if helm fails or does not print manifests. If only the chart without the change
@@ -141,20 +132,20 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> _Sides:
     """
     if new_chart:
         old = _stream(chart, chart, options._replace(new_values=()))
-        return _Sides(old=old, new=_stream(new_chart, new_chart, options))
+        return Sides(old=old, new=_stream(new_chart, new_chart, options))
     changes = options.changes
     if not changes:
-        return _Sides(old=_stream(chart, chart, options))
+        return Sides(old=_stream(chart, chart, options))
     new = _stream(chart, f"{chart} with {changes}", options)
     try:
         old = _stream(chart, f"{chart} without {changes}", options.before_change)
     except UserError:
         note = f"Without {changes}, the chart has no manifests or cannot be rendered."
-        return _Sides(old=new, note=note)
+        return Sides(old=new, note=note)
     if_unchanged = (
         f"{changes} does not change the manifests. To see the keys, run: helm show values {chart}"
     )
-    return _Sides(old=old, new=new, if_unchanged=if_unchanged)
+    return Sides(old=old, new=new, if_unchanged=if_unchanged)
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:

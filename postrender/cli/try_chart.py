@@ -136,9 +136,8 @@ def run(
     )
     trial = make_trial(chart, new_chart, options, settings)
     first_release, change = preview_first_release(trial), preview_change(trial)
-    has_change = change is not None
     file = _write_page(change or first_release, page)
-    start = _first_release_report(trial, first_release, settings, options, has_change=has_change)
+    start = _first_release_report(trial, first_release, settings, options)
     end = [*_next_steps(current, options, trial), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), "text")
@@ -151,16 +150,11 @@ def run(
 
 
 def _first_release_report(
-    trial: Trial,
-    preview: Preview,
-    settings: Settings,
-    options: ChartOptions,
-    *,
-    has_change: bool,
+    trial: Trial, preview: Preview, settings: Settings, options: ChartOptions
 ) -> list[str]:
     """Return the lines about the names and the first release.
 
-    settings: the settings of a real release; has_change: whether the report also has a change.
+    preview: the preview of the first release; settings: the settings of a real release.
     """
     from postrender.explain.build import explain
     from postrender.explain.first_look import first_release_lines, name_lines
@@ -170,7 +164,7 @@ def _first_release_report(
         explanation,
         trial.title,
         options.release,
-        is_short=has_change,
+        is_short=trial.sides.new is not None,
         with_secrets=settings.with_secrets,
     )
     return [*lines, *first_release_lines(explanation, preview, settings, trial.undecided)]
@@ -190,10 +184,10 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     # The report fits a screen, so the report shows changed lines without the lines around them.
     preview = preview_change(trial, context=0)
     if preview is None:
-        note = f"{trial.note} postrender therefore cannot preview a change."
-        return [note, ""] if trial.note else []
-    if trial.if_unchanged and not preview.has_changes:
-        return [trial.if_unchanged, ""]
+        note = f"{trial.sides.note} postrender therefore cannot preview a change."
+        return [note, ""] if trial.sides.note else []
+    if trial.sides.if_unchanged and not preview.has_changes:
+        return [trial.sides.if_unchanged, ""]
     terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
     # The part about the first release shows the problems of hooks.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
@@ -209,7 +203,7 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
     command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
     command += ["--post-renderer", "postrender"]
     command += ["--post-renderer-args=--keep-original"] if trial.undecided else []
-    return next_steps(chart, shlex.join(command), has_change=trial.new is not None)
+    return next_steps(chart, shlex.join(command), has_change=trial.sides.new is not None)
 
 
 def _write_page(preview: Preview, file: str | None) -> str:

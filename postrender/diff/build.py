@@ -54,15 +54,13 @@ def compare(
     """
     if is_first_release:
         _check_plain(old)
+    history = NO_HISTORY
+    if _has_history(settings):
+        history = _history_of(old, settings, is_plain=is_first_release)
+    if is_first_release or _has_history(settings):
         old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
-        plain_history = _as_history(old, _sources(old), settings)
-        history = plain_history if _has_history(settings) else NO_HISTORY
-    elif _has_history(settings):
-        old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
-        history = _history_of(old, settings)
     else:
         old_indexes, new_indexes = select_documents(old, new, settings.namespace)
-        history = NO_HISTORY
     old_side = read_side(old, old_indexes, settings, is_plain=is_first_release)
     new_side = read_side(new, new_indexes, settings, history)
     _check_objects(old_side, old_indexes)
@@ -109,22 +107,21 @@ def _has_history(settings: Settings) -> bool:
     return bool(settings.history.previous) or settings.naming == SEQUENCE
 
 
-def _history_of(stream: Stream, settings: Settings) -> History:
-    """Return a stream as a history; input of render is first rendered."""
-    if is_rendered(stream):
-        return _as_history(stream, _sources(stream), settings)
+def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
+    """Return a stream as a history; input of render is first rendered.
+
+    is_plain: whether the stream is applied without postrender, and therefore not rendered.
+    """
     side_settings = preview_settings(settings)
-    plan = make_plan(take_inventory(stream, side_settings), side_settings)
-    return _as_history(stream, (Source(stream.source, "".join(render(plan)).encode()),), settings)
-
-
-def _sources(stream: Stream) -> tuple[Source, ...]:
-    """Return a source for each document, because no marker separates documents of two files."""
-    return tuple(Source(document.source, document.text.encode()) for document in stream.documents)
-
-
-def _as_history(stream: Stream, sources: tuple[Source, ...], settings: Settings) -> History:
-    return read_history(Previous((Manifest(stream.source, sources),)), preview_settings(settings))
+    if is_plain or is_rendered(stream):
+        # A source for each document, because no marker separates documents of two files.
+        sources = tuple(
+            Source(document.source, document.text.encode()) for document in stream.documents
+        )
+    else:
+        plan = make_plan(take_inventory(stream, side_settings), side_settings)
+        sources = (Source(stream.source, "".join(render(plan)).encode()),)
+    return read_history(Previous((Manifest(stream.source, sources),)), side_settings)
 
 
 def _compare(

@@ -114,10 +114,10 @@ def stream_of(text: str, name: str = "stream") -> Stream:
     return read_stream(text.encode(), name)
 
 
-def compared(old: str, new: str, run: Settings) -> Preview:
+def compared(old: str, new: str, run: Settings, *, is_first_release: bool = False) -> Preview:
     """Return the preview; skip the example if a side has an error."""
     try:
-        return compare(stream_of(old), stream_of(new), run)
+        return compare(stream_of(old), stream_of(new), run, is_first_release=is_first_release)
     except UserError:
         assume(False)
         raise
@@ -202,12 +202,7 @@ def test_workloads_roll_exactly_if_their_rendered_pod_template_differs(
         raise
     expected = {key for key in before.keys() & after.keys() if before[key] != after[key]}
     preview = compared(old, new, run)
-    rolling = {
-        (change.identity.kind, change.identity.namespace or run.namespace, change.identity.name)
-        for change in preview.workloads
-        if change.causes and not change.via
-    }
-    assert rolling == expected
+    assert rolling_workloads(preview, run) == expected
     assert all(
         (change.effect == STAYS) == (not change.causes)
         for change in preview.workloads
@@ -224,14 +219,28 @@ def rendered_templates(text: str, run: Settings) -> dict[tuple[str, str, str], s
         keep_original=run.keep_original,
         attacher=False,
     )
-    templates_by_key = {}
+    return templates_by_key(objects, run)
+
+
+def templates_by_key(objects: Any, run: Settings) -> dict[tuple[str, str, str], str]:
+    """Return the pod templates of every workload, as the API server stores them."""
+    found = {}
     for item in objects:
         templates = templates_of(item)
         metadata = item.get("metadata") or {}
         if templates and metadata.get("name"):
             key = (item["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
-            templates_by_key[key] = json.dumps(as_stored(templates), sort_keys=True)
-    return templates_by_key
+            found[key] = json.dumps(as_stored(templates), sort_keys=True)
+    return found
+
+
+def rolling_workloads(preview: Preview, run: Settings) -> set[tuple[str, str, str]]:
+    """Return the workloads whose own pod template changes."""
+    return {
+        (change.identity.kind, change.identity.namespace or run.namespace, change.identity.name)
+        for change in preview.workloads
+        if change.causes and not change.via
+    }
 
 
 def as_stored(value: Any) -> Any:

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import assume, given
 
 from postrender.config.settings import Settings
-from postrender.diff.build import compare
-from postrender.diff.model import ADDED, REMOVED, Preview
-from postrender.errors import UserError
 from tests.diff.change_cases import Result, run
 from tests.diff.test_compare import (
     EXAMPLES,
     RUNS,
-    as_stored,
+    compared,
     pairs,
     rendered,
     rendered_templates,
-    stream_of,
+    rolling_workloads,
+    templates_by_key,
     text_of,
     without_attachers,
 )
-from tests.reference import InputError, Obj, normalise, templates_of
+from tests.reference import InputError, Obj, normalise
 
 CONFIG_MAP = """\
 ---
@@ -150,33 +147,9 @@ def test_workloads_roll_exactly_if_the_rendered_template_differs_from_the_applie
     except InputError:
         assume(False)
         raise
-    before = _templates(normalise(old), run)
+    before = templates_by_key(normalise(old), run)
     expected = {key for key in before.keys() & after.keys() if before[key] != after[key]}
-    preview = _compared(old, new, run)
-    rolling = {
-        (change.identity.kind, change.identity.namespace or run.namespace, change.identity.name)
-        for change in preview.workloads
-        if change.causes and not change.via and change.change not in (ADDED, REMOVED)
-    }
-    assert rolling == expected
-    other = _compared(old, rendered(new, run), run)
+    preview = compared(old, new, run, is_first_release=True)
+    assert rolling_workloads(preview, run) == expected
+    other = compared(old, rendered(new, run), run, is_first_release=True)
     assert without_attachers(other) == without_attachers(preview)
-
-
-def _templates(objects: Any, run: Settings) -> dict[tuple[str, str, str], str]:
-    """Return the pod templates of objects without postrender, as the API server stores them."""
-    found = {}
-    for item in objects:
-        metadata = item.get("metadata") or {}
-        if templates_of(item) and metadata.get("name"):
-            key = (item["kind"], metadata.get("namespace") or run.namespace, metadata["name"])
-            found[key] = json.dumps(as_stored(templates_of(item)), sort_keys=True)
-    return found
-
-
-def _compared(old: str, new: str, run: Settings) -> Preview:
-    try:
-        return compare(stream_of(old), stream_of(new), run, is_first_release=True)
-    except UserError:
-        assume(False)
-        raise

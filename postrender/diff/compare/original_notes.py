@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 
 from postrender.diff.compare.model import ORIGINAL, Side
 from postrender.diff.compare.pairs import sort_key
@@ -14,13 +15,15 @@ from postrender.plan.namespaces import Resolver
 
 
 def with_original_notes(
-    contents: Iterable[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
+    contents: Collection[ContentChange], new: Side, usages: UsageIndex, resolver: Resolver
 ) -> list[ContentChange]:
     """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
 
     usages: the usages of the newer side; resolver: with the release namespace.
     A change that already has a note is left unchanged.
     """
+    if not contents:
+        return []
     roles = {resolver.key_of(item.identity, item.name): item.role for item in new.objects}
     readers = _readers(new, usages, resolver)
 
@@ -33,7 +36,7 @@ def with_original_notes(
             return "" if key in roles or not content.users else _deleted(identity)
         if roles.get(key) != ORIGINAL or not content.keys:
             return ""
-        return _changed(identity, readers.get(key, ()))
+        return _changed(identity, readers.get(key, frozenset()))
 
     return [content._replace(note=note_of(content)) for content in contents]
 
@@ -45,7 +48,7 @@ def _deleted(identity: Identity) -> str:
     )
 
 
-def _changed(identity: Identity, readers: Sequence[Identity]) -> str:
+def _changed(identity: Identity, readers: AbstractSet[Identity]) -> str:
     """Return the note about an original that stays; "" for a Secret without references."""
     if not readers and identity.group_kind == SECRET:
         return ""
@@ -56,15 +59,12 @@ def _changed(identity: Identity, readers: Sequence[Identity]) -> str:
 
 def _readers(
     side: Side, usages: UsageIndex, resolver: Resolver
-) -> Mapping[ObjectKey, Sequence[Identity]]:
+) -> Mapping[ObjectKey, AbstractSet[Identity]]:
     """Return the workloads that reference the base name of each ConfigMap or Secret."""
-    readers: defaultdict[ObjectKey, list[Identity]] = defaultdict(list)
+    readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
     for item_key, item_usages in usages.by_item.items():
         for usage in item_usages:
             is_pod = usage.is_in_template and item_key in side.by_item
             if is_pod and usage.name == usage.identity.name:
-                key = resolver.key_of(usage.identity)
-                reader = side.by_item[item_key].identity
-                if reader not in readers[key]:
-                    readers[key].append(reader)
+                readers[resolver.key_of(usage.identity)].add(side.by_item[item_key].identity)
     return readers

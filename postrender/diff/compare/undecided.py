@@ -10,7 +10,7 @@ from postrender.diff.compare.model import ComparedObject, Side
 from postrender.diff.compare.pairs import Duplicates, Pair
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.model import Undecided
-from postrender.errors import HOOK_ON_HELM_3, Location
+from postrender.errors import HOOK_ON_HELM_3, Finding, Location
 from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 
@@ -202,9 +202,12 @@ def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Und
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
         if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):
-            yield Undecided(
-                location=str(finding.location), problem=finding.problem, fix=finding.fix
-            )
+            yield as_undecided(finding)
+
+
+def as_undecided(finding: Finding) -> Undecided:
+    """Return a finding as an undecided part of a preview."""
+    return Undecided(location=str(finding.location), problem=finding.problem, fix=finding.fix)
 
 
 def _location(side: Side, compared: ComparedObject) -> Location:
