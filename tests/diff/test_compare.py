@@ -15,6 +15,7 @@ from postrender.config.settings import AttacherSettings, Settings
 from postrender.diff.build import compare
 from postrender.diff.model import (
     ADDED,
+    CHANGED,
     DROPPED,
     REMOVED,
     RETAINED,
@@ -308,6 +309,33 @@ def test_configmaps_with_a_generated_name_are_unrelated() -> None:
     assert (preview.contents, preview.objects) == ((), ())
     (note,) = preview.undecided
     assert "generateName" in note.problem
+
+
+def test_the_graph_has_one_order_for_a_hook_and_an_object_of_the_same_name() -> None:
+    job = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: migrate, annotations: {{{annotation}}}}}
+spec: {{template: {{spec: {{containers: [{{name: app, image: "{image}"}}]}}}}}}
+"""
+    filler = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: filler-{number}}}\n{comment}"
+    hook = "helm.sh/hook: test"
+
+    def changes(fillers: int) -> list[str]:
+        # With a comment, a document is not equal on both sides and is therefore read.
+        old, new = (
+            [filler.format(number=number, comment=comment) for number in range(fillers)]
+            for comment in ("", "# read\n")
+        )
+        old += [job.format(annotation=hook, image="app:1")]
+        new += [
+            job.format(annotation=hook, image="app:2"),
+            job.format(annotation="", image="app:1"),
+        ]
+        sides = (stream_of("---\n".join(texts)) for texts in (old, new))
+        return [node.change for node in compare(*sides, Settings()).graph.nodes]
+
+    assert [changes(fillers) for fillers in range(20)] == [[CHANGED, ADDED]] * 20
 
 
 def test_changes_of_earlier_revisions_are_in_the_order_of_the_older_manifests() -> None:

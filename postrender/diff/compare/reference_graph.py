@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from postrender.diff.compare.pairs import Pair, sort_key
+from postrender.diff.compare.pairs import Pair
 from postrender.diff.compare.usages import UsageIndex
 from postrender.diff.compare.workloads import is_workload
 from postrender.diff.labels import WORKLOAD_REF
@@ -31,14 +31,14 @@ def find_graph(
 ) -> tuple[Graph, frozenset[int]]:
     """Return the graph, and the numbers of its pairs.
 
-    changes: the change of every pair that is reported; effects: the effect on each workload.
+    pairs: sorted by identity; changes: the change of every pair that is reported;
+    effects: the effect on each workload.
     """
     before = set(_links(pairs, old, is_new=False))
     after = set(_links(pairs, new, is_new=True))
     connected = _connected(changes, before | after)
-    ordered = sorted(
-        connected, key=lambda number: (_role(pairs[number]), sort_key(pairs[number].identity))
-    )
+    # Pairs are sorted. Their numbers, and not their identities, because identities may be equal.
+    ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
     positions = {number: position for position, number in enumerate(ordered)}
     nodes = tuple(
         GraphNode(
