@@ -332,8 +332,8 @@ spec: {{template: {{spec: {{containers: [{{name: app, image: "{image}"}}]}}}}}}
             job.format(annotation=hook, image="app:2"),
             job.format(annotation="", image="app:1"),
         ]
-        sides = (stream_of("---\n".join(texts)) for texts in (old, new))
-        return [node.change for node in compare(*sides, Settings()).graph.nodes]
+        preview = compared("---\n".join(old), "---\n".join(new), Settings())
+        return [node.change for node in preview.graph.nodes]
 
     assert [changes(fillers) for fillers in range(20)] == [[CHANGED, ADDED]] * 20
 
