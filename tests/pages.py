@@ -19,8 +19,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-# The languages of blocks that a reader can paste into a shell; "" is an indented block.
-SHELL = ("sh", "bash", "shell", "")
+# The languages of blocks that a reader can paste into a shell.
+SHELL = ("sh", "bash", "shell")
 _COMMENT = re.compile(r"<!-- (run by|not run): (.+) -->$")
 _FENCE = re.compile(r"\s*```(\w*)\s*$")
 
@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """Yield the code blocks of a page, indented ones without their indentation."""
+    """Yield the fenced code blocks of a page, without the indentation of a list."""
     run_by = reason = ""
     lines = page.read_text("utf-8").splitlines()
     number = 0
@@ -60,19 +60,6 @@ def blocks_of(page: Path) -> Iterator[Block]:
                 page, start + 1, match[1] or "text", _text(lines[number:end]), run_by, reason
             )
             number = end + 1
-        elif _begins_block(lines, start):
-            while number < len(lines) and (lines[number].startswith("    ") or not lines[number]):
-                number += 1
-            yield Block(page, start + 1, "", _text(lines[start:number]), run_by, reason)
-
-
-def _begins_block(lines: list[str], number: int) -> bool:
-    """Return whether a line begins an indented block: a list item needs seven spaces."""
-    if not lines[number].startswith("    ") or (number and lines[number - 1].strip()):
-        return False
-    above = next((line for line in reversed(lines[:number]) if re.match(r"\S", line)), "")
-    in_list = re.match(r"([-*]|\d+\.) ", above)
-    return not in_list or lines[number].startswith("      ")
 
 
 def _text(lines: list[str]) -> str:

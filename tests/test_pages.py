@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import cmarkgfm
 import pytest
 
 from tests.pages import PAGES, ROOT, SHELL, Block, blocks_of
@@ -24,6 +26,12 @@ def test_a_test_runs_the_commands_or_the_page_has_a_reason(block: Block) -> None
         source = (ROOT / module).read_text("utf-8")
         assert re.search(rf"^def {name}\(", source, re.M), reference
         assert block.page.name in source, f"{module} does not read {block.page.name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_code_block_is_fenced_and_has_a_language(page: Path) -> None:
+    html = cmarkgfm.github_flavored_markdown_to_html(page.read_text("utf-8"))
+    assert "<pre><code>" not in html
 
 
 def test_every_page_is_in_the_index_and_in_the_menu_of_the_site() -> None:

@@ -27,6 +27,7 @@ from tests.e2e.queries import (
     wait_for_phase,
 )
 from tests.e2e.releases import Release
+from tests.pages import commands_in
 
 helm_3 = pytest.mark.parametrize("release", ["helm3"], indirect=True)
 helm_4 = pytest.mark.parametrize("release", ["helm4"], indirect=True)
@@ -53,9 +54,8 @@ def test_the_page_leads_from_an_empty_folder_to_a_release(
     tool: str, plane: ControlPlane, api: Api, tmp_path: Path
 ) -> None:
     """Run the commands of docs/how-to/helm.md, except installations and the build of the image."""
-    page = (ROOT / "docs" / "how-to" / "helm.md").read_text()
-    section = page.split("\n## From an empty folder to a release\n")[1].split("\n## ")[0]
-    commands = "".join(re.findall(r"^    (.*\n)", section, re.M)).replace("prod", api.namespace)
+    blocks = commands_in(ROOT / "docs" / "how-to" / "helm.md", "From an empty folder to a release")
+    commands = "".join(block.text for block in blocks).replace("prod", api.namespace)
     script = re.sub(r"^(pipx|helm plugin|docker|kind) .*\n", "", commands, flags=re.M)
     assert script.count("helm upgrade") == 2
     machine = new_machine(tmp_path / "machine").with_postrender()

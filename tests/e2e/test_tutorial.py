@@ -37,7 +37,7 @@ def test_the_commands_of_the_tutorial(plane: ControlPlane, tmp_path: Path) -> No
     machine = machine.with_variables(KUBECONFIG=str(plane.kubeconfig))
     done = machine.run(["sh", "-e", "-c", script])
     assert done.returncode == 0, done.stdout + done.stderr
-    assert re.findall(r"^logs: (.*)$", done.stdout, re.M) == ["bye", "hello", "bye"]
+    assert re.findall(r"^logs: (.*)$", done.stdout, re.M) == ["bye", "bye", "hello", "bye"]
 
     inside = api.within(names["after"])
     kept = revisions(inside)

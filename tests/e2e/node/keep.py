@@ -44,6 +44,7 @@ def keep(folder: Path, images: Sequence[Path], end: threading.Event) -> None:
         programs = write_programs(folder / "bin")
         print(MANUAL.format(kubeconfig=cluster.plane.kubeconfig, programs=programs), flush=True)
         end.wait()
+        print("deleting the cluster ...", file=sys.stderr, flush=True)
 
 
 def main(files: Sequence[str]) -> int:
