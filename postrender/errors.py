@@ -114,7 +114,7 @@ CODES = {
     "history-unchecked": "Helm does not find the release and cannot search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
     "last-owner": "the apply deletes all owners of a revision that is still used",
-    "group-name": "the attach group is derived from a workload, and not from the release",
+    "group-name": "the name of the attach group is derived from a workload, not from the release",
     "other-release": "a reference may target a revision that another release owns and deletes",
     "copied-owners": "an object has owner references, as in a copy of a live object",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",

@@ -16,14 +16,14 @@ from postrender.yaml.stream import Stream, has_content
 def check_content(stream: Stream, settings: Settings) -> None:
     """Raise UserError for empty input, unless the settings allow empty input.
 
-    In most cases, the command that wrote the input has failed.
+    In most cases, the command that produced the input has failed.
     """
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
     ):
         raise UserError(
             "the input is empty",
-            "Check the command that wrote the input, or pass --allow-empty",
+            "Check the command that produced the input, or pass --allow-empty",
             Location(stream.source),
         )
 

@@ -128,8 +128,8 @@ def _examine(
     examined = examine(index, document.text, location, settings, names, is_edited=is_edited)
     if stream.may_be_cut(index) and examined.is_fragment:
         raise UserError(
-            "the stream ends in the middle of an object",
-            "Check that the program that wrote the input ran to its end",
+            "the input ends in the middle of an object",
+            "Check that the program that produced the input ran to its end",
             location,
         )
     return examined

@@ -146,8 +146,8 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
         findings.append(
             Finding(
                 code="attacher-image",
-                problem="attacher.image is not set, and no public registry has the default image "
-                f"{default_image()}",
+                problem="attacher.image is not set, and the default image "
+                f"{default_image()} is not in a public registry",
                 fix="Build the image. Then load the image into the cluster, "
                 "or push the image and set attacher.image",
                 location=location,

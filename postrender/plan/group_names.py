@@ -68,8 +68,8 @@ def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) ->
     return [
         Finding(
             code="group-name",
-            problem=f"the attach group {name} is derived from {item.identity}, so a release that "
-            f"renames {item.identity} deletes revisions that are still used",
+            problem=f"the name of the attach group ({name}) is derived from {item.identity}, so a "
+            f"release that renames {item.identity} deletes revisions that pods still use",
             fix="Give the attach group the name of the release: pass --group NAME, or set "
             "attacher.group in postrender.yaml",
             location=Location(source),

@@ -366,9 +366,8 @@ def _stale_revision(
 def _empty(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="empty",
-        problem=f"{item.identity} has no data, so pods would read an empty revision, and not the "
-        "data that a program writes at run time",
-        fix=f"If a program writes to {item.identity}, add the annotation "
+        problem=f"{item.identity} has no data, so pods would read an empty revision",
+        fix=f"If a program writes to {item.identity} at run time, add the annotation "
         f"{STRATEGY_ANNOTATION}: ignore",
         location=inventory.location_of(item),
     )

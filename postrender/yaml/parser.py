@@ -129,7 +129,7 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
 def refuse_depth(location: Location) -> NoReturn:
     """Raise UserError for a document that is nested too deeply."""
     raise UserError(
-        f"the document is nested deeper than {MAX_DEPTH} levels, expected fewer levels",
+        f"the document has more than {MAX_DEPTH} nested levels, expected at most {MAX_DEPTH}",
         "Fix the template that produced the document",
         location,
     ) from None

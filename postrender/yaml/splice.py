@@ -81,7 +81,7 @@ def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
     path, alias_path = format_path(edit.path), format_path(alias)
     raise UserError(
         f"postrender would change {path} to {shown(edit.value)} but not {alias_path}, "
-        "which shares the text through a YAML alias",
+        "which has the same string through a YAML alias",
         f"Write the string without an alias at {path} or {alias_path}",
         location,
     )

@@ -239,7 +239,7 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_nesting_is_refused(name: str) -> None:
-    assert_refused(run(f"---\n{NAMELESS}deep: {DEEP[name]}\n"), "(document 1)", "deep")
+    assert_refused(run(f"---\n{NAMELESS}deep: {DEEP[name]}\n"), "(document 1)", "nested levels")
 
 
 @pytest.mark.parametrize("depth", [490, 700, 990, 1_000, 1_500])
@@ -248,7 +248,7 @@ def test_nesting_near_the_limit_is_not_a_bug(depth: int, pair: str) -> None:
     deep = ("[" if pair == "[]" else "{a: ") * depth + pair[1] * depth
     done = run(f"---\n{CONFIG_MAP}---\n{DEPLOYMENT}x: &x a\ny: *x\ndeep: {deep}\n")
     if done.code != 0:
-        assert_refused(done, "(document 2)", "deep")
+        assert_refused(done, "(document 2)", "nested levels")
 
 
 def test_nesting_within_the_limit_is_taken() -> None:

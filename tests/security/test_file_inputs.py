@@ -79,7 +79,7 @@ def laughs(depth: int) -> str:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (chain(900), "nested deeper"),
+        (chain(900), "nested levels"),
         (chain(20_000), "expand to more"),
         (laughs(12), "expand to more"),
         (laughs(60), "expand to more"),

@@ -193,7 +193,7 @@ def test_a_file_never_continues_in_the_next_file(first: bytes) -> None:
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a",
             "two.yaml:4 (document 1): the document is not valid YAML",
         ),
-        ("---\napiVersion: v1\nkind: Config", "two.yaml:1 (document 1): the stream ends in the"),
+        ("---\napiVersion: v1\nkind: Config", "two.yaml:1 (document 1): the input ends in the"),
         (
             '{"apiVersion": "v1", "kind": "ConfigMap",',
             "two.yaml:2 (document 1): the document is not valid YAML",
