@@ -1,5 +1,5 @@
-"""The code of two commands: `attach`, which the appended Job runs in the cluster, and `adopt`.
+"""The code of two commands: `attach`, which the attacher Job runs in the cluster, and `adopt`.
 
-Only this package sends requests to an API server. Only `client` and `connect` use the HTTP library.
-Read `run` first: the function `attach` in `run` has all steps of a run.
+Only this package sends requests to an API server. Only its modules `client` and `connect` use the
+HTTP library. Read the module `run` first: its function `attach` calls every step of a run.
 """

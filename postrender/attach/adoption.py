@@ -1,9 +1,8 @@
-"""`postrender adopt`: protect the live originals before the first release with revisions.
+"""The protection of live originals by `postrender adopt`, before the first apply of revisions.
 
 A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
 original. `adopt` adds annotations that prevent the deletion, and the label of the attach group.
-`attach` then adds owners to the original. Once no object uses the original, `attach` deletes the
-original.
+Later runs of `attach` add owners to the original, and delete an original that no object uses.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at
 
-# With more Pods, a line shows only the number of Pods and the first Pod.
+# If more Pods use an original, the report shows only the number of Pods and one Pod.
 SHOWN_PODS = 5
 
 
 class Original(NamedTuple):
     """The original of one or more revisions in the rendered output.
 
-    namespace: None if the revision has no namespace in the output;
-    is_in_output: whether the output also contains the original itself, and so overwrites the live
-        object;
+    namespace: the namespace of the revision in the output, None if absent;
+    is_in_output: whether the output also contains the original, so that an apply of the output
+        overwrites the live object;
     labels, annotations: the labels and annotations that adopt adds.
     """
 
@@ -46,7 +45,7 @@ class Original(NamedTuple):
 
     @property
     def ref(self) -> RevisionRef:
-        """The kind and name, as in the references of consumers."""
+        """The kind and name, in the form of Consumer.references."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -92,10 +91,11 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Adopt the live originals of one namespace, and return a line for each original.
+    """Adopt the originals of one namespace, and return the report with a line for each original.
 
-    If none of the originals is in the cluster, a last line shows which options to check.
-    is_dry: whether this is a dry run, which does not write. Raises ApiError.
+    If none of the originals is in the cluster, an additional line shows which options to check.
+    is_dry: whether this is a dry run, which does not change the cluster.
+    Raises ApiError.
     """
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
@@ -115,7 +115,6 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
 
 
 def _used_by(users: Sequence[str]) -> str:
-    """Return the part of a line about the Pods that use an original, "" without Pods."""
     if len(users) > SHOWN_PODS:
         return f", used by {len(users)} Pods such as {users[0]}"
     return f", used by {', '.join(users)}" if users else ""
@@ -124,7 +123,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original, and return its state, and an explanation or "". data: the live object."""
+    """Adopt an original with its live data, and return its state, and an explanation or ""."""
     if data is None:
         return "not in the cluster, no adoption needed", ""
     if original.is_in_output:

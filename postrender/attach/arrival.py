@@ -1,12 +1,12 @@
 """The progress of an apply: whether the workloads are ready and the given revisions exist.
 
-A workload is ready once the live object has the new pod template. For a kind in HISTORY_KINDS, the
-controller must also have created the ReplicaSet or ControllerRevision for the template. A paused
-Deployment does not need the ReplicaSet.
+The given revisions are the revisions that the workloads of the request reference. A workload is
+ready once the live object has the new pod template. For a kind in HISTORY_KINDS, a ReplicaSet or
+ControllerRevision with the new template must also exist, except for a paused Deployment.
 
-Only the render ID is reliable. Right after an apply, phase, observedGeneration and currentPodHash
-still describe the earlier template. A ReplicaSet with the new template may be an old ReplicaSet
-that is used again.
+Only the render ID shows reliably which template an object has. Right after an apply, the status
+fields phase, observedGeneration and currentPodHash still describe the earlier template. The age of
+a ReplicaSet is not reliable either, because a controller can use an old ReplicaSet again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Pending(NamedTuple):
-    """The reason why a workload is not ready, and the kind of object to watch for."""
+    """The reason why a workload is not ready, and the kind of the awaited object."""
 
     reason: str
     awaited: Resource
@@ -31,10 +31,10 @@ class Arrival(NamedTuple):
     """The progress of an apply.
 
     requested: all workloads of the request;
-    consumers: the live objects of these workloads, without objects that are being deleted;
-    pending: the workloads that are not ready;
+    consumers: the live object of each workload that exists and is not being deleted;
+    pending: the Pending of each workload that is not ready;
     missing: the given revisions that do not exist or are being deleted;
-    revisions: the live revisions of the attach group, and the given revisions.
+    revisions: the live revisions of the attach group, and the live given revisions.
     """
 
     requested: Sequence[WantedWorkload]
@@ -50,7 +50,7 @@ class Arrival(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons why the arrival is not complete."""
+        """The reasons why is_complete is False."""
         finalizers = finalizers_of(self.revisions)
         missing = [
             f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
@@ -62,7 +62,7 @@ class Arrival(NamedTuple):
 
     @property
     def paused(self) -> list[WantedWorkload]:
-        """The paused Deployments. During the pause, the controller does not create a ReplicaSet."""
+        """The paused Deployments among the workloads."""
         return [workload for workload, consumer in self.consumers.items() if _is_paused(consumer)]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
@@ -79,7 +79,7 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """Return the finalizers that delay the deletion of each revision, joined by commas."""
+    """Return the finalizers, as one text, of each revision whose deletion waits for finalizers."""
     return {
         revision.key: ", ".join(revision.finalizers)
         for revision in revisions
@@ -90,7 +90,7 @@ def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
 def check_arrival(
     request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
 ) -> Arrival:
-    """Return the progress of an apply."""
+    """Return the progress of an apply. revisions: as in the field Arrival.revisions."""
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
     for workload in request.workloads:
@@ -136,8 +136,8 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
 def _is_paused(consumer: Consumer) -> bool:
     """Return whether a workload is a paused Deployment.
 
-    The controller of a paused Deployment does not create a ReplicaSet. Other controllers create
-    their history objects during a pause.
+    The controller of a paused Deployment does not create a ReplicaSet. Controllers of other kinds
+    create their history objects even during a pause.
     """
     return consumer.resource == DEPLOYMENTS and consumer.is_paused
 
@@ -145,7 +145,7 @@ def _is_paused(consumer: Consumer) -> bool:
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
     """Return whether an object has the new pod template.
 
-    The render ID decides. Without a render ID in the request, the references decide.
+    The render ID decides. If the request has no render ID for the workload, the references decide.
     """
     if workload.render_id:
         return workload.render_id in consumer.render_ids
@@ -155,10 +155,10 @@ def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
 def _has_history_object(
     consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
 ) -> bool:
-    """Return whether the workload's ReplicaSet or ControllerRevision has the new template.
+    """Return whether a ReplicaSet or ControllerRevision of the workload has the new template.
 
-    The workload must be the controller of this object, because the Deployment in a workloadRef
-    creates ReplicaSets with the same template.
+    The workload must be the controller of the ReplicaSet, because a Deployment in the Rollout's
+    workloadRef creates ReplicaSets with the same template.
     """
     return any(
         item.controller == consumer.uid

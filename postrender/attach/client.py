@@ -1,13 +1,13 @@
 """The API requests of attach and adopt: list, watch, patch, delete, create, get.
 
-The client retries every request except a watch. After a broken watch, the caller lists the objects
-again.
+The client retries failed requests, but not a watch. After a broken watch, the caller must list the
+objects again.
 
-This client is not lightkube.Client. lightkube 1.0 cannot send a delete with preconditions, or a
-list request for PartialObjectMetadata. Lists of ConfigMaps and Secrets contain metadata only, and
-no values. The metadata of 2,000 objects fits into the memory of a small Pod. The answers to writes
-also contain metadata only. The client requests a page of large objects again in smaller pages,
-because any tenant can create large objects.
+postrender does not use lightkube.Client. lightkube 1.0 cannot send a delete request with
+preconditions, and cannot list PartialObjectMetadata. The client lists only the metadata of
+ConfigMaps and Secrets. The metadata of 2,000 objects fits into the memory of a small Pod. The
+answers to writes also contain only metadata. Any tenant can create large objects. If a page is too
+large, the client requests smaller pages.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 Record = TypeVar("Record")
 
 PAGE_SIZE = 500
-# The client does not read a page of more than PAGE_BYTES. Parsed objects take up to 20 times the
-# memory of their text. The client divides the number of objects by PAGE_DIVISOR and tries again. A
-# page of one object may have any size.
+# The client stops reading a page after PAGE_BYTES, because parsed objects take up to 20 times the
+# memory of their text. The client divides the number of requested objects by PAGE_DIVISOR, and
+# tries again. The size of a page with only one object is not limited.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
-# The number of attempts to read a list. The pages of a list may expire before the client reads all.
+# The maximum number of attempts to read a list. Pages can expire before the client reads all pages.
 LIST_TRIES = 5
-# The longest time for retries of one request while the API server is unreachable, busy or failing.
-# The time is also the limit for retries of a patch after a conflict.
+# The maximum time for retries of one request while the API server is unreachable, busy or failing.
+# The limit also applies to retries of a patch after a conflict.
 RETRY_SECONDS = 60.0
-# The longest time for retries after status 401 or 403, as a total of all requests. A Role that was
-# just applied may not be in force yet. A restarted API server does not know any Role at first, so
-# a lost connection resets the total.
+# The maximum time for retries after status 401 or 403, as the total of all requests. The API server
+# can need a moment to know a new Role. A restarted API server does not know any Role at first, so
+# the total starts again from 0 after a lost connection.
 FORBIDDEN_RETRY_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
@@ -83,8 +83,8 @@ class ApiError(UserError):
     """The API server refused a request, or did not answer.
 
     status: the HTTP status, _NO_ANSWER or _UNTRUSTED;
-    retry_after: the number of seconds to wait before a retry, as the server requests; 0 for none;
-    is_missing_permission: whether RBAC refused the request, and not an admission policy.
+    retry_after: the minimum delay before a retry that the server requests, in seconds; 0 if none;
+    is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
 
     def __init__(self, status: int, problem: str, retry_after: float = 0.0) -> None:
@@ -116,14 +116,14 @@ class Client:
         self.namespace = namespace
         self.requests = 0
         self.writes = 0
-        # The time in the last answer, and the time.monotonic() of its arrival.
+        # The time in the header Date of the latest answer, and time.monotonic() at that moment.
         self._server_time: tuple[datetime, float] | None = None
 
     def now(self) -> datetime:
-        """Return the time of the API server, from its last answer.
+        """Return the current time of the API server, based on the latest answer.
 
-        Before the first answer, the result is the local time. The clock of a node may be wrong, and
-        a run compares the time with the marks of earlier runs.
+        A run compares this time with the marks of earlier runs, and the clock of a node can be
+        wrong. Before the first answer, the result is the local time.
         """
         if self._server_time is None:
             return datetime.now(timezone.utc)
@@ -142,8 +142,8 @@ class Client:
 
         If the cluster does not have the kind, the list is empty and the version is "".
         read: returns the record of one object;
-        selector: a label selector;
-        name: the name of the only object to list. A Role can limit the permission to this name.
+        selector: a label selector, "" for all objects;
+        name: the name of the only object to list, "" for all objects.
         Raises ApiError.
         """
         parameters = {"limit": str(PAGE_SIZE), "labelSelector": selector}
@@ -207,11 +207,12 @@ class Client:
     def watch(
         self, resource: Resource, version: str, seconds: float
     ) -> Iterator[tuple[str, Object]]:
-        """Yield the type and the object of each change, until the watch ends.
+        """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
 
-        The watch may end early, after an expired version or a lost connection. The caller then
-        lists again. Raises ApiError if watching is forbidden.
+        An expired version or a lost connection ends the watch early, without an error.
+        version: the resourceVersion from list_all;
         seconds: the duration after which the server ends the watch.
+        Raises ApiError if watching is forbidden.
         """
         parameters = {
             "watch": "true",
@@ -238,11 +239,10 @@ class Client:
         return self._change("PATCH", self._url(resource, name), action, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object, and return False if a precondition is not true. Raises ApiError.
+        """Delete an object, and return False if the object does not meet the preconditions.
 
-        The result is True for an object that no longer exists.
-        preconditions: the expected uid; with an expected resourceVersion, the API server does not
-            delete a changed object.
+        The result is True for an object that no longer exists. Raises ApiError.
+        preconditions: `uid`, and optionally `resourceVersion`, which excludes a changed object.
         """
         body: Object = {
             "preconditions": dict(preconditions),
@@ -276,7 +276,7 @@ class Client:
     def _change(self, method: str, url: str, action: str, body: Object, expected: int) -> bool:
         """Send a write, and return False if the status of the answer is `expected`.
 
-        The answer contains metadata only. A whole Secret would contain its values.
+        The client requests only metadata in the answer, because a whole Secret contains its values.
         """
         parameters = self._manager if method != "DELETE" else {}
         try:
@@ -288,7 +288,7 @@ class Client:
         return True
 
     def _url(self, resource: Resource, name: str = "") -> str:
-        """Return the URL path of a kind in the namespace, or of the object with a name."""
+        """Return the URL path of a kind in the namespace, or of one object if `name` is set."""
         url = f"{resource.path}/namespaces/{self.namespace}/{resource.plural}"
         return f"{url}/{name}" if name else url
 
@@ -302,7 +302,7 @@ class Client:
         accept: str = "application/json",
         max_bytes: int | None = None,
     ) -> dict[str, Any]:
-        """Send a request with retries, and return the object in the answer.
+        """Send a request with retries, and return the JSON object in the answer.
 
         action: the request as a verb phrase, for messages.
         Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
@@ -339,7 +339,7 @@ class Client:
         arguments: dict[str, Any],
         max_bytes: int | None,
     ) -> dict[str, Any]:
-        """Send a request once, and return the object in the answer."""
+        """Send a request once, and return the JSON object in the answer."""
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")
@@ -363,9 +363,9 @@ class Client:
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
         """Return whether to retry a request.
 
-        A retry after 401 or 403 reduces the time that is left for other retries of this kind.
-        seconds: the duration of all tries, including the delay before the next try;
-        delay: the delay before the next try.
+        A retry after 401 or 403 reduces the time that is left for later retries after 401 or 403.
+        seconds: the time since the first try, plus the delay;
+        delay: the delay before the next try, in seconds.
         """
         if error.status == _UNAUTHORIZED or error.is_missing_permission:
             self._forbidden_seconds -= delay
@@ -374,7 +374,6 @@ class Client:
         return seconds <= RETRY_SECONDS and (is_conflict or error.status in _TRANSIENT)
 
     def _no_answer(self, problem: Exception, action: str) -> ApiError:
-        """Return the error for a request without an answer."""
         reason = str(problem) or type(problem).__name__
         server = self._session.base_url.host
         return ApiError(
@@ -384,7 +383,6 @@ class Client:
         )
 
     def _error(self, answer: Response, content: bytes, action: str) -> ApiError:
-        """Return the error for an answer with an error status."""
         try:
             message = str(json.loads(content)["message"])
         except (ValueError, KeyError, TypeError):
@@ -403,7 +401,7 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:
-    """Return whether the server's certificate is not trusted. A retry would then not help."""
+    """Return whether the cause of an error is a server certificate that is not trusted."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return True
     return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
@@ -419,7 +417,7 @@ def _retry_after(answer: Response) -> float:
 
 
 def _read(answer: Response, max_bytes: int | None) -> bytes:
-    """Return the body of an answer. Raises _PageSizeError for more than max_bytes."""
+    """Return the body of an answer. Raises _PageSizeError if the body has more than max_bytes."""
     content = bytearray()
     for part in answer.iter_bytes():
         content += part
@@ -429,7 +427,7 @@ def _read(answer: Response, max_bytes: int | None) -> bytes:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    """Return the JSON object in the body of an answer. Raises ValueError for another body."""
+    """Return the JSON object in the body of an answer. Raises ValueError for any other body."""
     data = json.loads(content)
     if not isinstance(data, dict):
         raise ValueError("the answer is not a JSON object")
@@ -437,7 +435,7 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _events(answer: Response) -> Iterator[tuple[str, Object]]:
-    """Yield the type and object of each event in the answer to a watch, up to the first error."""
+    """Yield the type and object of each event in the answer to a watch, until an ERROR event."""
     for line in answer.iter_lines():
         event = json.loads(line) if line else {}
         kind, data = event.get("type"), event.get("object")

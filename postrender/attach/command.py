@@ -1,4 +1,4 @@
-"""`postrender attach` and `postrender adopt`, from their options to the outcome."""
+"""The entry points of `postrender attach` and `postrender adopt`, and the checks of their input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from postrender.inventory.build import Inventory
 from postrender.text.shown import shown
 
 INTERRUPTED = 130
-# The field manager of adopt, by which managedFields distinguishes adopt from the attacher Job.
+# The field manager of the writes of adopt. attach writes with FIELD_MANAGER.
 ADOPT_FIELD_MANAGER = "postrender-adopt"
 
 _log = logging.getLogger(__name__)
@@ -52,13 +52,13 @@ def run_attach(
 ) -> int:
     """Run attach against the cluster, log the errors, and return the exit code.
 
-    namespace: None for the namespace of the Pod or of the kubeconfig's context.
-    is_quiet: whether to log only errors, whatever LOG_LEVEL is.
-    fails: whether a failure counts in the exit code even if an Event records the failure.
+    namespace: the namespace of the run, None for that of the Pod or of the kubeconfig's context.
+    fails: as in report_failures().
+    is_quiet: whether to log only errors, and to ignore LOG_LEVEL.
     arguments: the command line of this run.
     Raises UsageError if LOG_LEVEL or IS_IN_CLUSTER is invalid.
     """
-    # This command runs longer than other commands, and its HTTP client creates reference cycles.
+    # cli/main.py disables the garbage collector, but the HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -90,7 +90,6 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _start_line(request: AttachRequest, namespace: str) -> str:
-    """Return the first log line of a run."""
     workloads = ", ".join(map(str, request.workloads))
     target = f" to {workloads}" if workloads else ""
     settings = [f"{name} {value}" for name in ("VERSION", "JOB_NAME") if (value := os.getenv(name))]
@@ -109,11 +108,11 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that an output replaces, and return the lines of the report.
+    """Adopt the originals that the revisions of an output replace, and return the report as lines.
 
-    namespace: for objects that do not set a namespace; None means the namespace of the Pod or of
+    namespace: the namespace for objects that do not set a namespace, None for that of the Pod or of
     the kubeconfig's context.
-    is_dry: whether this is a dry run, which does not write.
+    is_dry: whether this is a dry run, which does not change the cluster.
     is_quiet: whether to log only errors, and no warnings.
     Raises UserError, and UsageError if IS_IN_CLUSTER is invalid.
     """
@@ -130,7 +129,7 @@ def run_adopt(
 
 
 def log_level() -> str:
-    """Return LOG_LEVEL in lower case, by default `info`. Raises UsageError for an unknown level."""
+    """Return LOG_LEVEL in lower case, `info` if unset. Raises UsageError for an unknown level."""
     level = os.environ.get("LOG_LEVEL", "").strip().lower() or "info"
     if level not in (*LEVELS, *ALIASES):
         raise UsageError(f"LOG_LEVEL is {shown(level)}, expected one of {', '.join(LEVELS)}")
@@ -138,9 +137,9 @@ def log_level() -> str:
 
 
 def is_in_cluster() -> bool | None:
-    """Return IS_IN_CLUSTER as a boolean, None if the variable is unset or empty.
+    """Return the variable IS_IN_CLUSTER as a boolean, None if IS_IN_CLUSTER is unset or empty.
 
-    Raises UsageError for another value.
+    Raises UsageError for a value that is not a boolean.
     """
     value = os.environ.get("IS_IN_CLUSTER", "")
     text = value.lower()

@@ -1,4 +1,4 @@
-"""The connection to a cluster: from a Pod's service account, or from a kubeconfig.
+"""The connection to a cluster, with the service account of a Pod or with a kubeconfig.
 
 lightkube reads the service account or the kubeconfig. lightkube also provides TLS, renews tokens,
 and runs the exec plugins of kubeconfigs.
@@ -28,7 +28,7 @@ class Connection(NamedTuple):
     """An authenticated HTTP session with an API server.
 
     namespace: the namespace of the Pod or of the kubeconfig's context;
-    account: the ServiceAccount of the token, None for another kind of login.
+    account: the ServiceAccount that the token belongs to, None if unknown.
     """
 
     session: Session
@@ -41,11 +41,11 @@ def connect(
 ) -> Connection:
     """Return a connection, without sending a request.
 
-    is_in_cluster: whether to use the service account of the Pod. None means yes in a Pod, unless a
-    context or a kubeconfig is passed.
+    is_in_cluster: whether to use the service account of the Pod. None means True in a Pod if
+    neither a context nor a kubeconfig is passed, otherwise False.
     context: a context of the kubeconfig, None for the current context.
-    kubeconfig: a file, None for $KUBECONFIG or ~/.kube/config.
-    Raises UserError if the extra attach is not installed, or if the configuration is missing or
+    kubeconfig: the path of a file, None for $KUBECONFIG or ~/.kube/config.
+    Raises UserError if the extra `attach` is not installed, or if the configuration is missing or
     cannot be used.
     """
     try:
@@ -66,7 +66,7 @@ def connect(
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
-        # lightkube does not wrap the errors of a bad file, such as KeyError, YAMLError or SSLError.
+        # For a bad file, lightkube raises unwrapped errors such as KeyError, YAMLError or SSLError.
         raise UserError(
             f"the cluster configuration cannot be used: {_reason(error)}",
             "Check the kubeconfig and its context, or in a Pod the service account token",
@@ -76,7 +76,7 @@ def connect(
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
-    """Return an authentication that raises UserError if the login fails.
+    """Return the authentication, which raises UserError if the login fails; None for None.
 
     lightkube does not wrap the errors that an exec plugin of the kubeconfig causes.
     """
@@ -107,15 +107,15 @@ def _reason(error: Exception) -> str:
 def _config(
     is_in_cluster: bool | None, context: str | None, kubeconfig: str | None
 ) -> SingleConfig:
-    """Return the configuration of a cluster; the parameters are those of connect.
+    """Return the configuration for the arguments of connect().
 
-    Raises LookupError without a current context, and the errors of lightkube.
+    Raises LookupError if the kubeconfig has no current context, and the errors of lightkube.
     """
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 
     is_chosen = context is not None or kubeconfig is not None
     if is_in_cluster is None and not is_chosen and "KUBERNETES_SERVICE_HOST" in os.environ:
-        is_in_cluster = True  # the error in a Pod is then about the token, not about a file
+        is_in_cluster = True  # so that an error in a Pod is about the token, not about a kubeconfig
     if is_in_cluster:
         configs = KubeConfig.from_service_account()
     else:

@@ -1,7 +1,7 @@
-"""The check of a ConfigMap's content against the hash in the name, before attach adds owners.
+"""The check that the content of a ConfigMap matches the hash in its name.
 
-The name of a revision ends in a hash of its content. Somebody may have created a ConfigMap with
-this name and another content. attach does not add owners to the ConfigMap of somebody else.
+The name of a revision ends in a hash of its content. Somebody else can have created a ConfigMap
+with this name and other content. attach does not add owners to a ConfigMap of somebody else.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
 
 
 class ContentCheck:
-    """The check of the given ConfigMaps in one run, with the verdicts.
+    """The check of the given ConfigMaps in one run, and the results.
 
     The check reads a ConfigMap once, and again if the ConfigMap changes during the run. The check
-    skips a ConfigMap to which an earlier run added owners, and every Secret.
+    skips every Secret, and every ConfigMap to which attach has already added owners.
     """
 
     __slots__ = ("_client", "_differing", "_given", "_verdicts")
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
-        # Without an attach group, another tool may have created the ConfigMaps and their hashes.
+        # If the request has no attach group, the names can have the hashes of another tool.
         self._given = frozenset(request.given if request.group_name else ())
         self._verdicts: dict[tuple[str, str], str] = {}
         self._differing: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return the revisions without the given ConfigMaps that somebody else created.
+        """Return all revisions except the given ConfigMaps that somebody else created.
 
-        The result contains edited revisions of postrender, and the log warns of each. Raises
-        ApiError.
+        The result contains edited revisions of postrender. The log has a warning for each edited
+        revision. Raises ApiError.
         """
         revisions = tuple(revisions)
         self._differing = tuple(item for item in revisions if self._differs(item))
         return tuple(item for item in revisions if item not in self._differing)
 
     def problems(self) -> Iterator[UserError]:
-        """Yield an error for each revision that the last call of `accepted` left out."""
+        """Yield an error for each revision that the latest call of `accepted` excluded."""
         for revision in self._differing:
             yield UserError(
                 f"the content of {revision} does not match the hash in its name, so the object is "
@@ -75,11 +75,11 @@ class ContentCheck:
 
 
 def _verdict(revision: Revision, data: Object) -> str:
-    """Return _FITS, _EDITED or _DIFFERS for a ConfigMap; data: the whole object."""
+    """Return _FITS, _EDITED or _DIFFERS for a ConfigMap. data: the whole object."""
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
         return _FITS
-    # A program or a person can edit a revision of postrender that is not immutable.
+    # A revision that postrender created differs only after an edit, which needs a mutable object.
     is_ours = bool(revision.group_name and revision.base_name)
     return _EDITED if is_ours and data.get("immutable") is not True else _DIFFERS
 

@@ -1,4 +1,4 @@
-"""Events on workloads, so that `kubectl describe` shows failures and paused Deployments."""
+"""Kubernetes Events on workloads, which `kubectl describe` of a workload shows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def record_event(
     uid: the uid of the workload, "" if the workload does not exist;
     event_type: `Normal` or `Warning`;
     reason: a CamelCase word;
-    message: only the first 1,024 characters are sent.
+    message: the text, of which the Event contains only the first 1,024 characters.
     """
     now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     target: Object = {

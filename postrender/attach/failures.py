@@ -22,11 +22,11 @@ _log = logging.getLogger(__name__)
 
 
 class Failure(NamedTuple):
-    """A failure of the run, which the run reports at its end.
+    """A failure of a run, which attach reports at the end of the run.
 
     workloads: the affected workloads, with their uids ("" for an unknown uid);
-    is_severe: whether the run fails even with `--on-failure report`. Severe failures are a lost
-        revision in use, a ConfigMap with wrong content, and a missing permission.
+    is_severe: whether the run fails even with `--on-failure report`. Severe failures are a missing
+        revision with a consumer, a ConfigMap with wrong content, and a missing permission.
     """
 
     problem: str
@@ -41,8 +41,8 @@ class Failure(NamedTuple):
 def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Iterator[Failure]:
     """Yield a failure for each workload that is not ready, and failures for missing revisions.
 
-    A revision that waits for a finalizer has its own failure. All other missing revisions share one
-    failure.
+    Each missing revision whose deletion waits for a finalizer has its own failure. All other
+    missing revisions share one failure.
     """
     for workload, pending in arrival.pending.items():
         yield Failure(problem=pending.reason, fix="", workloads=((workload, uids[workload]),))
@@ -78,7 +78,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield one failure for all revisions that were deleted after the arrival.
+    """Yield one failure for all given revisions that were deleted after the wait of the run.
 
     missing: the given revisions that do not exist at the end of the run.
     """
@@ -104,9 +104,9 @@ def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
 def revision_failures(
     problems: Iterable[UserError], uids: Uids, *, are_severe: bool = False
 ) -> Iterator[Failure]:
-    """Yield a failure for each problem with one revision, most often a refused write.
+    """Yield a failure for each problem with a revision, such as a refused write.
 
-    are_severe: whether each problem is severe. Otherwise, only a missing permission is severe.
+    are_severe: whether all problems are severe. If False, only a missing permission is severe.
     """
     for error in problems:
         is_missing_permission = isinstance(error, ApiError) and error.is_missing_permission
@@ -128,8 +128,8 @@ def _missing_failure(
 ) -> Failure:
     """Return the failure for missing revisions.
 
-    The failure is severe if an object references a missing revision. Otherwise a later apply may
-    have replaced the references.
+    The failure is severe only if an object references a missing revision. If no object does, a
+    later apply may have replaced the references.
     clause: the end of the problem, after the names of the revisions.
     """
     affected = [work for work in arrival.requested if set(refs) & set(work.references)]
@@ -147,7 +147,8 @@ def _missing_failure(
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
     """Report failures in the log and as Events, and return the exit code.
 
-    fails: whether a failure counts in the exit code even if an Event records the failure.
+    fails: whether every failure causes exit code 1. If False, a failure that Events record causes
+    exit code 1 only if the failure is severe.
     """
     are_recorded = [_report(client, failure) for failure in failures]
     is_severe = any(failure.is_severe for failure in failures)
@@ -166,13 +167,13 @@ def _report(client: Client, failure: Failure) -> bool:
 
 
 def _record(client: Client, failure: Failure) -> None:
-    """Record an Event for a failure on each affected workload. Raises ApiError."""
+    """Create an Event about a failure on each affected workload. Raises ApiError."""
     for workload, uid in failure.workloads:
         record_event(client, workload, uid, "Warning", "AttachFailed", str(failure))
 
 
 def report_abort(client: Client, request: AttachRequest, error: ApiError) -> None:
-    """Log an error that ended the run, and record Events for an answer of the API server."""
+    """Log an error that ended a run. If the API server answered, also try to create Events."""
     _log.error(str(error))
     if error.is_answer:
         failure = Failure(

@@ -1,6 +1,8 @@
-"""The Jobs of an attach group: signs of a later apply, and Jobs that a newer Job supersedes.
+"""The Jobs of an attach group.
 
-Only an attacher of the mode *job* deletes Jobs. A Job of the mode *hook* has a TTL.
+A run does not delete revisions if the Jobs show that a later apply may be under way. A run in the
+mode *job* deletes superseded Jobs. In the mode *hook*, the Jobs have a TTL. In each function,
+`arguments` is the command line of this process, by which the process finds its own Job.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, mappings_in, value_at
 
-# The time in which the Pod of a Job usually starts. By default, Helm waits five minutes for a hook.
+# The Pod of a Job usually starts within this time. By default, Helm waits five minutes for a hook.
 # START_LIMIT and the default of --timeout together are shorter than five minutes.
 START_LIMIT = timedelta(minutes=1)
 
@@ -30,7 +32,7 @@ class AttacherJob(NamedTuple):
     """A Job of the attach group.
 
     wave: the sync wave of Argo CD, "" for none;
-    created: the creation time as text;
+    created: the creationTimestamp, unparsed;
     arguments: the arguments of the container.
     """
 
@@ -52,37 +54,33 @@ def read_job(data: Object) -> AttacherJob:
         uid=str(metadata.get("uid", "")),
         wave=strings_at(data, "annotations").get(SYNC_WAVE_ANNOTATION, ""),
         created=str(metadata.get("creationTimestamp", "")),
-        is_finished=any(map(_is_end, mappings_in(conditions))),
+        is_finished=any(map(_shows_end, mappings_in(conditions))),
         arguments=tuple(map(str, arguments)) if isinstance(arguments, list) else (),
     )
 
 
-def _is_end(condition: Object) -> bool:
-    """Return whether a condition shows that its Job is finished."""
+def _shows_end(condition: Object) -> bool:
     return condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
 
 
 def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    """Return the Job that runs this process, or None if the process runs outside of a Job.
+    """Return the Job that runs this process, None if the process runs outside of a Job.
 
     The Job is the newest unfinished Job with the arguments of this process.
-    arguments: the command line of this run, which identifies its own Job.
     """
     return _newest_job((job for job in jobs if not job.is_finished), arguments)
 
 
 def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    """Return the newest Job with the arguments of this process, or None."""
     same = (job for job in jobs if job.arguments == tuple(arguments))
     return max(same, key=attrgetter("created"), default=None)
 
 
 def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
-    """Return why an apply may be under way, judged by the other Jobs of the group, or "".
+    """Return why a later apply may be under way, "" if the other Jobs do not show an apply.
 
-    An apply may be under way if another Job is unfinished, or is newer than the Job of this run.
-    For a run outside of a Job, the newest Job with the same arguments counts as the Job of this
-    run.
+    Another Job shows an apply if the Job is unfinished, or newer than the Job of this process. If
+    the process runs outside of a Job, the newest Job with the same arguments counts as its Job.
     """
     own = running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
@@ -96,13 +94,12 @@ def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> s
 def late_job_reason(
     jobs: Iterable[AttacherJob], arguments: Sequence[str], now: datetime, limit: timedelta
 ) -> str:
-    """Return why a run is too late to delete anything, "" if the run is in time.
+    """Return why a run is too late to delete revisions, "" if the run is in time.
 
-    Helm 4 and Argo CD wait for a hook, and do not start a later apply in the meantime. If a hook
-    starts late, the tool may stop waiting. A later apply may then be under way before the Job of
-    that apply exists.
-    limit: how long after the creation of its Job a run may delete revisions.
+    While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
+    starts late, the tool can stop waiting, and start a later apply that has no Job yet.
     A run outside of a Job is never late.
+    limit: the age of the run's Job from which the run is too late.
     """
     own = running_job(jobs, arguments)
     created = parse_time(own.created) if own else None
@@ -113,9 +110,10 @@ def late_job_reason(
 
 
 def find_conflict(client: Client, group_name: str, arguments: Sequence[str], timeout: float) -> str:
-    """Return why a later apply may be under way, judged by the Jobs of an attach group, or "".
+    """Return why the Jobs of an attach group prevent the deletion of revisions, "" if they do not.
 
-    timeout: how long the run may wait for its workloads, in seconds. Raises ApiError.
+    timeout: the maximum time for which the run waits for its workloads, in seconds.
+    Raises ApiError.
     """
     listed, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     limit = timedelta(seconds=timeout) + START_LIMIT
@@ -125,11 +123,10 @@ def find_conflict(client: Client, group_name: str, arguments: Sequence[str], tim
 
 
 def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[AttacherJob]:
-    """Return the finished Jobs of the same wave that are not newer than the running Job.
+    """Return the finished Jobs that the Job of this process supersedes, [] outside of a Job.
 
-    The list is empty if the process runs outside of a Job.
-    A Job of another wave may belong to the same apply, which would create the Job again.
-    arguments: the command line of this run, which identifies its own Job.
+    A superseded Job has the same wave as the Job of this process, and is not newer. A Job of
+    another wave can belong to the same apply, which would create a deleted Job again.
     """
     running = running_job(jobs, arguments)
     if running is None:
@@ -142,10 +139,7 @@ def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[At
 
 
 def delete_superseded(client: Client, group_name: str, arguments: Sequence[str]) -> None:
-    """Delete the finished Jobs of an attach group that the running Job supersedes.
-
-    Raises ApiError.
-    """
+    """Delete the superseded Jobs of an attach group. Raises ApiError."""
     jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     for job in superseded(jobs, arguments):
         if client.delete(JOBS, job.name, {"uid": job.uid}):

@@ -1,7 +1,7 @@
 """Live objects as records: consumers with their references, and revisions with their owners.
 
-attach reduces each object to a record immediately after reading. A record does not have long texts,
-so memory use does not depend on the size of the objects.
+attach reduces each object to a record as soon as attach has read the object. A record does not have
+long texts, so memory use does not depend on the size of the objects.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _UNKNOWN_MANAGER = "before-first-apply"
 _OWNER_KINDS = frozenset(
     {*BY_GROUP_KIND, *(resource.group_kind for resource in RELEASE_OWNER_KINDS)}
 )
-# The most characters of a text, and of the problems in a status, that a record contains. Every
+# The maximum number of characters of a text in a record, and of Consumer.status_problems. Every
 # valid name and render ID is shorter.
 _LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
-# The conditions that report a problem when their status is True.
+# The types of conditions that report a problem if their status is True.
 _PROBLEMS_WHEN_TRUE = frozenset({"InvalidSpec", "ReplicaFailure"})
 
 
@@ -75,9 +75,9 @@ class Consumer(NamedTuple):
     """A live object with a pod template, or with a copy of a template (a ControllerRevision).
 
     controller: the uid of the controller, "" for none;
-    references: all referenced ConfigMaps and Secrets, by kind and name;
+    references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;
     render_ids: the values of postrender/render-id in the pod templates;
-    template_from: the object in spec.workloadRef of a Rollout, None without workloadRef;
+    template_from: the target of spec.workloadRef, None if absent or of a kind unknown to attach;
     status_problems: the problems that the status reports, as one text, "" for none.
     """
 
@@ -107,13 +107,13 @@ class Consumer(NamedTuple):
 class Revision(NamedTuple):
     """The metadata of a live ConfigMap or Secret that attach looks after.
 
-    group_name, base_name: "" if the label or the annotation is absent, as on an original;
-    is_sweepable: whether a run may add consumers as owners of the revision, and may delete the
-    revision;
-    is_original_in_stream: whether the object is an original that the applied stream contains;
-    finalizers: the finalizers that delay a deletion;
+    group_name: the attach group in the label of the object, "" if absent;
+    base_name: the value of postrender/base-name, "" if absent, as on an original;
+    is_sweepable: whether attach may add consumers as owners, and may delete the revision;
     our_owners: the uids of the owners that a run of attach added;
-    unused_since: the unparsed value of postrender/unused-since, None for a revision without a mark.
+    unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent;
+    is_original_in_stream: whether the object is an original that the applied stream contains;
+    finalizers: the values of metadata.finalizers, which delay a deletion.
     """
 
     resource: Resource
@@ -132,7 +132,7 @@ class Revision(NamedTuple):
 
     @property
     def key(self) -> RevisionRef:
-        """The kind and name, as in the arguments."""
+        """The kind and name, in the form of AttachRequest.given."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
 
 
 def read_revision(resource: Resource, data: Object) -> Revision:
-    """Return the record of a live ConfigMap or Secret; only the metadata is read."""
+    """Return the record of a live ConfigMap or Secret, from the metadata of the object."""
     annotations = strings_at(data, "annotations")
     unused_since = annotations.get(UNUSED_ANNOTATION)
     finalizers = value_at(data, ("metadata", "finalizers"))
@@ -218,7 +218,7 @@ def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
 
 
 def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | None:
-    """Return the target of a Rollout's spec.workloadRef, None if attach cannot read the kind."""
+    """Return the target of spec.workloadRef, None if absent or of a kind unknown to attach."""
     target = workload_ref(resource.group_kind, data)
     if target is None:
         return None
@@ -248,9 +248,10 @@ def _reports_problem(condition: Object) -> bool:
 
 
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
-    """Yield the uids of the owner references that attach added, from metadata.managedFields.
+    """Yield the uids of the owner references that attach added.
 
-    Some tools clear managedFields. attach then recognises an owner reference by its form.
+    metadata.managedFields shows who added an owner reference. Some tools clear managedFields. For
+    an owner reference that no known manager added, the form decides.
     """
     foreign = set()
     for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):

@@ -15,14 +15,15 @@ from datetime import datetime, timezone
 from postrender.text.escapes import visible
 
 LEVELS = ("debug", "info", "warning", "error")
-# configmap-attacher also accepts these values of LOG_LEVEL (levels of logrus).
+# The additional values of LOG_LEVEL that configmap-attacher accepts (the levels of logrus).
 ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "error"}
 
 
 def configure_log(level: str, *, is_json: bool) -> None:
-    """Send the log lines of this package to stderr, from a level upwards.
+    """Configure the log of this package, which goes to stderr.
 
-    level: one of LEVELS or ALIASES.
+    level: the lowest level of the lines to print, one of LEVELS or ALIASES;
+    is_json: whether to print JSON lines, not text.
     """
     handler = _StderrHandler()
     handler.setFormatter(_JsonFormatter() if is_json else _TextFormatter())
@@ -34,9 +35,9 @@ def configure_log(level: str, *, is_json: bool) -> None:
 
 
 class _StderrHandler(logging.Handler):
-    """A handler that writes to the current sys.stderr, and ignores a stream that is closed or full.
+    """A handler that writes to the current sys.stderr, and ignores the errors of these writes.
 
-    The work of a run matters more than a log line that cannot be written.
+    The work of a run is more important than a log line on a closed stream or a full disk.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

@@ -1,4 +1,4 @@
-"""The revisions of an attach group and all possible consumers, as read from a namespace."""
+"""The functions that read revisions and all possible consumers from a namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The given revisions and the labelled revisions of a namespace, divided by attach group.
+    """The revisions of a namespace, divided into the revisions of a run and other revisions.
 
     revisions: the given revisions, and the revisions of the run's attach group;
     others: the revisions of other attach groups; () if the group of the run is unknown;
@@ -34,8 +34,9 @@ class GroupRevisions(NamedTuple):
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.
 
-    If the request has no attach group, the label of the given revisions provides the group, unless
-    their labels differ. An original in `emitted` is not sweepable in the result. Raises ApiError.
+    If the request has no attach group, the group is the common label of the given revisions. If
+    their labels differ, the group is unknown. An original that is emitted, but not given, is not
+    sweepable in the result. Raises ApiError.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -69,10 +70,10 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return an object of the applied stream; an original gets is_sweepable=False.
+    """Return an object of the applied stream, with is_sweepable=False if the object is an original.
 
     `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
-    If attach made a Job the only owner, the original would be deleted together with the Job.
+    If attach made a Job the only owner, Kubernetes would delete the original together with the Job.
     """
     if revision.base_name:
         return revision
@@ -80,9 +81,10 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the objects of a kind with the label of any attach group, or all objects of the kind.
+    """Return all objects of a kind that have the label of an attach group.
 
-    The result has all objects if the request has no group, or if a given revision has no label.
+    If the request has no attach group, the result has all objects of the kind. The result also has
+    all objects if a given revision is not among the objects with the label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
@@ -97,8 +99,8 @@ def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> li
 def _read_retired(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
     """Return the retired revisions of a kind that the applied stream no longer revises.
 
-    The Role permits only these names. Without the permission, a run keeps the revisions
-    and logs a warning.
+    For this kind, the Role permits only requests with the name of a retired revision. If the Role
+    forbids a request, attach logs a warning and keeps the revision.
     """
     kind = resource.kind.lower()
     names = sorted(name for retired_kind, name in request.retired if retired_kind == kind)
@@ -106,7 +108,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with the revision of this name, [] if the name is absent or forbidden."""
+    """Return a list with the revision of a name, [] if absent or forbidden by the Role."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -122,8 +124,8 @@ def read_state(
     """Return the revisions of a run together with every possible consumer. Raises ApiError.
 
     The result contains a revision of another group if find_related returns the revision. The caller
-    must read the revisions first. An owner that is missing in the lists of consumers was then
-    certainly deleted. If the run may not list a kind, the kind is in `unreadable`.
+    must read `group` before this call. An owner that is not among the consumers was therefore
+    deleted. If the Role forbids the list of a kind, the kind is in `unreadable`.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(
@@ -137,7 +139,7 @@ def read_state(
 
 
 def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:
-    """Return every possible consumer by uid, and the kinds that cannot be listed.
+    """Return every possible consumer by uid, and the kinds that the run has no permission to list.
 
     Raises ApiError.
     """

@@ -1,9 +1,9 @@
 """The patches for the owners and the mark of each revision, and the list of unused revisions.
 
 The rule: the owners of a revision are the release owner, the consumers, and the workloads of the
-consumers. A Pod or a bare Job is never an owner. A run marks a revision with the time if the
-revision is unused and not in the applied stream. `sweep` deletes the revision once the mark is old
-enough. This module does not send requests.
+consumers. A Pod, or a Job without a controller, is never an owner. A run marks an unused revision
+with the current time if the applied stream does not contain the revision. The module `sweep`
+deletes the revision once the mark is old enough. The module `reconcile` does not send requests.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.paths import Json
 
-# A run deletes only revisions with a mark that is at least this old. Until then, an apply that uses
-# the revision again may be under way.
+# A run deletes a revision only if the mark is at least this old. Until then, an apply that uses the
+# revision again may be under way.
 GRACE = timedelta(minutes=10)
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
-# Anybody may create and delete an object of these kinds by hand, such as a copy for debugging.
+# People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
 _SHORT_LIVED = frozenset({PODS, JOBS})
 
 
@@ -40,7 +40,7 @@ class ClusterState(NamedTuple):
     """The revisions of a run, and all possible consumers in the namespace.
 
     consumers: the consumers by uid, read after the revisions;
-    unreadable: the kinds that cannot be listed, so their objects are unknown;
+    unreadable: the kinds that the run has no permission to list;
     release_owner: the object that exists as long as the release, None if unknown.
     """
 
@@ -51,13 +51,13 @@ class ClusterState(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The attach group of a run, and the data that identifies revisions of earlier groups.
+    """The data by which a run recognises the revisions that the run looks after.
 
+    The name of an attach group can change between two releases. A run recognises revisions with an
+    earlier name of the group by their use, their owners and their base names.
     group_name: the attach group of the run, "" for none;
     workloads: the uids of the run's workloads;
     base_names: the kinds and base names of the revisions in the applied stream.
-    The name of a group may change. A run recognises the revisions of an earlier group by their use,
-    their owners and their base names.
     """
 
     group_name: str
@@ -122,10 +122,10 @@ def pin(
     workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
     release_owner: Owner | None = None,
 ) -> list[Patch]:
-    """Return the patches that make each workload an owner of its given revisions.
+    """Return the patches that make each workload an owner of its referenced revisions.
 
-    A revision that gets a workload as an owner loses its mark. A revision that is not sweepable
-    gets only the release owner.
+    If a workload references a revision, the patch also removes the mark of the revision. A revision
+    that is not sweepable gets only the release owner.
     workloads_of: returns the live workloads that, according to the request, reference a revision;
     release_owner: an additional owner of every revision, None if unknown.
     """
@@ -144,11 +144,11 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give every revision its required owners and its mark.
+    """Return the patches that give every revision the owners and the mark that the rule requires.
 
-    The patches of revisions in the applied stream are first.
-    scope: covers the unused revisions to mark;
-    in_stream: the revisions of the applied stream, which are never marked.
+    The first patches are those of the revisions in the applied stream.
+    scope: the scope that covers the unused revisions to mark;
+    in_stream: the revisions of the applied stream, which a run never marks.
     """
     consumers_of = _consumers_by_revision(state)
     patches = []
@@ -183,7 +183,7 @@ def find_unused(
 
     The text after each revision is the reason to keep the revision, "" for a revision to delete.
     The result does not contain revisions that are being deleted.
-    includes_unmarked: whether to include the revisions that no run has marked.
+    includes_unmarked: whether the result also contains the revisions without a mark.
     """
     consumers_of = _consumers_by_revision(state)
     return [
@@ -201,8 +201,9 @@ def find_related(
 ) -> tuple[Revision, ...]:
     """Return the revisions of other groups that a run looks after.
 
-    A workload of the run owns such a revision, or an object of the workload references the
-    revision. The result also contains the unused revisions that the scope covers.
+    A run looks after a revision if attach added a workload of the run as an owner. A run also looks
+    after a revision that a workload of the run, or an object controlled by this workload,
+    references. The result also contains the unused revisions that the scope covers.
     others: the revisions of other groups.
     """
     consumers_of = _consumers_by_revision(state)
@@ -216,7 +217,7 @@ def find_related(
 
 
 def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]) -> bool:
-    """Return whether a workload of the run is a consumer, or controls a consumer."""
+    """Return whether a workload of the run is one of the consumers, or controls a consumer."""
     return any(
         member.uid in scope.workloads
         for consumer in consumers
@@ -272,9 +273,9 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
     """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
-    A consumer is not an owner if the run cannot read the controller. The consumer may be deleted
-    before the controller, and the garbage collector would delete the revision. A bare Pod or Job is
-    not an owner either. After the deletion of the Pod or Job, other objects may need the revision.
+    A consumer is not an owner if the run cannot read its controller. If the consumer was deleted
+    before the controller, the garbage collector would delete a revision that is still in use. A
+    bare Pod or Job is not an owner, because another object may need the revision later.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -283,14 +284,14 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
             continue
         if chain[-1].resource in _SHORT_LIVED:
             continue
-        # A Pod with a controller is deleted together with the controller, and is not an owner.
+        # The controller of a Pod is an owner, so the Pod does not have to be an owner.
         is_controlled_pod = consumer.resource == PODS and bool(consumer.controller)
         owners.update((member.uid, member) for member in chain[is_controlled_pod:])
     return [member.owner for member in owners.values() if not member.is_deleting]
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return an object and the chain of its controllers, up to the first unreadable controller."""
+    """Return a consumer, its controller, and so on, up to the last controller in the state."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -304,15 +305,14 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
 
 
 def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -> Iterator[Owner]:
-    """Yield the stale owners that an earlier run added.
+    """Yield the stale owners among the owners that an earlier run added.
 
-    An owner is stale if the object was deleted. An object that a controller made is also stale if
-    the object no longer references the revision. A bare Pod or Job is always stale. A workload
-    remains an owner: after a change of the workload, a new ReplicaSet may reference the revision.
-    On a revision that is not sweepable, every owner except a release owner is stale. A release
-    owner is stale if the object was re-created with another uid. Every release owner of an original
-    in the applied stream is stale. The garbage collector removes references to deleted release
-    owners.
+    An owner is stale if the owner was deleted. An owner that a controller made is also stale if the
+    owner no longer references the revision. A bare Pod or Job is always stale. A workload remains
+    an owner, because its next ReplicaSet may reference the revision again.
+    If the revision is not sweepable, every owner except a release owner is stale. A release owner
+    is stale if the owner was re-created, or if the revision is an original in the applied stream.
+    The garbage collector removes a release owner that was deleted and not re-created.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
@@ -346,13 +346,13 @@ def _is_bare(consumer: Consumer) -> bool:
 
 
 def _is_readable(state: ClusterState, owner: Owner) -> bool:
-    """Return whether attach lists the kind of an owner, and the run may list the kind."""
+    """Return whether the run has listed the kind of an owner."""
     resource = BY_GROUP_KIND.get(owner.group_kind)
     return resource is not None and resource not in state.unreadable
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program added, and the owners of unreadable kinds.
+    """Return the existing owners that another program added, and the owners of kinds not listed.
 
     A release owner of any release is not foreign if a run of attach added the owner.
     """
@@ -377,7 +377,7 @@ def _new_mark(
     """Return the mark to write: the time, "" to remove the mark, None for no change.
 
     The run replaces a mark that is not a time, or is more than GRACE in the future.
-    now: None if the run may not mark the revision.
+    now: the current time, None if the run must not mark the revision.
     """
     if is_used:
         return "" if revision.unused_since is not None else None

@@ -1,9 +1,9 @@
 """The release owner: an object that exists exactly as long as the release.
 
-render creates a ServiceAccount, or at least a Role, for each attach group. The tool that applies
-the manifests deletes the release owner together with the release. The release owner is an
-additional owner of every revision. A revision therefore remains if the workload gets another name
-or kind.
+The release owner is the ServiceAccount or the Role that render creates for an attach group. The
+tool that applies the manifests deletes the release owner together with the release. The release
+owner is an additional owner of every revision. Without the release owner, Kubernetes would delete
+a revision if its workload gets another name or kind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Account(NamedTuple):
 def account_of(token: str) -> Account | None:
     """Return the ServiceAccount in the payload of a token, or None for a token of another form.
 
-    The API server checks the signature with every request, so this function does not.
+    Only the API server checks the signature of the token, in every request.
     """
     parts = token.split(".")
     if len(parts) != 3:
@@ -57,10 +57,9 @@ def find_release_owner(
 ) -> Owner | None:
     """Return the release owner of a run, None if the owner is unknown or does not exist.
 
-    wanted: the object that the request sets as the release owner;
-    account: the ServiceAccount of the run, None if unknown. If the account is the wanted object, no
-        request is needed.
-    Without a release owner, the run continues with the consumers and workloads as the only owners.
+    If the account is the wanted object, no request is needed.
+    wanted: the object that the request sets as the release owner, None if unknown;
+    account: the ServiceAccount of the run, None if unknown.
     Raises ApiError if the API server does not answer.
     """
     if wanted is None:

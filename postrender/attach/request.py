@@ -26,7 +26,7 @@ def title(ref: RevisionRef) -> str:
 
 
 class NamedObject(NamedTuple):
-    """An object in the attacher's namespace."""
+    """An object in the namespace of the run."""
 
     resource: Resource
     name: str
@@ -38,7 +38,7 @@ class NamedObject(NamedTuple):
 class WantedWorkload(NamedTuple):
     """A workload of the request, and the revisions that its pod templates reference.
 
-    render_id: the value of postrender/render-id in its pod templates, "" if unknown.
+    render_id: the expected value of postrender/render-id in the pod templates, "" if unknown.
     """
 
     resource: Resource
@@ -54,13 +54,13 @@ class AttachRequest(NamedTuple):
     """All parameters of a run.
 
     group_name: the attach group; "" means the group in the label of the given revisions;
-    emitted: revisions and originals in the applied stream, which a run never deletes;
+    emitted: revisions and originals in the applied stream; a run never deletes these objects;
     timeout: the maximum time to wait for the workloads, in seconds;
     prunes: whether to mark and delete unused revisions;
-    deletes_finished_jobs: whether to delete the group's finished Jobs that this run supersedes;
+    deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
     is_tolerant: whether a missing permission to list a kind causes a warning, not a failure;
     release_owner: the object that exists as long as the release, None if unknown;
-    retired: revisions of a kind that the stream no longer revises, to delete once unused.
+    retired: the revisions to delete once unused, of a kind that the stream no longer revises.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -75,7 +75,7 @@ class AttachRequest(NamedTuple):
 
     @property
     def given(self) -> tuple[RevisionRef, ...]:
-        """The revisions that the workloads reference, without duplicates."""
+        """The revisions that the workloads of the request reference, without duplicates."""
         return tuple(dict.fromkeys(ref for work in self.workloads for ref in work.references))
 
     @property
@@ -85,9 +85,9 @@ class AttachRequest(NamedTuple):
 
 
 def parse_workload(text: str) -> WantedWorkload:
-    """Return the workload of `Kind/name@RENDERID=configmap/a,secret/b`; the ID is optional.
+    """Return the workload in an argument such as `Kind/name@RENDERID=configmap/a,secret/b`.
 
-    Raises ValueError with the problem.
+    `@RENDERID` is optional. Raises ValueError with the problem.
     """
     match = _WORKLOAD.fullmatch(text)
     if not match:
@@ -109,7 +109,7 @@ def parse_workload(text: str) -> WantedWorkload:
 
 
 def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
-    """Return the revisions of `configmap/a,secret/b`. Raises ValueError with the problem."""
+    """Return the revisions in `configmap/a,secret/b`. Raises ValueError with the problem."""
     refs = []
     for part in filter(None, text.split(",")):
         kind, slash, name = part.strip().partition("/")
@@ -120,7 +120,7 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
 
 
 def parse_release_owner(text: str) -> NamedObject | None:
-    """Return the object of `ServiceAccount/name` or `Role/name`, None for "".
+    """Return the object in `ServiceAccount/name` or `Role/name`, None for "".
 
     Raises ValueError with the problem.
     """
@@ -134,13 +134,13 @@ def parse_release_owner(text: str) -> NamedObject | None:
 
 
 def check_group(name: str) -> None:
-    """Raise ValueError for the name of an attach group that is not a valid label value."""
+    """Raise ValueError if the name of an attach group is not a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(f"{shown(name)} is not a valid label value, so not a valid attach group")
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds of `90s`, `90` or `2m30s`. Raises ValueError for any other text."""
+    """Return the seconds in `90s`, `90` or `2m30s`. Raises ValueError for any other form."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
         raise ValueError(f"{shown(text)} is not a time such as 90s or 2m")
@@ -148,9 +148,9 @@ def parse_seconds(text: str) -> float:
 
 
 def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload, ...]:
-    """Return workloads, after a merge of the entries with the same workload and render ID.
+    """Return one entry for each pair of workload and render ID.
 
-    A merged entry has the references of all these entries.
+    The entry has the references of all input entries with this pair.
     """
     merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
     for workload in workloads:

@@ -11,7 +11,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A kind in the API, such as `apps/v1`, `ReplicaSet`, `replicasets`."""
+    """A kind in the Kubernetes API, such as `apps/v1`, `ReplicaSet`, `replicasets`."""
 
     api_version: str
     kind: str
@@ -19,7 +19,7 @@ class Resource(NamedTuple):
 
     @property
     def group_kind(self) -> GroupKind:
-        """The group and kind, which identify the Resource of an owner or a workload."""
+        """The group and kind, such as (`apps`, `ReplicaSet`)."""
         return api_group(self.api_version), self.kind
 
     @property
@@ -46,12 +46,12 @@ EXPERIMENTS = Resource("argoproj.io/v1alpha1", "Experiment", "experiments")
 ANALYSIS_RUNS = Resource("argoproj.io/v1alpha1", "AnalysisRun", "analysisruns")
 
 REVISED_KINDS = (CONFIG_MAPS, SECRETS)
-# The kinds of the release owner: the object that exists as long as the release.
+# The possible kinds of a release owner, as defined in the module `release_owner`.
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
-# The kinds of possible consumers. A kind precedes the kinds that its controller creates. In this
-# order, attach does not miss an object that a controller creates while attach reads the lists. The
-# object is in a later list, or attach has read the controlling object with the same pod template.
+# The kinds of possible consumers, in the order in which attach lists the kinds. A kind precedes the
+# kinds that its controller creates. A controller can create an object while attach reads the lists.
+# The object is in a later list, or attach has read the controlling object with the same template.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
@@ -71,7 +71,7 @@ CONSUMER_KINDS = (
 BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
 BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# The kind of object that stores the current and earlier pod templates, by the kind of the workload.
+# For each kind of workload, the kind of the objects with the current and earlier pod templates.
 HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,
@@ -79,9 +79,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds of objects that a controller creates and deletes. An object of these kinds is an owner
-# of a revision only while the object references the revision. A workload that a user applies is an
-# owner until the workload is deleted.
+# The kinds of objects that a controller creates and deletes. An object of these kinds can be an
+# owner of a revision only while the object references the revision. A workload of another kind
+# remains an owner until the workload is deleted.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

@@ -1,7 +1,7 @@
 """One run of attach: wait, reconcile, sweep, verify.
 
-A run can be interrupted at any point. After every patch, a revision still has the owners that
-protect the revision, among them its workload. The next run does the remaining work.
+A run can be interrupted at any point, and the next run does the remaining work. After every patch,
+a revision still has the owners that protect the revision, among them its workload.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def attach(
     """Add owners to revisions, mark and sweep unused revisions, and return the failures.
 
     arguments: the command line of this run, which identifies its own Job;
-    account: the ServiceAccount of this run, None if unknown. Raises ApiError.
+    account: the ServiceAccount of this run, None if unknown.
+    Raises ApiError.
     """
     deadline = time.monotonic() + request.timeout
     release_owner = find_release_owner(client, request.release_owner, account)
@@ -59,7 +60,7 @@ def attach(
     while True:
         arrival = wait(client, request, deadline, pins)
         scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
-        # A missing revision does not prevent the sweep: the reason may be a full quota of
+        # The run sweeps even if a revision is missing. The reason can be a full quota of
         # ConfigMaps, and a sweep makes room.
         if not arrival.pending and not state.unreadable:
             if request.prunes:
@@ -87,13 +88,13 @@ def _reconcile(
     content: ContentCheck,
     release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches of `reconcile`, and return the scope, the state and the refusals."""
+    """Send the patches of `reconcile`, and return the scope, the state, and the refused writes."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
-    # While the arrival is not complete, another apply may be running, so the run marks nothing.
+    # While the arrival is not complete, another apply may be under way, so the run marks nothing.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
     return scope, state, send(client, patches)
@@ -129,11 +130,11 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
 def _find_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
-    """Return the failures, after a last check that the revisions exist."""
+    """Check again that the revisions exist, and return the failures of the run."""
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
-        # The garbage collector may have deleted the revisions together with their workload. The
-        # workload may have been re-created since then.
+        # The garbage collector may have deleted the revisions together with their workload. After
+        # the last check of the uids, somebody may have re-created the workload.
         uids = _current_uids(client, request)
     forbidden = list(permission_failures(state, uids))
     if request.is_tolerant:

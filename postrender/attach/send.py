@@ -1,4 +1,4 @@
-"""Sending the patches of a run, one by one.
+"""The function that sends the patches of a run, one by one.
 
 The log has a line for each patch that the API server does not refuse. The caller reports the
 refusals at the end of the run.
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
-    """Send patches, and return the refusals. A refusal does not stop the other patches.
+    """Send patches, and return the refusals. After a refusal, `send` continues with the next patch.
 
     Raises ApiError if the API server does not answer.
     """

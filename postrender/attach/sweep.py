@@ -1,4 +1,4 @@
-"""The deletion of revisions that were unused for long enough."""
+"""The deletion of unused revisions with a mark that is older than reconcile.GRACE."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def sweep(
     scope: Scope,
     arguments: Sequence[str],
 ) -> list[UserError]:
-    """Delete the revisions that were unused for long enough, and return the problems.
+    """Delete the unused revisions with an old mark, and return the problems.
 
-    arguments: the command line of this run, which identifies its own Job. Raises ApiError if the
-    API server does not answer.
+    The problems are refused deletions, and deleted revisions that have a consumer again.
+    arguments: the command line of this run, which identifies its own Job.
+    Raises ApiError if the API server does not answer.
     """
     unused = find_unused(state, scope, request.in_stream, client.now())
     to_delete = {revision.key for revision in _without_kept(client, unused)}
@@ -42,7 +43,7 @@ def sweep(
         for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
         if revision.key in to_delete and not keep_reason
     ]
-    # A later apply may have created its ConfigMaps, but not yet the workloads.
+    # A later apply may have created its ConfigMaps, but not yet the workloads that use them.
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
         _log.info(f"attach does not delete revisions, because {conflict}")
@@ -55,8 +56,8 @@ def sweep(
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
     """Yield an error for each deleted revision that has a consumer again.
 
-    An apply may use an unchanged revision again. The resourceVersion is then unchanged too, and the
-    precondition of the delete request is still true.
+    An apply can use a revision again without a change of the revision. The preconditions of the
+    delete request do not detect this use.
     """
     if deleted:
         consumers, _ = read_consumers(client)
@@ -73,7 +74,7 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
 def report_unused(
     client: Client, state: ClusterState, request: AttachRequest, scope: Scope
 ) -> None:
-    """Log each unused revision, and whether a run without --no-prune would delete or mark it."""
+    """Log for each unused revision whether a run without --no-prune would delete or mark it."""
     unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
     for revision in _without_kept(client, unused):
         step = "delete" if revision.unused_since else "mark"
@@ -81,7 +82,7 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions to delete or mark, and log the reason to keep each other revision."""
+    """Yield the revisions without a reason to keep them, and log the reasons of all others."""
     for revision, keep_reason in unused:
         reason = keep_reason or _edit_reason(client, revision)
         if reason:
@@ -93,7 +94,7 @@ def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Ite
 def _edit_reason(client: Client, revision: Revision) -> str:
     """Return the reason to keep an edited ConfigMap, "" if nobody has edited the ConfigMap.
 
-    The content of a Secret is never read. An adopted original has no hash to compare with.
+    attach never reads the content of a Secret. The name of an adopted original has no hash.
     """
     if revision.resource != CONFIG_MAPS or not revision.base_name:
         return ""
@@ -106,7 +107,7 @@ def _edit_reason(client: Client, revision: Revision) -> str:
 def _delete(client: Client, revision: Revision, refusals: list[UserError]) -> bool:
     """Delete a revision, and return whether the revision was deleted.
 
-    refusals: the list that gets the error if the API server refuses.
+    refusals: the list to which this function adds the error if the API server refuses.
     """
     preconditions = {"uid": revision.uid, "resourceVersion": revision.resource_version}
     try:

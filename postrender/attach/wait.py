@@ -1,4 +1,4 @@
-"""The wait until the workloads are ready, as `arrival` defines, and the revisions exist."""
+"""The wait until the workloads are ready (see the module `arrival`), and the revisions exist."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
 # The first and the longest interval after which attach lists everything again. The interval doubles
-# each time. The lists find missing ConfigMaps and Secrets, which attach does not watch. A broken
-# watch only delays the result.
+# each time. The lists find new ConfigMaps and Secrets, which attach does not watch. The lists also
+# find changes that a broken watch did not report.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# attach treats watches that end within SHORTEST_SECONDS as broken, and then waits PAUSE_SECONDS.
+# If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits
+# PAUSE_SECONDS.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)
@@ -33,9 +34,10 @@ def wait(
 ) -> Arrival:
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    During the wait, each existing workload becomes an owner of its existing revisions.
+    During the wait, attach makes each existing workload an owner of its existing revisions.
     deadline: the end of the wait on the clock of time.monotonic;
-    pins: returns the patches that add these owners. Raises ApiError.
+    pins: returns the patches that add these owners.
+    Raises ApiError.
     """
     seconds = FIRST_SECONDS
     while True:
@@ -58,7 +60,7 @@ def wait(
 def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
     """Watch one kind after another until all workloads are ready.
 
-    seconds: the maximum duration; if a revision is missing, the exact duration.
+    seconds: the maximum duration, or the exact duration if a revision is missing.
     """
     started = time.monotonic()
     ends = started + seconds

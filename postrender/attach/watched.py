@@ -1,4 +1,4 @@
-"""The live objects of some kinds: listed once, then updated by watches."""
+"""The live objects of some kinds, which attach lists once and then updates by watches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from postrender.attach.resources import Resource
 
 
 class Watched:
-    """The objects of one namespace, by kind. Each method may raise ApiError."""
+    """The objects of one namespace, by kind. Each method can raise ApiError."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -20,7 +20,7 @@ class Watched:
         self._versions: dict[Resource, str] = {}
 
     def objects(self, resource: Resource) -> Iterable[Consumer]:
-        """Return the objects of a kind; the first call lists the kind."""
+        """Return the objects of a kind. The first call for a kind sends the list request."""
         if resource not in self._objects:
             consumers, version = self._client.list_all(resource, partial(read_consumer, resource))
             self._objects[resource] = {consumer.uid: consumer for consumer in consumers}

@@ -1,10 +1,10 @@
 """The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
 
 A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
-postrender.yaml. A ConfigMap, as in `kpt fn eval … -- strict=true`, has dotted keys in `data`, such
-as `attacher.image`. The functionConfig overrides postrender.yaml.
+postrender.yaml. A ConfigMap has dotted keys in `data`, such as `attacher.image`. For example,
+`kpt fn eval … -- strict=true` creates a ConfigMap. The functionConfig overrides postrender.yaml.
 
-The author of the stream also writes the functionConfig, and may be untrusted. For safety, only
+The author of the stream also writes the functionConfig, and is not always trusted. For safety, only
 `postrender fn` reads a functionConfig. A setting with an effect outside the output is an error.
 """
 
@@ -72,7 +72,6 @@ def function_values(stream: Stream) -> Values:
 
 
 def _state(value: Json) -> str:
-    """Return `is VALUE` or `is missing`, for a message."""
     return "is missing" if value is None else f"is {shown(value)}"
 
 
@@ -140,7 +139,7 @@ def _key_schema(
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return a text of the ConfigMap as a value of the type in the schema.
+    """Return the text if the schema requires a string, otherwise the value of the text as YAML.
 
     Raises UserError if the schema requires a list or a mapping.
     """

@@ -11,7 +11,7 @@ from postrender.yaml.stream import Document, Stream, has_content
 
 
 def is_resource_list(stream: Stream) -> bool:
-    """Return whether the only document with content in a stream is a ResourceList."""
+    """Return whether a stream has exactly one document with content, which is a ResourceList."""
     with_content = (document for document in stream.documents if has_content(document.text))
     documents = list(islice(with_content, 2))
     if len(documents) != 1:
@@ -24,5 +24,5 @@ def is_resource_list(stream: Stream) -> bool:
 
 
 def sole_document(stream: Stream) -> Document:
-    """Return the ResourceList of a stream, which is the only document with content."""
+    """Return the ResourceList of a stream for which is_resource_list is True."""
     return next(document for document in stream.documents if has_content(document.text))

@@ -1,8 +1,8 @@
 """The results of a KRM function: findings and errors in the ResourceList on stdout.
 
-See the KRM Functions Specification v1. Findings are results with severity `warning` or `info`.
-With --strict, strict findings have severity `error`. An error of the run is a result with severity
-`error`. The items are then unchanged, and the exit code is 1.
+See the KRM Functions Specification v1. Findings become results with severity `warning` or `info`.
+With --strict, strict findings have severity `error`. An error that ends the run becomes a result
+with severity `error`. After an error, the items are unchanged, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def with_error(
 ) -> list[str]:
     """Return the parts of the input ResourceList, with the findings and an error as results.
 
-    is_strict: whether strict findings become errors.
+    is_strict: whether strict findings have severity `error`.
     """
     texts = stream_texts(stream, [document.text for document in stream.documents])
     objects = _Objects(stream)
@@ -78,7 +78,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
 
 
 class _Objects:
-    """The objects of a ResourceList, and the lookup of an object by a location."""
+    """The objects of a ResourceList, and the conversion of messages to results."""
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
@@ -123,8 +123,8 @@ class _Objects:
     def object_at(self, location: Location) -> dict[str, Json] | None:
         """Return the object at a location, None for a location outside of objects.
 
-        If several objects have the kind and name, the last object that starts at or above the
-        location counts.
+        If several objects have the same kind and name, the result is the last object that starts at
+        or above the location.
         """
         for start, data in reversed(self.located):
             if start.subject == location.subject != "" and start.line <= location.line:
@@ -133,7 +133,7 @@ class _Objects:
 
 
 def _file_of(data: dict[str, Json]) -> Result:
-    """Return the field `file` of a result, from the annotations of an object; {} without a file."""
+    """Return the field `file` of a result, {} if the annotations of the object have no path."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:

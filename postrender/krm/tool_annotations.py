@@ -1,12 +1,13 @@
-"""The annotations that kustomize and kpt add before a function runs, and then remove.
+"""The annotations that kustomize and kpt add before a function runs, and remove afterwards.
 
 The KRM function specification reserves these annotations. The annotations are not a part of an
 object, so hashes do not cover the annotations.
 
-While a function runs, references may still have the former names of objects. kustomize first
-applies `namePrefix` and `nameSuffix`, then runs transformers, and then updates references by the
-former names in annotations. kustomize adds the hashes of generated ConfigMaps last. (kustomize
-5.8.1, api/internal/target/kusttarget.go: makeCustomizedResMap)
+While a function runs, references can still have the former names of objects. kustomize first
+applies `namePrefix` and `nameSuffix` to the names, and runs transformers next. After the
+transformers, kustomize updates references by the former names in annotations. kustomize adds the
+hashes of generated ConfigMaps last. (kustomize 5.8.1, api/internal/target/kusttarget.go:
+makeCustomizedResMap)
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# kustomize renames an object with one of these annotations again.
+# After the function, kustomize renames an object that has one of these annotations.
 _NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
-# The file of an object and its index in the file: current and older annotation.
+# The annotations with the file of an object, and with its index in the file: current and older.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
 _TOOL_ANNOTATIONS = frozenset(
@@ -45,7 +46,7 @@ def is_tool_annotation(annotation: str) -> bool:
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without the annotations that kustomize, kpt or Helm 4 add for a run."""
+    """Return annotations without those that tools add while a function or post-renderer runs."""
     return {
         name: value
         for name, value in annotations.items()
@@ -56,10 +57,10 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     """Yield the annotations of an object that its revision must not have.
 
-    kustomize must not add its own hash to the name of a revision.
-    is_copy: whether the output also has the original. Only the original then keeps the annotations
-        of the tools. Without the original, the revision keeps the former names, because kustomize
-        still updates references that postrender left unchanged.
+    kustomize must not add its own hash to the name of a revision. If the output also has the
+    original, only the original keeps the annotations of the tools. Otherwise the revision keeps the
+    former names, because kustomize still updates references that postrender left unchanged.
+    is_copy: whether the output also has the original.
     """
     for name in item.annotations:
         if name in _NAMING or (is_copy and is_tool_annotation(name)):
@@ -67,9 +68,9 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the annotations that an original next to its revision must not have.
+    """Yield the annotations that an original must not have if the output also has its revision.
 
-    kustomize would add its hash, and the original would get the name of the revision.
+    With these annotations, kustomize would give the original the name of the revision.
     """
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
@@ -78,7 +79,7 @@ def outdated_on_original(item: Item) -> Iterator[str]:
 def with_current_names(inventory: Inventory) -> Inventory:
     """Return an inventory in which references have the current names of objects.
 
-    Some references still have the name of an object without the prefixes and suffixes of
+    In the input, a reference can have the name of an object without the prefixes and suffixes of
     kustomize. The paths of references do not change.
     """
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
@@ -100,9 +101,9 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _current(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the current name of its target. kustomize selects the same target.
+    """Return a reference with the current name of its target, by the rules of kustomize.
 
-    A reference without exactly one target is unchanged.
+    A reference without exactly one possible target is unchanged.
     """
     targets = former.get((reference.rule.target, reference.name), ())
     namespace = reference.namespace or item.identity.namespace

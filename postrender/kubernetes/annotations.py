@@ -1,8 +1,8 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
 Kubernetes requires a DNS subdomain as the prefix. `postrender/` is valid, but is not a registered
-domain. The project does not own a domain, and somebody else could register an unowned domain. A
-later change of the prefix would orphan every live revision.
+domain. The project does not own a domain, and somebody else could register a domain that nobody
+owns. A later change of the prefix would orphan every live revision.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ GROUP_LABEL = PREFIX + "attach-group"
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
 NUMBER_ANNOTATION = PREFIX + "revision-number"
 SWEEP_ANNOTATION = PREFIX + "sweep"
-# render sets this annotation on the revision of a Secret, if the hash in the name has a key. Only
-# the owner of the key can check the name.
+# render sets this annotation on the revision of a Secret if a hash key is configured. Only somebody
+# with the key can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
 # render sets this label on the attacher's Pods. The Job selects the Pods by this label.
@@ -46,7 +46,7 @@ JOB_LABEL = PREFIX + "attach-job"
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# attach sets this annotation on a revision without a consumer. The value is the time of that run.
+# attach sets this annotation on a revision without a consumer. The value is the time of the mark.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).

@@ -1,11 +1,11 @@
 """Content hashes, revision names and render IDs: pure functions of plain data.
 
-The content hash is the hash of kustomize (api/hasher, v5). A mutable object, a truncated base name
-or a key changes the hash. `kubectl create --append-hash` differs, because its hash also covers the
-name.
+The content hash equals the hash of kustomize (api/hasher, v5), except for mutable objects,
+truncated base names, and hashes with a key. `kubectl create --append-hash` writes another hash,
+which also covers the name.
 
-With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, anybody who
-sees the name of a Secret can guess a short password and compare the hash.
+With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, the name of
+a Secret shows whether a guess of its password is correct.
 
 Content hashes and render IDs are a published contract and change only with a major version. A new
 content hash would rename every ConfigMap, and a new render ID would restart every workload.
@@ -25,7 +25,7 @@ from postrender.yaml.paths import Json, mapping_at
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
 
-# kustomize replaces digits and vowels that could form a word or be misread.
+# kustomize replaces these digits and vowels, because the hash must not form a word or be misread.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
@@ -60,7 +60,7 @@ class HashKey:
 
 
 def encode_hash(text: str, key: HashKey | None = None) -> str:
-    """Return the hash of a text: the first ten hex digits, in the alphabet of kustomize.
+    """Return the first ten hex digits of the hash of a text, in the alphabet of kustomize.
 
     key: the key of an HMAC-SHA-256, None for a plain SHA-256.
     """
@@ -74,9 +74,9 @@ def hashed_content(
 ) -> dict[str, Json]:
     """Return the part of a ConfigMap or Secret that the content hash covers.
 
-    data: the whole object.
     A mutable object has a different hash than an immutable object. Otherwise a change of
     `immutable` would not change the name, and the next apply would change the live object.
+    data: the whole object.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -96,7 +96,7 @@ def hashed_content(
 
 
 def _without_nulls(values: Json) -> Json:
-    """Return values with each null replaced by "", as the API server does; "" for no values."""
+    """Return values with "" instead of each null, as in the API server; "" if no value exists."""
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
@@ -107,8 +107,8 @@ def revision_name(
 ) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
-    The name has only the beginning of a base name that is too long. The hash then also covers the
-    whole base name, so that base names with the same beginning get different revision names.
+    If the base name is too long, the name has only its beginning, and the hash also covers the
+    whole base name. Long base names with the same beginning therefore get different revision names.
     content: the result of hashed_content();
     order: the revision number, or 0 for a name without a number;
     key: the key of the hash, None for a hash without a key.
@@ -131,8 +131,8 @@ def fits_content(
 ) -> bool:
     """Return whether a name matches the content of a revision.
 
-    A match shows that nobody has edited the hashed content. The match ignores an edit that sets
-    `immutable` to false.
+    If the name matches, nobody has edited the hashed content. An edit that sets `immutable` to
+    false does not change the result.
     """
     numbered = _NUMBERED.search(name)
     return any(
@@ -144,7 +144,7 @@ def fits_content(
 
 def without_hash(name: str) -> str:
     """Return a name without the hash at its end, or "" for a name without a hash."""
-    # The pattern is compiled only for names that may have a hash.
+    # The pattern is compiled only for names that can have a hash.
     suffix = _SUFFIX.search(name) if name[-HASH_LENGTH - 1 : -HASH_LENGTH] == "-" else None
     return name[: suffix.start()] if suffix else ""
 
@@ -153,8 +153,8 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
     """Return the render ID of a workload's pod templates: ten hex digits.
 
     texts: the template_text() of each template.
-    is_list: whether the kind may have several templates. The hash then covers a list, even if the
-        workload has only one template.
+    is_list: whether the hash covers a list of templates. True for a kind that can have several
+        templates, even if the workload has only one template.
     """
     text = f"[{','.join(texts)}]" if is_list else texts[0]
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
@@ -163,7 +163,7 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
 def template_text(template: Json) -> str:
     """Return a pod template as canonical JSON, without HELM_FILENAME_ANNOTATION and the render ID.
 
-    The JSON also lacks `annotations` or `metadata` that would be empty without these annotations.
+    If the removal leaves `annotations` or `metadata` empty, the JSON also lacks the empty field.
     """
     return canonical_json(_without_ignored_annotations(template))
 

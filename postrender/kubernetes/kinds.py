@@ -27,7 +27,7 @@ CRD = "CustomResourceDefinition"
 class ObjectKey(NamedTuple):
     """The key of an object. Objects with equal keys are the same object in the cluster.
 
-    namespace: None if the namespace is unknown, or if the manifest does not set a namespace.
+    namespace: the namespace, None if unknown or if the manifest does not set a namespace.
     """
 
     group_kind: GroupKind
@@ -38,7 +38,7 @@ class ObjectKey(NamedTuple):
 class Identity(NamedTuple):
     """The identity of an object in its manifest.
 
-    namespace: None if the manifest does not set a namespace.
+    namespace: the namespace in the manifest, None if absent.
     """
 
     group: str
@@ -73,7 +73,7 @@ class WorkloadKind(NamedTuple):
 
     @property
     def has_several_templates(self) -> bool:
-        """Whether an object of the kind may have several pod templates."""
+        """Whether an object of the kind can have several pod templates."""
         return "[]" in self.template
 
 
@@ -98,8 +98,8 @@ WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "ClusterAnalysisTemplate"): WorkloadKind(_METRIC_JOB, is_namespaced=False),
 }
 
-# The API groups of Kubernetes. Rules cover every field in which objects of these groups reference a
-# ConfigMap. Only free text in these objects may contain another reference.
+# The API groups of Kubernetes itself. The rules in `references` cover every field in which objects
+# of these groups reference a ConfigMap. Only free text can contain other references.
 _BUILT_IN_GROUPS = frozenset(
     {
         "",
@@ -125,7 +125,7 @@ _BUILT_IN_GROUPS = frozenset(
 
 
 def is_namespaced_workload(group_kind: GroupKind) -> bool:
-    """Return whether the attacher can see the pod templates of a kind."""
+    """Return whether a kind has pod templates that the attacher can read."""
     workload = WORKLOAD_KINDS.get(group_kind)
     return workload is not None and workload.is_namespaced
 
@@ -162,7 +162,8 @@ def items_of(data: Json) -> list[Json] | None:
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Yield the path and data of each object: the root of a document, or the items of its Lists.
 
-    Items of a ConfigMapList may lack `kind` and `apiVersion`. The yielded items have both fields.
+    Items of a List such as a ConfigMapList can lack `kind` and `apiVersion`. The function adds both
+    fields to the yielded items.
     """
     items = items_of(data)
     if items is None:

@@ -1,8 +1,8 @@
 """A pod template as text with gaps for the names of its references.
 
 The render ID is a hash of the template's canonical JSON after all renames. read_pod_template
-encodes the JSON once, and splits the text at the references. The plan inserts the new names later.
-As plain data, a template takes five times the memory, and postrender would encode the JSON twice.
+encodes the JSON once, and splits the text at the references. The package `plan` inserts the new
+names later. Plain data would take five times the memory, and would be encoded twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARK = "\x7f"
 class PodTemplate(NamedTuple):
     """One pod template of a workload.
 
-    path: the path in the document.
+    path: the path of the template in the document.
     parts: the text of template_text(), split at the references.
     references: the path and name of each reference, in the order of the text; () if the text
         is not split.
@@ -54,9 +54,9 @@ class PodTemplate(NamedTuple):
         return data
 
     def text(self, names: Mapping[Path, str]) -> str:
-        """Return the canonical JSON with new names.
+        """Return the text of template_text() with new names.
 
-        names: the new names, by the path of the reference. All other names are unchanged.
+        names: the new names, by the path of the reference. All other references are unchanged.
         """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
@@ -84,7 +84,7 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     if len(parts) == 2 * len(paths) + 1:
         ordered_paths = [paths[int(number)] for number in parts[1::2]]
         texts = _without_quotes(parts[::2])
-    else:  # the template contains _MARK, or an annotation outside the hash has a reference
+    else:  # the template contains _MARK, or an annotation that text() leaves out has a reference
         ordered_paths = []
         texts = (template_text(data),)
     return PodTemplate(

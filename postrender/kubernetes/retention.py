@@ -1,7 +1,8 @@
 """Annotations that stop Helm, Argo CD and Flux from deleting objects that the manifests lack.
 
-Argo CD needs two annotations: with `Prune=false` alone, the extra object would make the Application
-OutOfSync. postrender sets the annotations of all tools, so that every tool gets the same output.
+Argo CD needs two annotations, because with `Prune=false` alone, the extra object would make the
+Application OutOfSync. postrender always sets the annotations of all tools, so that the output does
+not depend on the tool.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def keep_annotations() -> dict[str, str]:
 
 
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without keep_annotations(). Lists of options keep their other options."""
+    """Return annotations without keep_annotations(). A list of options keeps its other options."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _LISTS:
         options = _options(rest.get(key, ""))

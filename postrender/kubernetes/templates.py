@@ -25,13 +25,13 @@ def template_tree(group_kind: GroupKind) -> PatternTree | None:
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
-    """Return the path and value of each pod template in an object; [] for a Pod."""
+    """Return the path and value of each pod template in an object, but [] for a Pod."""
     tree = template_tree(group_kind)
     return [(path, template) for path, template, _ in tree.find(data)] if tree else []
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return group, kind and name in the workloadRef of a Rollout, None without a workloadRef."""
+    """Return group, kind and name in the workloadRef of a Rollout, None if absent or incomplete."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))
