@@ -1,9 +1,9 @@
-"""Findings about hooks that Helm 3 does not pass to a post-renderer.
+"""Findings about originals that hooks read, and that postrender would not keep under Helm 3.
 
-A hook keeps the base name, so the original of a renamed object stays in the output next to its
-revision. The decision needs the hook in the stream. Helm 4, `helm template` and Argo CD pass hooks.
-When Helm 3 runs postrender, the stream has no hooks. The output then lacks the original, and the
-hook waits for an object that does not exist.
+postrender never rewrites a hook. If the stream has a hook that references a renamed object, the
+original stays in the output next to its revision. Helm 4, `helm template` and Argo CD pass hooks to
+postrender, but Helm 3 does not. With Helm 3, the output lacks the original, and the pod of the hook
+waits for an object that does not exist.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from postrender.plan.strategy import StrategyDecision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # Returns the decisions and findings for an inventory and its references by target.
+    # A function that returns the decisions and findings for an inventory. The mapping has the
+    # references by target.
     Decide = Callable[
         [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
     ]
@@ -38,17 +39,17 @@ def find_helm_3_hooks(
     """Return a finding for each original that postrender would not keep under Helm 3.
 
     links: the references by target;
-    decide: returns the decisions for another inventory. The decision for an object does not depend
-        on other decisions.
+    decide: the function that makes the decisions again, for the stream without hooks.
     """
     hooks = {
         decision.item.key: hook
         for decision in decisions
         if decision.strategy == RENAME and decision.keep_reason
-        for hook in _hooks(links.get(decision.item.key, ()))[:1]
+        for hook in _hooks_in(links.get(decision.item.key, ()))[:1]
     }
-    if not hooks or _is_from_another_tool(inventory):
+    if not hooks or _is_not_from_helm_3(inventory):
         return []
+    # Only the objects in `hooks` are decided again, because decisions do not depend on each other.
     visible = inventory._replace(
         items=tuple(
             item for item in inventory.items if item.key in hooks and not _is_helm_hook(item)
@@ -65,18 +66,14 @@ def find_helm_3_hooks(
     ]
 
 
-def _is_from_another_tool(inventory: Inventory) -> bool:
+def _is_not_from_helm_3(inventory: Inventory) -> bool:
     """Return whether Helm 4, kustomize or kpt has written the stream."""
     from postrender.krm.resource_list import is_resource_list
 
     return inventory.is_from_helm_4 or is_resource_list(inventory.stream)
 
 
-def _hooks(links: Sequence[Link]) -> list[Item]:
-    """Return the Helm hooks that read an object by its base name.
-
-    links: the references to the object.
-    """
+def _hooks_in(links: Sequence[Link]) -> list[Item]:
     return [link.source for link in links if link.keeps_base_name and _is_helm_hook(link.source)]
 
 

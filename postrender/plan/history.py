@@ -1,8 +1,9 @@
-"""The history of earlier outputs: their revisions, and the objects that are still in the cluster.
+"""The history: the revisions and originals of earlier outputs, and their state in the cluster.
 
-The functions are pure; the package `sources` reads the manifests. A revision is *current* in the
-output that was rendered with its content, and *retained* in later outputs. Only a current revision
-has the annotation `helm-diff/base-name`.
+The package `sources` reads the manifests; the functions of this module are pure. A revision is
+*current* in an output if the chart had the revision's content at that time. In later outputs, the
+revision is *retained*. In each output, only current revisions have the annotation
+`helm-diff/base-name`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 
 class LiveState:
-    """The states of an object in the cluster, with or without `helm.sh/resource-policy: keep`.
+    """The states of an object: absent, or with or without `helm.sh/resource-policy: keep`.
 
     If several states are possible, the highest state counts. The states are plain integers, because
-    the definition of an enum takes a hundred times as long.
+    Python needs a hundred times as long to define an enum as to define this class.
     """
 
     ABSENT = 0
@@ -37,7 +38,7 @@ class LiveState:
 
 
 class Manifest(NamedTuple):
-    """The manifests of one apply; is_applied: whether the apply certainly finished."""
+    """The manifests of one apply; is_applied: whether the apply certainly succeeded."""
 
     name: str
     sources: tuple[Source, ...]
@@ -48,7 +49,7 @@ class Previous(NamedTuple):
     """The manifests of earlier applies, oldest first.
 
     hooks: the hooks that Helm stores apart from the manifests;
-    stored: the number of release revisions that Helm stores, 0 for files.
+    stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm.
     """
 
     manifests: tuple[Manifest, ...] = ()
@@ -61,7 +62,7 @@ class PreviousOwners(NamedTuple):
 
     workloads: the workloads as `Kind/name`, by revision as `configmap/name`;
     release_owners: the release owners, as `Kind/name`;
-    secrets: the names of the revisions of Secrets that any earlier attacher looked after.
+    secrets: the names of all revisions of Secrets in these arguments and in earlier arguments.
     """
 
     workloads: Mapping[str, Sequence[str]] = NOTHING
@@ -72,13 +73,13 @@ class PreviousOwners(NamedTuple):
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    identity: with the namespace as written;
-    order: the revision number, 0 if the object has none;
-    content: the whole object, from the last manifest that has it;
+    identity: the identity, with the namespace None if the manifest has no namespace;
+    order: the revision number, 0 if the object has no number;
+    content: the whole object, from the newest manifest with the object;
     is_original: whether the object has its base name;
-    live_state: the state of the object in the cluster;
-    is_tracked: whether the last applied output has the object;
-    last_current: the index of the last manifest in which the object was current, -1 if none.
+    live_state: the state of the object in the cluster, from LiveState;
+    is_tracked: whether the newest applied manifest has the object;
+    last_current: the index of the newest manifest in which the object was current, else -1.
     """
 
     identity: Identity
@@ -94,11 +95,11 @@ class EarlierRevision(NamedTuple):
 class History(NamedTuple):
     """The history of earlier outputs.
 
-    is_known: whether there is a history, even an empty history;
-    earlier: the objects that the output may retain;
-    hooks: for each object that hooks of the release reference, one of these hooks;
-    stored: the number of release revisions that Helm stores, 0 for files;
-    namespaces: the explicit namespaces of the objects;
+    is_known: whether earlier outputs were read; False only for NO_HISTORY;
+    earlier: the revisions and originals that may still be in the cluster;
+    hooks: by object, the identity of a hook that references the object;
+    stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm;
+    namespaces: the explicit namespaces of the ConfigMaps (and Secrets) in the manifests;
     owners: the owners in the arguments of the previous attachers.
     """
 
@@ -114,7 +115,7 @@ NO_HISTORY = History()
 
 
 class _Record:
-    """An object, followed through the manifests; EarlierRevision explains the fields."""
+    """An object after the manifests read so far; EarlierRevision explains the fields."""
 
     __slots__ = ("item", "last_current", "live_state")
 
@@ -131,8 +132,8 @@ def read_history(
 ) -> History:
     """Return the history of earlier outputs.
 
-    effective_namespace: Resolver.effective_namespace of the new stream. A new chart may set a
-        namespace that earlier outputs left out; the object in the cluster is the same.
+    effective_namespace: Resolver.effective_namespace of the new stream. If the new chart sets a
+        namespace that an earlier output did not set, both manifests mean the same live object.
     Raises UserError for manifests that are not YAML.
     """
     records: dict[ObjectKey, _Record] = {}
@@ -168,11 +169,11 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the ConfigMaps (and Secrets, if Secrets are revised) that the output may retain.
+    """Yield the ConfigMaps (and Secrets, if Secrets are revised) of a manifest.
 
     The function skips hooks, invalid objects and objects of the attacher.
-    examined: the objects of a document, by the text of the document. Most documents are in several
-        manifests, and the function examines each text only once.
+    examined: the objects of each document, by the document's text. The function adds each new text,
+        because most documents are the same in several manifests.
     """
     stream = read_streams(manifest.sources, manifest.name)
     kinds = {kind for _, kind in settings.revisable}
@@ -198,12 +199,13 @@ def _record_manifest(
     items: Mapping[ObjectKey, Item],
     applied: set[ObjectKey],
 ) -> None:
-    """Add the next manifest to the records; applied: the objects of the last applied manifest.
+    """Add the next manifest to the records.
 
-    Helm deletes objects that a manifest no longer has, unless the live object has `keep`. An
-    apply that failed half-way may have changed any object, so such an apply never lowers a state.
+    Helm deletes an object that a manifest no longer has, unless the live object has `keep`. A
+    failed apply has changed an unknown part of the objects, so such an apply never lowers a state.
+    applied: the keys of the objects in the newest applied manifest before this manifest.
     """
-    revised_names = {
+    revised_base_names = {
         item.annotations.get(BASE_NAME_ANNOTATION)
         for item in items.values()
         if PAIRING_ANNOTATION in item.annotations
@@ -213,9 +215,9 @@ def _record_manifest(
         live_state = _live_state_after(item, record.live_state, is_tracked=key in applied)
         record.live_state = live_state if is_applied else max(record.live_state, live_state)
         record.item = item
-        # An original is current until a revision replaces the original.
-        is_original = not item.is_revision and item.identity.name not in revised_names
-        if is_original or PAIRING_ANNOTATION in item.annotations:
+        # An original is current only if the manifest has no current revision of the base name.
+        is_revised = item.is_revision or item.identity.name in revised_base_names
+        if not is_revised or PAIRING_ANNOTATION in item.annotations:
             record.last_current = index
     if is_applied:
         for key, record in records.items():
@@ -226,10 +228,11 @@ def _record_manifest(
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
     """Return the state of an object in the cluster after Helm has applied the object.
 
-    before: the state before the apply.
-    is_tracked: whether the last applied manifest had the object. If not, Helm adopts the object,
-        and Helm 3 removes no annotation, because Helm 3 merges the target with itself (3.21,
-        action/upgrade.go).
+    If the previous applied manifest lacks the object, Helm adopts a live object. Helm 3 then
+    removes no annotation, because the new manifest is also the old manifest of the merge (3.21,
+    action/upgrade.go).
+    before: the state before the apply;
+    is_tracked: whether the previous applied manifest has the object.
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)
     if policy == "keep":
@@ -252,7 +255,7 @@ def _earlier_revision(record: _Record, *, is_tracked: bool) -> EarlierRevision:
 
 
 def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
-    """Yield the objects that hooks reference, each with the hook."""
+    """Yield the key of each object that a hook references, and the identity of the hook."""
     stream = read_streams(manifest.sources, manifest.name)
     for index, document in enumerate(stream.documents):
         if not has_content(document.text):

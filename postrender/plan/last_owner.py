@@ -1,7 +1,7 @@
-"""Revisions that would lose their last owner with the next apply.
+"""Findings about revisions that would lose all of their owners in the next apply.
 
-A revision is deleted if its workloads and its release owner are deleted together. The arguments of
-the previous attacher show the owners of each revision.
+Kubernetes deletes a revision after all of its owners are deleted: its workloads, and its release
+owner. The arguments of the previous attachers show the owners of each revision.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LostOwners(NamedTuple):
 
     kind: the kind of the revision, such as `ConfigMap`;
     name: the name of the revision;
-    owners: the deleted objects, as `Kind/name`.
+    owners: the owners that the apply deletes, as `Kind/name`.
     """
 
     kind: str
@@ -42,8 +42,8 @@ class LostOwners(NamedTuple):
 def read_previous_owners(previous: Previous) -> PreviousOwners:
     """Return the owners in the arguments of the previous attachers.
 
-    These attachers are in the last manifest and in the hooks. The names of Secrets are from all
-    manifests and hooks.
+    The workloads and release owners are from the newest manifest and from the hooks. The names of
+    Secrets are from all manifests and hooks.
     """
     owners = read_owners(
         source.data.decode(errors="replace")
@@ -61,16 +61,16 @@ def read_previous_owners(previous: Previous) -> PreviousOwners:
 
 
 def _secrets_in(source: Source) -> Iterator[str]:
-    """Yield the revisions of Secrets in the arguments of attachers."""
+    """Yield the names of the revisions of Secrets in the arguments of attachers."""
     for document in read_streams([source], source.name).documents:
         if GROUP_LABEL in document.text and root_kind(document.text) == "Job":
             yield from _SECRET.findall(document.text)
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:
-    """Return the owners in the arguments of attachers, without names of Secrets.
+    """Return the owners in the arguments of attachers; the field `secrets` is empty.
 
-    texts: outputs of render.
+    texts: the outputs of render that contain the attachers.
     """
     workloads: dict[str, list[str]] = {}
     release_owners: set[str] = set()
@@ -83,7 +83,7 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners in the arguments of the new attachers, without names of Secrets."""
+    """Return the owners in the arguments of the new attachers; the field `secrets` is empty."""
     settings = context.settings.attacher
     workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
@@ -99,7 +99,7 @@ def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> Previ
 def find_last_owners(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> Iterator[Finding]:
-    """Yield a finding for each revision that is used, but would lose all of its owners."""
+    """Yield a finding for each revision of the output that would lose all of its owners."""
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
@@ -112,9 +112,9 @@ def find_last_owners(
 
 
 def _group_option(lost: LostOwners) -> str:
-    """Return the option for the earlier attach group, or `--group` if the name is unknown.
+    """Return `--group NAME` for the earlier attach group, or `--group` if the name is unknown.
 
-    By default, the release owner has the name of the group.
+    NAME is the name of the release owner, which by default is the name of the group.
     """
     for title in lost.owners:
         kind, _, name = title.partition("/")
@@ -124,7 +124,7 @@ def _group_option(lost: LostOwners) -> str:
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:
-    """Return the objects of new attachers that can be a release owner, as `Kind/name`."""
+    """Return the objects of the new attachers that can be a release owner, as `Kind/name`."""
     settings = context.settings.attacher
     if not settings.is_enabled:
         return frozenset()
@@ -134,9 +134,9 @@ def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> froze
 def find_lost_owners(
     context: PlanContext, lasting: Iterable[str], owners: PreviousOwners
 ) -> Iterator[LostOwners]:
-    """Yield each revision of the new output that has no owner in the new output.
+    """Yield each revision of the new output if the new output has none of its previous owners.
 
-    lasting: the objects of new attachers that can be a release owner, as `Kind/name`;
+    lasting: the objects of the new attachers that can be a release owner, as `Kind/name`;
     owners: the owners in the arguments of the previous attachers.
     """
     if not owners.release_owners.isdisjoint(lasting):
@@ -155,7 +155,7 @@ def find_lost_owners(
 
 
 def _is_in_stream(context: PlanContext, workload: str) -> bool:
-    """Return whether a workload is in the stream, or may be in an unexamined document."""
+    """Return whether the stream has a workload, or an unexamined document that can contain it."""
     kind, _, name = workload.partition("/")
     if any(
         (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items

@@ -1,7 +1,7 @@
 """Leftovers: strings that still contain the base name of a renamed object.
 
-A leftover is a mention of an object whose original is not in the output. Mentions that most likely
-mean something else are not leftovers: hosts, file paths, programs, and names of other objects.
+A leftover is a mention of an object whose original is not in the output. A mention that most likely
+means a host, a file path, a program or another object is not a leftover.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_leftovers(context: PlanContext) -> list[Finding]:
 
 
 def _renamed_targets(context: PlanContext, mention: Mention, kept: set[ObjectKey]) -> list[Item]:
-    """Return the targets whose base name no object of the output has."""
+    """Return the revised targets whose base name is not the name of an object in the output."""
     return [
         target
         for target in mention.targets
@@ -43,8 +43,6 @@ def _renamed_targets(context: PlanContext, mention: Mention, kept: set[ObjectKey
 def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
     """Return whether a mention most likely does not mean the ConfigMap or Secret.
 
-    If the field or the line of a mention contains the kind, such as `configMap`, the mention is a
-    sign. The original then stays, and the mention is not a leftover.
     fixed_names: the names of the objects that are never revised, such as Services and Deployments.
     """
     if mention.name in fixed_names or mention.is_program:

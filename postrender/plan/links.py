@@ -34,7 +34,7 @@ class Link(NamedTuple):
 
     @property
     def triggers_rename(self) -> bool:
-        """Return whether the reference is rewritten and is a reason to rename the target."""
+        """Return whether the reference is a reason to rename the target."""
         rule = self.reference.rule
         return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
 
@@ -45,19 +45,22 @@ class Link(NamedTuple):
 
     @property
     def is_rewritten(self) -> bool:
-        """Return whether the reference is rewritten if its target is renamed."""
+        """Return whether postrender rewrites the reference if postrender renames the target."""
         return self.source.is_rewritable and not self.reference.rule.keep_reason
 
     @property
     def keeps_base_name(self) -> bool:
-        """Return whether the reference keeps the base name, as in a Job, a Pod or a hook."""
+        """Return whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
+
+        False for RBAC references, because postrender adds the revision name to their list.
+        """
         return not self.is_rewritten and self.reference.rule.family != RBAC
 
     @property
     def is_pinned(self) -> bool:
-        """Return whether a person wrote a revision name into a pod template.
+        """Return whether the reference has a revision name that a person wrote.
 
-        If postrender wrote the name, the template has a render ID. postrender leaves pinned
+        If postrender wrote the name, the pod template has a render ID. postrender leaves pinned
         references unchanged.
         """
         number, templates = self.reference.template, self.source.templates
@@ -67,17 +70,14 @@ class Link(NamedTuple):
 
     @property
     def is_outside_attach(self) -> bool:
-        """Return whether the reference is rewritten in a field that the attacher does not see."""
+        """Return whether postrender rewrites the reference, but the attacher skips the field."""
         is_seen = is_namespaced_workload(self.source.identity.group_kind)
         family = self.reference.rule.family
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return a link for every reference to an object of the stream, and findings.
-
-    The findings report ambiguous references.
-    """
+    """Return a link for each resolved reference, and a finding for each ambiguous reference."""
     links: list[Link] = []
     findings: list[Finding] = []
     for item in inventory.items:
@@ -110,7 +110,7 @@ def _ambiguous(inventory: Inventory, item: Item, reference: Reference, name: str
 
 
 def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Group links by the object that they reference."""
+    """Return the links, grouped by the referenced object."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.target.key].append(link)
@@ -118,7 +118,7 @@ def by_target(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
 
 
 def by_source(links: Iterable[Link]) -> dict[ItemKey, list[Link]]:
-    """Group links by the object that has the reference."""
+    """Return the links, grouped by the object that has the reference."""
     groups: dict[ItemKey, list[Link]] = defaultdict(list)
     for link in links:
         groups[link.source.key].append(link)
@@ -133,7 +133,7 @@ def reference_edits(
     """Return the edits that rewrite the references of one object.
 
     names: the new revision name of each target;
-    retained_names: the retained revisions of each target, to which a Role still grants access.
+    retained_names: the names of the retained revisions of each target, which a Role also gets.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, tuple[Item, Reference]] = {}
@@ -151,10 +151,10 @@ def reference_edits(
 def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
     """Return the edits of one reference.
 
-    source: the object that has the reference; renames: the new names of each written name.
+    source: the object that has the reference; renames: the new names, by the old name.
     """
     if reference.rule.family == RBAC:
-        # Includes names of objects that are not in the stream.
+        # `source.references` also has the names of objects that are not in the stream.
         written = source.references
         existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
         added = [name for names in renames.values() for name in names if name not in existing]

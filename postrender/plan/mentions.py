@@ -1,9 +1,10 @@
 """Mentions: strings that contain the base name of an object and that no rule rewrites.
 
-The search looks for the base names of revisions, and of objects that postrender would rename. Rules
-cover all references in Kubernetes' own kinds, so the search covers only the free text of these
-kinds. Free text means arguments, env values, annotations, and the data of ConfigMaps and Secrets.
-In other kinds any string may be a reference, except for metadata, labels and selectors.
+The search looks for the base names of revisions, and of objects that postrender would rename. In
+Kubernetes' own kinds, the search covers only free text, because reference rules cover the other
+fields. Free text means arguments, env values, annotations, driver parameters, and the data of
+ConfigMaps and Secrets. In other kinds, the search covers annotations, and every string outside of
+metadata, labels and selectors.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
-# Annotations of postrender and of other tools with these prefixes never reference a ConfigMap.
+# Annotations with these prefixes, of postrender and other tools, do not reference ConfigMaps.
 _UNSEARCHED_ANNOTATIONS = (
     PREFIX,
     PAIRING_ANNOTATION,
@@ -42,8 +43,8 @@ _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameter
 # The keys of free text. "value" is the key in an entry of `env`.
 _TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
 _DATA = frozenset({"data", "stringData"})
-# The resources of kubectl: `[kubectl, get, cm, web]` references a ConfigMap.
-_RESOURCES = {
+# The kinds by their name in a kubectl command, such as `[kubectl, get, cm, web]`.
+_KUBECTL_KINDS = {
     "cm": "configmap",
     "configmap": "configmap",
     "configmaps": "configmap",
@@ -54,15 +55,17 @@ _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 
 
 class Mention(NamedTuple):
-    """A string with the base name of one or more objects that may be renamed.
+    """A string that contains the base name of one or more objects.
 
+    item: the object that contains the string;
     path: the path of the string in the object;
     line: the line in the document, from 0;
-    text: the string, decoded if it is base64 in a Secret. Do not print a decoded string;
+    text: the string, or the decoded string if a Secret has base64. Do not print a decoded string;
     name: the base name;
-    fields: the keys of the string. In a list: the flag, the resource of kubectl, or the key of
-        the list. Elsewhere: the environment variable, or the last two keys;
-    targets: the objects that the name may mean.
+    fields: the names that describe the string. In `env`: the name of the variable. In a list: the
+        flag, the kind in a kubectl command, or else the key of the list. Elsewhere: the last two
+        keys of the path;
+    targets: the objects that the name can mean.
     """
 
     item: Item
@@ -80,7 +83,7 @@ class Mention(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Return whether an annotation of Reloader, which only watches objects, has the mention."""
+        """Return whether the string is in an annotation of Reloader, which only watches objects."""
         return any(_RELOADER in field for field in self.fields)
 
 
@@ -93,9 +96,9 @@ def find_mentions(
 ) -> list[Mention]:
     """Return the mentions in a stream.
 
-    links: the references that resolve to an object of the stream, which are not mentions;
-    targets: the objects to search for, by base name;
-    ignored: the patterns of mentions to leave out.
+    links: the resolved references, which are not mentions;
+    targets: the objects for whose base names the function searches;
+    ignored: the entries of `leftovers.ignore`. A mention that matches an entry is left out.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
     for target in targets:
@@ -111,8 +114,8 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Most documents do not need a second parse, because all their base names are references. A
-        # text search does not find escaped base names.
+        # Most documents are not parsed again, because all their base names are in references.
+        # Documents with escapes are parsed again, because a text search finds no escaped names.
         may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )
@@ -132,7 +135,7 @@ def _accounted_counts(
 ) -> defaultdict[int, int]:
     """Return, by document, the number of base names in references and in metadata.name.
 
-    A scalar with aliases is one text with several paths, and counts once.
+    A scalar with YAML aliases has several paths, but counts once, because its text occurs once.
     """
     places: dict[int, set[int | Path]] = defaultdict(set)
     for link in links:
@@ -153,8 +156,8 @@ def _accounted_counts(
 class _Search:
     """The search for mentions in the objects of a stream.
 
-    linked: the object and path of each reference that resolves;
-    by_name: the target objects by base name.
+    linked: the source and path of each resolved reference;
+    by_name: the objects to search for, by base name.
     """
 
     __slots__ = ("by_name", "linked", "resolver")
@@ -170,13 +173,13 @@ class _Search:
         self.by_name = by_name
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
-        """Return whether the objects of a document may have mentions, by the keys in its text."""
+        """Return whether the objects of a document can have mentions; text: the document's text."""
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
         """Return whether rules cover all references of an object, and all references resolve.
 
-        Only the free text of the object may then have mentions.
+        If so, only the free text of the object can have mentions.
         """
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
@@ -184,7 +187,6 @@ class _Search:
         )
 
     def run(self, item: Item, document: ParsedDocument) -> Iterator[Mention]:
-        """Yield the mentions in one object."""
         if item.is_attacher or item.identity.kind == CRD:
             return
         length = len(item.path)
@@ -216,7 +218,7 @@ class _Search:
     def targets_of(
         self, item: Item, name: str, path: Path, kind: GroupKind | None
     ) -> tuple[Item, ...]:
-        """Return the objects that a word may mean.
+        """Return the objects that a base name at a path can mean.
 
         kind: the target kind of a reference at the path, None if the path has no reference.
         """
@@ -242,7 +244,7 @@ def _is_encoded(item: Item, path: Path) -> bool:
 
 
 def _may_reference(item: Item, path: Path) -> bool:
-    """Return whether a string at this path of an object may reference another object."""
+    """Return whether a string at this path of an object can be a mention."""
     if path[-2:-1] == ("annotations",):
         name = str(path[-1])
         return not (name.startswith(_UNSEARCHED_ANNOTATIONS) or is_tool_annotation(name))
@@ -260,7 +262,7 @@ def _has_data(item: Item) -> bool:
 
 
 def _is_known(item: Item) -> bool:
-    """Return whether rules cover all references of an object, except for free text."""
+    """Return whether reference rules cover all fields of an object except for free text."""
     identity = item.identity
     has_rules = is_built_in(identity.group) or identity.group_kind in WORKLOAD_KINDS
     return has_rules and not _has_data(item)
@@ -274,10 +276,10 @@ def _is_free_text(path: Path) -> bool:
 
 
 def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
-    """Return the names of the field that has a string, as in Mention.
+    """Return the value of Mention.fields.
 
-    A flag is in the string itself (`--config-map=web`), or is the preceding string of the list. In
-    `[kubectl, get, cm, web]`, the field is the resource, as `configmap`.
+    A flag is in the string itself (`--config-map=web`), or is the preceding string of the list.
+    The kind in `[kubectl, get, cm, web]` is `configmap`.
     """
     keys = [part for part in path if isinstance(part, str)]
     if keys[-2:] == ["env", "value"]:
@@ -287,21 +289,21 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
         if not flag and path[-1]:
             before = str(value_at(data, (*path[:-1], path[-1] - 1)))
             flag = before if before.startswith("-") and "=" not in before else ""
-        flag = flag or _resource_before(data, path)
+        flag = flag or _kind_before(data, path)
         return (flag,) if flag else tuple(keys[-1:])
     return tuple(keys[-2:])
 
 
-def _resource_before(data: Json, path: Path) -> str:
-    """Return the last resource of kubectl before a string of a list, "" if there is none."""
+def _kind_before(data: Json, path: Path) -> str:
+    """Return the kind before a string in a kubectl command, "" if there is none."""
     words = value_at(data, path[:-1])
     earlier = words[: int(path[-1])] if isinstance(words, list) else []
     words_before = (word for word in reversed(earlier) if isinstance(word, str))
-    return next((_RESOURCES[word] for word in words_before if word in _RESOURCES), "")
+    return next((_KUBECTL_KINDS[word] for word in words_before if word in _KUBECTL_KINDS), "")
 
 
 def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
-    """Return the first line of a scalar, or the line of a word in a block literal."""
+    """Return the line of a name in a block literal, or the first line of any other scalar."""
     line = document.line_of(path)
     if not document.is_literal(path):
         return line
@@ -321,7 +323,6 @@ def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
-    """Return whether an entry of `leftovers.ignore` matches a mention."""
     from fnmatch import fnmatchcase  # late: most runs have no entries
 
     identity = mention.item.identity

@@ -1,4 +1,4 @@
-"""The context of a plan: every decision before the edits of objects."""
+"""The context of a plan: the decisions from which the plan derives the edits of objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.auto_mount import Mount
 
-# The decision for an object of earlier outputs. `explain` prints these values.
+# The values of RetentionDecision.decision, which `explain` prints.
 RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop", "replaced"
 
 
@@ -31,7 +31,7 @@ class RetentionDecision(NamedTuple):
 
     decision: RETAIN, LAST_TIME (retain without Helm's `keep`), DROP, or REPLACED (the stream has
         an object with the name of the original);
-    current: the object of the stream with the same base name, None if there is none.
+    current: the key of the stream's object with the same base name, None if there is none.
     """
 
     revision: EarlierRevision
@@ -48,7 +48,7 @@ class RetentionDecision(NamedTuple):
 class PlanContext(NamedTuple):
     """The decisions, names and references of a stream.
 
-    decisions: the decisions by ConfigMap or Secret;
+    decisions: the decisions, by ConfigMap or Secret;
     names: the revision names of the objects to rename;
     links: the references by the object that has the references;
     mounts: the auto-mounts by workload;
@@ -56,7 +56,7 @@ class PlanContext(NamedTuple):
         object. The template references or mounts the object;
     mentions: the strings that contain a base name and that no rule rewrites;
     read_by_name: the objects with a sign that a program reads the object by its base name;
-    orders: the revision numbers of the objects to rename, if there is a history;
+    orders: the revision numbers of the objects to rename, empty if the history is unknown;
     retained: the decisions for the objects of the history, including dropped objects.
     """
 
@@ -84,14 +84,14 @@ class PlanContext(NamedTuple):
 
     @property
     def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
-        """The Rollouts that use a pod template, by workload, if both objects are rewritable."""
+        """The rewritable Rollouts that use a rewritable workload's pod template, by workload."""
         return find_rollouts(
             [item for item in self.inventory.items if item.is_rewritable], self.resolver
         )
 
     @property
     def kept_items(self) -> list[Item]:
-        """The ConfigMaps and Secrets that are in the output under their name in the input."""
+        """The ConfigMaps and Secrets of the input that the output has under the same name."""
         return [
             decision.item
             for key, decision in self.decisions.items()
@@ -104,7 +104,7 @@ class PlanContext(NamedTuple):
         return {self.resolver.certain_key_of(item.identity) for item in self.kept_items}
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
-        """Return the objects that pod templates reference or mount, in order.
+        """Return the ConfigMaps and Secrets that an object's pod templates reference or mount.
 
         template: the index of one pod template, None for all pod templates of the object.
         """
@@ -114,7 +114,7 @@ class PlanContext(NamedTuple):
         return [target for _, target in targets]
 
     def revision_of(self, item: Item) -> str:
-        """Return the revision name of an object in the output, "" if the object is not revised."""
+        """Return the name of an object's revision in the output, "" if the object has none."""
         if item.key in self.names:
             return self.names[item.key]
         return item.identity.name if item.is_revision and not item.is_hook else ""

@@ -1,7 +1,7 @@
-"""The names of revisions, in the order of their dependencies.
+"""The computation of revision names.
 
-A reference rule may rewrite a name inside a ConfigMap's data. The hash of this ConfigMap covers the
-content with the new name, so postrender computes the new name first.
+A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
+the rewritten data, so postrender computes the names of the referenced objects first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from postrender.yaml.edits import apply_edits
 class _Namer:
     """The recursive computation of revision names.
 
-    done: the names computed so far;
+    done: the computed names;
     stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
 
@@ -81,7 +81,7 @@ def name_revisions(
 ) -> dict[ItemKey, str]:
     """Return the revision names of the objects to rename.
 
-    decisions: the decisions for these objects; links: the references by source.
+    decisions: the decisions for the objects to rename; links: the references by source.
     Raises UserError if the data of objects reference each other in a cycle.
     """
     by_item = {decision.item.key: decision for decision in decisions}

@@ -1,17 +1,17 @@
 """Namespace resolution: the object that a reference means, and the key of an object.
 
 Helm creates an object without a namespace in the namespace of the release. A post-renderer does not
-know this namespace. With `--namespace`, postrender first replaces every absent namespace. A
-reference then resolves in this order:
+know this namespace. With `--namespace`, postrender uses the given namespace for objects and
+references without a namespace. A reference resolves in this order:
 
-1. to the object whose namespace is written the same way (absent matches absent);
-2. to the only object with the name, if one namespace is absent and the other is the stream's only
-   explicit namespace.
+1. to the object with the name in the same namespace (absent matches absent);
+2. to the only object with the name. The object's or the reference's namespace must be absent, and
+   the other namespace must be the only explicit namespace of the stream.
 
 postrender leaves any other reference unchanged, because its object may be in another namespace. A
-finding reports an ambiguous reference. Two kinds of references resolve in another way. A reference
-of a ClusterRole resolves to the objects of all namespaces. A reference with a `keep_reason`
-(references/rule.py) resolves to every object with the name that may be in the same namespace.
+finding reports an ambiguous reference. Two kinds of references can resolve to several objects. A
+reference of a ClusterRole resolves to the objects with the name in all namespaces. A reference with
+a `keep_reason` (references/rule.py) resolves to each object that is possibly in the same namespace.
 postrender never rewrites a reference with a keep_reason.
 
 Only this module interprets absent namespaces. Other modules compare objects by
@@ -48,10 +48,9 @@ class Resolver(NamedTuple):
     is_proven: bool = False
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
-        """Return the objects that a reference means.
+        """Return the objects that a reference means, () if the reference does not resolve.
 
         name: the string of the reference, or a word of this string if the rule has is_word.
-        Only a reference of a ClusterRole, or with a keep_reason, may mean several objects.
         """
         candidates = self.candidates.get((reference.rule.target, name), [])
         if not candidates:
@@ -60,8 +59,8 @@ class Resolver(NamedTuple):
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # If postrender keeps an unneeded original, pods still run. Without a needed original, a
-            # program fails.
+            # An original that no program needs does no harm. A program fails if the original that
+            # it needs is missing.
             return [
                 candidate
                 for candidate in candidates
@@ -72,21 +71,24 @@ class Resolver(NamedTuple):
     def find_in_namespace(
         self, namespace: str | None, candidates: Sequence[Item]
     ) -> Sequence[Item]:
-        """Return the only match in a namespace, or (); candidates: the objects with one name."""
+        """Return the object that a reference in a namespace means, as a list of at most one object.
+
+        candidates: the objects with the referenced name.
+        """
         matches = [
             candidate
             for candidate in candidates
             if self.is_same(namespace, candidate.identity.namespace)
         ]
         if matches:
-            # A hook may have the name of an ordinary object; a reference means the ordinary object.
+            # The reference means the ordinary object, even if a hook has the same name.
             return [min(matches, key=lambda match: match.is_hook)]
         if len(candidates) == 1 and self._is_likely_same(namespace, candidates[0]):
             return candidates
         return ()
 
     def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
-        """Return whether an unresolved reference may still mean an object of the stream."""
+        """Return whether an unresolved reference possibly means an object of the stream."""
         if self.release_namespace or item.identity.kind in CLUSTER_SCOPED:
             return False
         if reference.rule.keep_reason:
@@ -99,15 +101,15 @@ class Resolver(NamedTuple):
         )
 
     def is_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces as written are certainly the same."""
+        """Return whether two namespaces, as written in manifests, are certainly the same."""
         return self.namespace_of(first) == self.namespace_of(second)
 
     def may_be_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces as written are the same, or one namespace is absent."""
+        """Return whether two namespaces are certainly the same, or at least one is absent."""
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
-        """Return a namespace as written, or the release namespace for an absent namespace."""
+        """Return a namespace as written, or the release namespace if the manifest has none."""
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
@@ -154,8 +156,8 @@ def is_proof(source: Item, reference: Reference, target: Item) -> bool:
     """Return whether a reference proves that an absent namespace is the only explicit namespace.
 
     An RBAC reference is not proof. postrender keeps the base name in a Role, and after the rename,
-    the base name may mean an object in another namespace. A reference with a keep_reason is not
-    proof either, because the referencing object may be cluster-scoped.
+    this base name can mean an object in another namespace. A reference with a keep_reason is not
+    proof, because the referencing object may be cluster-scoped.
     """
     if reference.rule.family == RBAC or source.identity.kind in CLUSTER_SCOPED:
         return False

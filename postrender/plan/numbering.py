@@ -1,8 +1,8 @@
-"""The revisions of each base name, in their order, and the number of the next revision.
+"""The order of the revisions of each base name, and the number of a new revision.
 
-postrender numbers the revisions of a base name upwards (annotation `postrender/revision-number`).
-The order of revisions in the manifests does not count, because tools sort manifests. If a chart
-returns to earlier content, the revision with this content becomes the newest revision. With
+postrender numbers the revisions of a base name from 1 (annotation `postrender/revision-number`).
+postrender does not use the order of revisions in manifests, because tools sort manifests. If a
+chart returns to earlier content, the revision with this content gets the next number. With
 `naming: sequence`, the name contains the number, so the content gets a new revision.
 """
 
@@ -25,7 +25,7 @@ class RevisionNumbers(NamedTuple):
     """The earlier revisions, with their numbers.
 
     by_base: the revisions and the original, newest first, by the key of the original;
-    settings: the form of names, and the key of the hashes of Secrets.
+    settings: the settings, for `naming` and the hash key.
     """
 
     resolver: Resolver
@@ -50,7 +50,7 @@ class RevisionNumbers(NamedTuple):
         return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
     def order(self, item: Item, name: str) -> int:
-        """Return the number of an object's revision; name: the revision name."""
+        """Return the number of an object's revision in the new output; name: the revision name."""
         highest = self._highest(item)
         if highest is None:
             return 1
@@ -59,7 +59,7 @@ class RevisionNumbers(NamedTuple):
     def _highest(self, item: Item) -> EarlierRevision | None:
         """Return the earlier revision with the highest number, None if no revision exists.
 
-        After a rollback, another revision may be the newest revision of by_base.
+        After a rollback, the newest revision in by_base can have a lower number.
         """
         earlier = self.by_base.get(self.base_of(item), ())
         revisions = [revision for revision in earlier if not revision.is_original]
@@ -81,9 +81,9 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
-    The newest revision is the revision that was current last. An older revision may have a higher
+    The newest revision has the highest `last_current`. An older revision can have a higher
     number, because a rollback does not assign a number. A render without --previous creates
-    revisions without a number. These revisions get higher numbers than the other revisions.
+    revisions without a number. This function gives the highest numbers to these revisions.
     """
     numbered: list[EarlierRevision] = []
     order = 0

@@ -9,10 +9,10 @@ from postrender.startup.records import NamedTuple
 
 
 class Originals(NamedTuple):
-    """The originals that are kept or replaced.
+    """The originals that are kept or replaced; an original can be in both fields.
 
-    kept: originals that stay next to their revision;
-    replaced: originals whose revision is already in the stream.
+    kept: the originals that stay next to their revision;
+    replaced: the originals whose new revision is already in the stream.
     """
 
     kept: frozenset[ItemKey]
@@ -20,9 +20,9 @@ class Originals(NamedTuple):
 
 
 def find_originals(context: PlanContext) -> Originals:
-    """Return the originals that stay, and the originals whose revision is already in the stream.
+    """Return the kept and replaced originals.
 
-    Raises UserError if another object already has the name of a new revision.
+    Raises UserError if an object that is not a revision already has the name of a new revision.
     """
     resolver = context.resolver
     unrenamed = [

@@ -1,9 +1,9 @@
-"""References to revision names that a person wrote into pod templates (pins).
+"""Pins: references to a revision that a person wrote into a pod template.
 
-postrender leaves a pin unchanged, and a pin is not a reason to rename an object. The pod template
-of a pin may have a render ID in the output, because of another reference. A second render of the
-output then treats the pin as a rewritten reference. The first render therefore also passes the
-pin's revision to the attacher.
+postrender leaves a pin unchanged, and a pin is not a reason to rename an object. A pod template
+with a pin can get a render ID because of another reference. In a second render of the output, the
+pin looks like a rewritten reference, and postrender passes the revision to the attacher. The first
+render also passes the revision, so that both outputs are equal.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from postrender.plan.model import PlanContext
 
 
 def find_attached_pins(context: PlanContext, links: Sequence[Link]) -> list[Link]:
-    """Return the pins in pod templates that have a render ID in the output.
+    """Return each pin whose pod template has a render ID in the output.
 
     links: all references to objects of the stream.
     """
     pins = [link for link in links if link.is_pinned]
     pins += _pins_to_new_revisions(context)
-    return [pin for pin in pins if _gets_render_id(context, pin)]
+    return [pin for pin in pins if _has_render_id_in_output(context, pin)]
 
 
 def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
-    """Return the references to the revisions that this render creates."""
+    """Return the references in the input to revisions that this render creates."""
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for key, name in context.names.items():
         item = context.decisions[key].item
@@ -38,8 +38,7 @@ def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
     return links
 
 
-def _gets_render_id(context: PlanContext, pin: Link) -> bool:
-    """Return whether the pod template of a pin has a render ID, or gets one in this render."""
+def _has_render_id_in_output(context: PlanContext, pin: Link) -> bool:
     number, templates = pin.reference.template, pin.source.templates
     if number is None or not templates:
         return False

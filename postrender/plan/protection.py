@@ -1,4 +1,4 @@
-"""Findings about old pods that lose the content with which they were released."""
+"""Findings about old pods that can lose the old content of their ConfigMaps and Secrets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from postrender.errors import UNPROTECTED, Finding, Location
 from postrender.inventory.model import Item
 from postrender.plan.model import PlanContext
 
-_MOST_LISTED = 3
+_MAX_LISTED = 3
 
 
 def find_unprotected(context: PlanContext) -> list[Finding]:
-    """Return a finding if old pods may lose the revisions of this output.
+    """Return a finding if the next apply would delete the revisions of this output.
 
-    Without an attacher, revisions have no annotations against pruning. Without a history, the next
-    output does not have the revisions of this output.
+    If the attacher is off, the revisions have no annotations against pruning. If --previous is not
+    set, the next output lacks the revisions. The finding needs both conditions.
     """
     settings = context.settings
     if not context.names or settings.attacher.is_enabled or settings.history.previous:
@@ -60,7 +60,7 @@ def find_overwritten(context: PlanContext) -> list[Finding]:
 
 def _listed(items: list[Item]) -> str:
     names = [str(item.identity) for item in items]
-    if len(names) > _MOST_LISTED:
-        names[_MOST_LISTED:] = [f"{len(names) - _MOST_LISTED} more"]
+    if len(names) > _MAX_LISTED:
+        names[_MAX_LISTED:] = [f"{len(names) - _MAX_LISTED} more"]
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

@@ -1,8 +1,8 @@
 """Earlier revisions that stay in the output, for rollbacks and for old pods.
 
-Helm 3 cannot roll back to manifests with an object that is live but not in the current manifests.
-When an object leaves the output, the object must leave the cluster at the same time. An old
-revision is therefore in one last output without `helm.sh/resource-policy: keep`. The next output
+Helm 3 cannot roll back to a manifest with an object that is in the cluster, but not in the deployed
+manifest. An apply must therefore delete a revision if the output drops the revision. So postrender
+retains the revision for the last time without `helm.sh/resource-policy: keep`. The next output
 drops the revision, and Helm deletes the live object.
 """
 
@@ -22,12 +22,12 @@ from postrender.startup.records import NamedTuple
 
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
-# In addition to the old ReplicaSets: the current revision, and the revision of a canary.
+# The history limit counts old ReplicaSets. The current revision and a canary's revision are extra.
 _EXTRA_REVISIONS = 2
 
 
 class _Current(NamedTuple):
-    """The object of the stream with a base name; name: the name of its revision."""
+    """The current object of a base name in the stream; name: the object's revision name."""
 
     item: Item
     name: str
@@ -36,10 +36,7 @@ class _Current(NamedTuple):
 def find_hooks_by_target(
     items: Sequence[Item], history: History, resolver: Resolver
 ) -> dict[ItemKey, str]:
-    """Return, by object, a hook that references the object.
-
-    Helm stores these hooks apart from the manifests of a release.
-    """
+    """Return, by object, a referencing hook of the previous release."""
     hooks = {
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()
@@ -55,9 +52,9 @@ def find_hooks_by_target(
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
 ) -> tuple[RetentionDecision, ...]:
-    """Return the decision for each earlier object, if the object's base name has revisions.
+    """Return a decision for each earlier object whose base name has a revision.
 
-    The result lacks earlier revisions that the output already has.
+    The result lacks earlier revisions that are already in the output.
     """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
@@ -101,13 +98,13 @@ def _decide(
     keep: int,
     history: History,
 ) -> tuple[str, str]:
-    """Return the decision for one earlier revision and the reason.
+    """Return the decision for one earlier revision or original, and the reason.
 
     position: the position among the earlier revisions of the base name, 1 for the newest;
     keep: the number of revisions to keep, including the current revision.
     """
-    # After the chart drops a base name, its revisions stay while Helm stores a release that has
-    # these revisions.
+    # If the chart has dropped the base name, a revision stays until no stored release of Helm has
+    # the revision as current.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
@@ -125,7 +122,7 @@ def _last(keep: int) -> str:
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, _Current]:
-    """Return the current object of each base name; a retained revision is not current."""
+    """Return the current object of each base name. A retained revision is never current."""
     currents = {}
     for key, decision in context.decisions.items():
         item = decision.item
@@ -147,7 +144,7 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
 
 
 def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads that reference the object, and their Rollouts."""
+    """Return, by object, the workloads that use the object, and the Rollouts of the workloads."""
     rollouts = context.rollouts
     workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
@@ -157,10 +154,7 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep.
-
-    workloads: the workloads that reference the object.
-    """
+    """Return the default number of revisions to keep; workloads: the users of the base name."""
     limits = [
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
         for workload in workloads

@@ -1,7 +1,7 @@
-"""Revisions of Secrets in earlier outputs, if Secrets are switched off.
+"""Retired Secrets: revisions of Secrets in earlier outputs, if the setting `secrets` is now false.
 
-The attacher still deletes these revisions after their last use. For Secrets, the Role of the
-attacher permits only the names of these revisions.
+The attacher still deletes these revisions after their last use. The Role of the attacher permits
+access to a Secret only if the Secret has one of these names.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _OPTION = "--retired"
 def with_retired_secrets(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> tuple[AttachGroup, ...]:
-    """Return the groups with the Secrets to delete.
+    """Return all groups, with the retired Secrets in the field `retired` of the only group.
 
-    owners: the owners in the arguments of earlier attachers. With several groups, the group of a
-        Secret is unknown, so the attacher does not delete a Secret.
+    If there are several groups, the group of a retired Secret is unknown, so no group gets Secrets.
+    owners: the owners in the arguments of earlier attachers.
     """
     names = {
         *context.settings.attacher.retired_secrets,
@@ -40,9 +40,9 @@ def with_retired_secrets(
 
 
 def _names_in(item: Item) -> Iterator[str]:
-    """Yield the Secrets that the attacher of an earlier run deletes.
+    """Yield the names in the option `--retired` of an attacher in the stream.
 
-    If postrender renders its own output again, only the arguments of this attacher have the names.
+    If postrender renders its own output again, only this option has the names.
     """
     arguments = value_at(item.content, _ARGUMENTS)
     words = list(map(str, arguments)) if isinstance(arguments, list) else []
@@ -52,7 +52,7 @@ def _names_in(item: Item) -> Iterator[str]:
 
 
 def _is_in_stream(context: PlanContext, name: str) -> bool:
-    """Return whether the stream may contain or reference a Secret of this name."""
+    """Return whether a document without objects of an attacher contains a name."""
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
     return any(
         name in document.text

@@ -1,4 +1,4 @@
-"""The decision for each ConfigMap and Secret, and its reason."""
+"""The decision for each ConfigMap and Secret, with a reason."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from postrender.plan.readers.sign import Sign
 
-# Secrets that a controller or a tool looks up by name.
+# The types of Secrets that a controller or a tool looks up by name.
 _OWNED_SECRET_TYPES = (
     "helm.sh/release.v1",
     "kubernetes.io/service-account-token",
     "bootstrap.kubernetes.io/token",
 )
 
-# The valid values of annotations with a fixed set of values.
+# The annotations with a fixed set of values, and these values.
 _CHOICES = {
     STRATEGY_ANNOTATION: STRATEGIES,
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
@@ -51,11 +51,11 @@ class StrategyDecision(NamedTuple):
 
     strategy: rename, checksum or ignore;
     reason: a clause for the user;
-    is_revision: whether the object already is a revision, by its metadata or the hash in its name;
+    is_revision: whether the object in the stream is a revision; see is_known_revision;
     keep_reason: why the original stays next to its revision, "" if the original does not stay;
     is_immutable: whether the revision is immutable;
     is_requested: whether a rule or an annotation sets the strategy;
-    is_keep_decided: whether a rule or an annotation decides about the original.
+    is_keep_decided: whether a rule or an annotation decides if the original stays.
     """
 
     item: Item
@@ -79,9 +79,9 @@ def decide_strategies(
 
     links: the references by target;
     mounted_in: the workload of each auto-mounted object;
-    hooks_by_target: by object, a hook of the previous release that references the object.
-    Raises UserError for an invalid value of an annotation, and for an invalid object that is not
-    ignored.
+    hooks_by_target: by object, a referencing hook of the previous release.
+    Raises UserError for an invalid value of an annotation. Also raises UserError for an invalid
+    object that is a revision, or that the strategy does not ignore.
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -97,7 +97,7 @@ def decide_strategies(
             raise item.error
         if item.error:
             findings.append(_invalid(inventory, item, item.error))
-        # `keep-original: "false"` does not apply: the hook reads the base name, as a Job does.
+        # The hook reads the base name, so the original stays even with `keep-original: "false"`.
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
             hook, kind = hooks_by_target[item.key], item.identity.kind
             reason = f"{hook}, a hook of the previous release, references the {kind}"
@@ -115,10 +115,10 @@ def decide_strategies(
 def apply_signs(
     decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions, adjusted for readers by name, and a finding for each change.
+    """Return all decisions, some changed because of signs, and a finding for each change.
 
-    The original of an object that a program reads by name stays next to its revision. An object
-    that a program writes is not renamed. A rule or an annotation of the user overrides a sign.
+    If a program reads an object by name, the original stays next to its revision. If the program
+    can also change the object, the strategy is ignore. A rule or an annotation overrides a sign.
     """
     changed: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -172,7 +172,7 @@ def _invalid(inventory: Inventory, item: Item, error: UserError) -> Finding:
 
 
 def _preset_decision(item: Item) -> StrategyDecision | None:
-    """Return the decision if no rule or annotation can change the decision, else None."""
+    """Return a decision that no rule or annotation can change, None if there is none."""
     kind = item.identity.kind
     if item.is_hook:
         return StrategyDecision(item, IGNORE, f"the {kind} is a hook")
@@ -191,7 +191,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether an object is a revision, by its metadata or by the hash in its name."""
+    """Return whether the metadata of an object or the hash in its name shows a revision."""
     base_name = without_hash(item.identity.name)
     has_hash = bool(base_name) and item.error is None
     return item.is_revision or (has_hash and _matches_hash(item, base_name))
@@ -203,7 +203,7 @@ def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> boo
 
 
 def _is_keyed(item: Item) -> bool:
-    """Return whether the hash in the name of a revision has a key."""
+    """Return whether the hash in the name of a revision was computed with a key."""
     is_secret = item.identity.group_kind == SECRET
     return is_secret and item.annotations.get(HASH_ANNOTATION) == KEYED_HASH
 
@@ -249,9 +249,9 @@ def _decide(
 
 
 def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
-    """Return why an object is not renamed by default, "" if the object has no exemption.
+    """Return why postrender does not rename an object by default, else "".
 
-    writer: the object that makes a program write to the ConfigMap or Secret;
+    writer: the object that makes a program write to the ConfigMap or Secret, None if there is none;
     is_used: whether a workload uses the ConfigMap or Secret.
     """
     if writer:
@@ -259,12 +259,12 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
     if not is_used:
         return ""
     if _SOPS in (item.content or {}):
-        # Each encryption results in different text, and the checksum of SOPS also covers the name.
+        # Each encryption results in a different hash, and the checksum of SOPS covers the name.
         return f"SOPS encrypts the {item.identity.kind}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
         return f"{reader} reads the {item.identity.kind} by this well-known name"
-    # An object without data has the same hash in every render. Often a program writes the data.
+    # The hash of an object without data never changes, and often a program adds the data later.
     return "" if _has_data(item) else f"the {item.identity.kind} has no data"
 
 
@@ -275,7 +275,7 @@ def _used_by(items: Sequence[Item]) -> str:
 
 
 def _kept_reference(link: Link) -> str:
-    """Return the reference that keeps the base name, and the reason, as a clause."""
+    """Return a clause about a reference that postrender leaves unchanged, and the reason."""
     source, kind = link.source, link.target.identity.kind
     if source.has_opted_out:
         return f"{source.identity}, which opts out with {REWRITE_ANNOTATION}, references the {kind}"
@@ -316,7 +316,6 @@ def _is_immutable(item: Item, rule: StrategyRule | None, settings: Settings) -> 
 def _keep_reason(
     item: Item, unrewritable: Sequence[Link], rule: StrategyRule | None, settings: Settings
 ) -> str:
-    """Return why the original stays next to its revision, "" if the original does not stay."""
     if unrewritable:
         return _kept_reference(unrewritable[0])
     if KEEP_ORIGINAL_ANNOTATION in item.annotations:
@@ -343,7 +342,7 @@ def _stale_revision(
     item = decision.item
     is_keyed = _is_keyed(item)
     if is_keyed and hash_key is None:
-        return []  # only the owner of the key can check the name
+        return []  # without the key, the hash cannot be checked
     base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
     users = [link.source for link in links if link.triggers_rename or link.keeps_base_name]
     if not users or _matches_hash(item, base_name, hash_key if is_keyed else None):

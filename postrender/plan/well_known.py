@@ -1,10 +1,10 @@
-"""Names of ConfigMaps that are built into programs.
+"""Well-known names: names of ConfigMaps that are built into the programs that read the ConfigMaps.
 
 The manifests do not show that such a program reads the ConfigMap.
 
-The file well_known_names.txt has a line for each name. A line has the name as a glob, the program
-that reads the ConfigMap, and a source. To add a name, add a line. If a name depends on the release,
-a glob for the label `helm.sh/chart` precedes the name, as in `jupyterhub-[0-9]*/*hub`.
+The file well_known_names.txt has a line for each name. A line has the name or a glob, the program,
+and a source file with the name. To add a name, add a line. If the name depends on the release,
+a glob for the label `helm.sh/chart` precedes the glob, as in `jupyterhub-[0-9]*/*hub`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class _Glob(NamedTuple):
 
 
 class _Names(NamedTuple):
-    """The well-known names: the line of each name, the globs, and the prefixes of the globs.
+    """The well-known names.
 
-    The line of a name without a glob is split only when a run needs the line.
+    lines: the line of each name that is not a glob. A line is split only when a run needs the line;
+    prefixes: the prefixes of the globs.
     """
 
     lines: dict[str, str]

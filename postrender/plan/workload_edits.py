@@ -1,4 +1,4 @@
-"""The edits of the objects with references, and the render IDs of their pod templates."""
+"""The edits of objects that reference ConfigMaps or Secrets, and the render IDs of workloads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return the edits of rewritable objects with references or auto-mounts, and the render IDs.
+    """Return, by rewritable object, the edits of references and auto-mounts, and the render ID.
 
     Only a workload that references or mounts a revision has a render ID.
     """
@@ -53,7 +53,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
 
 
 def _mount_edits(context: PlanContext, mounts: Sequence[Mount]) -> list[AddItems]:
-    """Return the edits of the auto-mounts of a workload, one edit for each list."""
+    """Return the edits of a workload's auto-mounts, one edit for each list that gets new items."""
     from postrender.plan.auto_mount import mount_edits
 
     items: dict[Path, list[Json]] = defaultdict(list)
@@ -90,7 +90,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
-    """Return the text of each pod template after the edits, for the render ID."""
+    """Return the text of each pod template after the edits, from which the render ID is made."""
     template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
@@ -115,7 +115,7 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has strategy checksum.
 
-    The checksum is the SHA-256 of sorted lines: `name=hash` for each target with this strategy.
+    The value is the SHA-256 of sorted lines: `name=hash` for each target with this strategy.
     """
     hashes = {}
     for target in context.targets(item, number):

@@ -1,7 +1,7 @@
 """The order in which a plan reads workloads and ConfigMaps, independent of the input's order.
 
-Helm and kustomize sort the objects of a stream differently. A group name and the arguments of a Job
-must be the same with every tool, because a changed Job runs again.
+Helm and kustomize sort the objects of a stream differently. A group name and the arguments of the
+attacher Job must not depend on the tool, because a changed Job runs again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from postrender.inventory.model import Item
 
 
 def item_order(item: Item) -> tuple[bool, str, str, str, str]:
-    """Return the sort key of an object: Rollouts first, then by kind and name."""
+    """Return the sort key of an object. Rollouts are first, then the order is by kind and name."""
     identity = item.identity
     is_other = identity.kind != "Rollout"
     namespace = identity.namespace or ""

@@ -11,7 +11,7 @@ from postrender.plan.namespaces import Resolver
 
 
 def find_rollouts(items: Sequence[Item], resolver: Resolver) -> dict[ItemKey, list[Item]]:
-    """Return, by workload, the Rollouts that use its pod template."""
+    """Return, by workload, the Rollouts that use the workload's pod template."""
     referring = [(item, item.workload_ref) for item in items if item.workload_ref]
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in items if referring else ():

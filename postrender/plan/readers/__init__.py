@@ -1,7 +1,7 @@
-"""Readers by name: signs that a program reads a ConfigMap by a name that no rule rewrites.
+"""Readers by name: signs that a program reads an object by a name that postrender cannot rewrite.
 
-Each module except `sign` is one rule. To add a rule, write a module with `find`, and add `find` to
-_rules.
+In this package, a rule is a function that finds signs. Each module except `sign` has one rule, the
+function `find`. To add a rule, write a module with `find`, and add `find` to _rules.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from postrender.plan.readers.sign import Evidence, Sign
 
 
 def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ...]:
-    """Return the rules. If two rules find signs for one object, the first rule gives the reason."""
+    """Return the rules, in the order of their priority."""
     if not evidence.mentions:
         return (roles.find,)
-    # Imported late: these rules look at mentions, and most charts have no mentions.
+    # Imported late: these rules search in mentions, and most charts have no mentions.
     from postrender.plan.readers import embedded_texts, named_fields, whole_values
 
     return roles.find, named_fields.find, embedded_texts.find, whole_values.find
 
 
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
-    """Return the first sign for each object that a program reads by name.
+    """Return one sign for each object that a program reads by name.
 
-    A sign of a program that may write has priority over the order of the rules.
+    A sign with is_write has priority over other signs. Otherwise the order of the rules decides.
     """
     signs = [sign for rule in _rules(evidence) for sign in rule(evidence)]
     signs = roles.with_writers(evidence, signs)

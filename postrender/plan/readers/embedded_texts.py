@@ -1,7 +1,7 @@
 """Manifests, pod templates and commands inside a string.
 
-A program creates the pods of the template, or runs the command. postrender does not rewrite
-strings such as these values:
+A program later uses the manifest or the template, or runs the command. postrender does not rewrite
+these strings. This example has a pod template and a command:
 
     data:
       pod-template.yaml: |
@@ -12,7 +12,7 @@ strings such as these values:
               name: web-config
       start.sh: kubectl get configmap web-config
 
-The search is line by line, because many of these texts are templates and not valid YAML.
+The rule searches line by line, because many of these strings are templates and not valid YAML.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from postrender.plan.readers.sign import Evidence, Sign, sign_of
 from postrender.text.words import letters_of, words_of
 
 _COMMENTS = ("#", "//")
-# The number of lines that are searched for `configMap:` above a `name:`. Lines such as
-# `optional: true` may be between them.
-_LONGEST_BLOCK = 8
+# The maximum distance in lines between `name:` and a line with the kind, such as `configMap:`.
+_MAX_DISTANCE = 8
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
@@ -38,7 +37,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _references(text: str, name: str, kind: str) -> bool:
-    """Return whether a line that contains a name has the kind, or is below a line with the kind."""
+    """Return whether a line with the name also has the kind, or is below a line with the kind."""
     if kind.lower() not in letters_of(text) and "kubectl" not in text:
         return False
     lines = text.split("\n")
@@ -56,14 +55,11 @@ def _has_kind(line: str, kind: str) -> bool:
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Return whether a line `name: …` is in the mapping of a key such as `configMap:`.
-
-    In an embedded manifest, the line `kind: ConfigMap` is above or below `metadata:`.
-    """
+    """Return whether a line `name: …` is below a key with the kind, or in metadata of the kind."""
     if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
         return False
     indent = _indent_of(lines[number])
-    for line in reversed(lines[max(0, number - _LONGEST_BLOCK) : number]):
+    for line in reversed(lines[max(0, number - _MAX_DISTANCE) : number]):
         if line.strip() and _indent_of(line) < indent:
             parent = letters_of(line)
             if "metadata" in parent:
@@ -73,7 +69,8 @@ def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
 
 
 def _is_manifest_of(lines: Sequence[str], number: int, kind: str) -> bool:
-    around = lines[max(0, number - _LONGEST_BLOCK) : number + _LONGEST_BLOCK]
+    # The line `kind: ConfigMap` can be above or below `metadata:`.
+    around = lines[max(0, number - _MAX_DISTANCE) : number + _MAX_DISTANCE]
     return any(line.replace('"', "").strip().rstrip(",") == f"kind: {kind}" for line in around)
 
 

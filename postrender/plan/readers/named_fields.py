@@ -1,13 +1,14 @@
 """Fields whose name shows that the value is the name of a ConfigMap or Secret.
 
-The name of the flag, the variable, the annotation or the key contains `configmap`:
+The name of the flag, the variable, the annotation or the key contains `configmap`. Upper case, `-`
+and `_` make no difference:
 
     args: [--config-map=shop/web-config]
     env:
       - name: SETTINGS_CONFIGMAP
         value: web-config
 
-For a Secret, the name contains `secret`.
+For a Secret, the name of the field contains `secret`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from postrender.text.words import letters_of
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention in a field with the kind in its name.
+    """Yield a sign for each mention in a field whose name contains the kind.
 
-    Annotations of Reloader are left out.
+    Annotations of Reloader are not signs, because Reloader only watches objects.
     """
     for mention in evidence.mentions:
         for target in mention.targets:
@@ -34,7 +35,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _field_for(mention: Mention, kind: str) -> str:
-    """Return the name of the field that contains the kind, "" if there is none."""
+    """Return the field name of a mention that contains the kind, "" if there is none."""
     if mention.is_watched:
         return ""
     return next((field for field in mention.fields if kind.lower() in letters_of(field)), "")

@@ -1,4 +1,4 @@
-"""Roles that let a program read or change one object by its name.
+"""Roles that permit a program to read or change an object by its name.
 
     kind: Role
     rules:
@@ -6,10 +6,12 @@
         resourceNames: [web-config]
         verbs: [get, update]
 
-With `update`, `patch` or `*`, a program may write to the object, so postrender does not rename the
-object. A program that reads the object by name may also have these verbs in a rule without
-resourceNames. A Role that is bound to people only is not a sign, because postrender also adds the
-revision's name to the Role.
+If the verbs contain `update`, `patch` or `*`, postrender does not rename the object, because the
+program possibly changes the object. A policy rule without resourceNames permits changes of all
+objects. Such a policy rule matters only if another sign shows that the program reads the object.
+
+A Role that is bound only to people is not a sign. postrender adds the revision's name to the Role,
+so people keep their access.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _RoleKey = tuple[str, str]
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each name in resourceNames, unless the role is bound to people only."""
+    """Yield a sign for each name in resourceNames, unless the role is bound only to people."""
     links = [
         link
         for link in evidence.links
@@ -51,7 +53,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _may_bind_people(evidence: Evidence) -> bool:
-    """Return whether a document may bind a role to people only, judged by its text."""
+    """Return whether the stream can have a binding without ServiceAccounts, judged by its text."""
     return any(
         "ServiceAccount" not in document.text
         for document in evidence.inventory.stream.documents
@@ -76,7 +78,7 @@ def _may_write(verbs: Json) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, with is_write for a workload that may write every object of the kind."""
+    """Return the signs, with is_write set for workloads that can change all objects of the kind."""
     if not any(sign.source.templates for sign in signs):
         return list(signs)
     permissions = _Permissions(evidence)
@@ -99,10 +101,10 @@ def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
 
 
 class _Permissions:
-    """The Roles and bindings of a stream, which are read only when a sign needs them.
+    """The permissions that the roles and bindings of a stream grant.
 
-    writable: by role, the resources that the role may change in rules without resourceNames;
-    subjects: by role, the subjects of its bindings.
+    writable: by role, the resources that the role permits to change without resourceNames;
+    subjects: by role, the subjects of the role's bindings.
     """
 
     __slots__ = ("subjects", "writable")
@@ -120,7 +122,10 @@ class _Permissions:
                 self.subjects[key] += mappings_in(data.get("subjects"))
 
     def may_write(self, accounts: Iterable[str], kind: str) -> bool:
-        """Return whether one of the ServiceAccounts may change any object of a kind."""
+        """Return whether the roles permit a ServiceAccount to change all objects of a kind.
+
+        accounts: the names of the ServiceAccounts; one permitted ServiceAccount is enough.
+        """
         resources = {f"{kind.lower()}s", "*"}
         names = set(accounts)
         return any(
@@ -132,7 +137,7 @@ class _Permissions:
     def is_of_people(self, role: _RoleKey) -> bool:
         """Return whether a role has bindings, and all bindings are to users and groups of people.
 
-        The users and groups of Kubernetes itself begin with `system:`.
+        The names of users and groups of Kubernetes itself begin with `system:`.
         """
         subjects = self.subjects.get(role, [])
         return bool(subjects) and all(
@@ -151,7 +156,7 @@ def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
 
 
 def _may_have(kinds: AbstractSet[str], text: str) -> bool:
-    """Return whether a document may have an object of one of the kinds, judged by its text."""
+    """Return whether a document can contain an object of the kinds, judged by its text."""
     if _PART_OF_KINDS not in text and RBAC_GROUP not in text:
         return False  # nearly every document; root_kind takes longer than this search
     kind = root_kind(text)
@@ -159,7 +164,7 @@ def _may_have(kinds: AbstractSet[str], text: str) -> bool:
 
 
 def _writable_resources(role: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the resources that a role may change in rules without resourceNames."""
+    """Yield the resources that a role permits to change in policy rules without resourceNames."""
     for rule in mappings_in(role.get("rules")):
         resources = rule.get("resources")
         is_general = not rule.get("resourceNames")

@@ -1,4 +1,4 @@
-"""The record of a sign that a program reads a ConfigMap by its name, and the evidence for signs."""
+"""Two classes: a sign that a program reads an object by its name, and the evidence for signs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from postrender.yaml.paths import Json
 
 
 class Evidence:
-    """The part of a plan in which the rules of this package look for signs.
+    """The data in which the rules of this package search for signs.
 
-    mentions: the strings that contain a base name;
+    mentions: the strings that contain a base name and that no reference rule rewrites;
     links: the references that resolve to an object of the stream.
     """
 
@@ -32,7 +32,7 @@ class Evidence:
         self._documents: dict[int, Json] = {}
 
     def document(self, index: int) -> Json:
-        """Return the data of a document of the stream, which is parsed once."""
+        """Return the parsed data of a document; only the first call parses the document."""
         if index not in self._documents:
             stream = self.inventory.stream
             document = stream.documents[index]
@@ -47,7 +47,7 @@ class Sign(NamedTuple):
     target: the object that the program reads;
     reason: a clause for a message;
     source: the object in which the rule found the sign;
-    is_write: whether the program may also change the object.
+    is_write: whether the program has permission to change the object.
     """
 
     target: Item
@@ -58,7 +58,7 @@ class Sign(NamedTuple):
 
 
 def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
-    """Return the sign of a mention."""
+    """Return the sign of a mention; target: one of the mention's targets."""
     item = mention.item
     return Sign(
         target=target,

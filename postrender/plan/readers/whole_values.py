@@ -1,11 +1,12 @@
-"""Values that are exactly the name of the object.
+"""Values that are exactly the base name of an object.
 
     kind: Widget
     spec:
       settings: web-config
 
-postrender does not know the field. If an object of another kind has the same name, the field must
-be about configuration. Its name then contains a word such as `config`, `settings` or `cm`.
+No reference rule covers the field. If an object of another kind has the same name, the value can
+mean that object. The value is then a sign only if the field's name has a word such as `config`,
+`settings` or `cm`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.occurrences import WHOLE, forms_of
 from postrender.yaml.paths import format_path
 
-# `configMapName`, `INIT_CONFIG` and `--cm-name` consist of words.
+# A word in the name of a field, such as `configMapName`, `INIT_CONFIG` or `--cm-name`.
 _FIELD_WORD = pattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "settings"})
 
