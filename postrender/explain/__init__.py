@@ -1,7 +1,7 @@
 """The reports of `postrender explain` and `postrender try`: each decision of render, and why."""
 
-# The module of each output format of `postrender explain`. The formats mermaid and dot of
-# `postrender diff` draw the reference graph.
+# The module of each output format of `postrender explain`. `postrender diff` has the same formats
+# mermaid and dot, which draw the reference graph.
 FORMATS = {
     "text": "postrender.explain.as_text",
     "json": "postrender.explain.as_json",

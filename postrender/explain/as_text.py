@@ -47,7 +47,7 @@ def _object_lines(entry: ObjectEntry) -> Iterator[str]:
     yield f"{name_of(entry.identity)}{arrow}"
     references = [_reference(reference, is_renamed) for reference in entry.references]
     if is_renamed and references:
-        # A rename has its references as the reason, so the field `reason` would repeat a reference.
+        # For a rename, the field `reason` would only repeat a reference.
         yield f"  rename: {references[0]}"
         yield from (f"  also {reference}" for reference in references[1:])
     else:

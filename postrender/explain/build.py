@@ -25,8 +25,8 @@ from postrender.plan.strategy import StrategyDecision
 def explain(plan: Plan) -> Explanation:
     """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
 
-    The function redacts revision names that could reveal a Secret. The report for a plan without a
-    context has only findings.
+    The report does not contain revision names that could reveal a Secret. If the plan has no
+    context, the report has only findings.
     """
     context = plan.context
     if context is None:

@@ -1,7 +1,7 @@
 """The report of `postrender try`, for a user who has not used postrender before.
 
-The report fits a screen, so long lists end in a count. The HTML page that `try` writes has the
-whole preview, and `postrender explain` lists all objects.
+The report fits a screen, so a long list ends in the number of items that are left out. The HTML
+page that `try` writes has the whole preview, and `postrender explain` lists all objects.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def first_release_lines(
 
     The list is empty if postrender does not rename anything.
     preview: the preview of the first release; settings: the settings of a real release;
-    hook_problems: the objects that a hook reads, and that the first release deletes.
+    hook_problems: a problem for each object that a hook reads and that the first release deletes.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -115,7 +115,7 @@ def _has_rollout(identities: Sequence[Identity]) -> bool:
 
 
 def _attacher(settings: Settings) -> str:
-    """Return the objects of the attacher in words, "" if the attacher is off."""
+    """Return the objects of the attacher in words, "" if the settings disable the attacher."""
     attacher = settings.attacher
     if not attacher.is_enabled:
         return ""
@@ -132,7 +132,7 @@ def _names(identities: Sequence[Identity]) -> str:
 
 
 def _row(label: str, text: str) -> list[str]:
-    """Return a label and a text as lines of limited width; [] without a text."""
+    """Return a label and a text as lines of limited width; [] if the text is empty."""
     return wrap(
         visible(text),
         _WIDTH,

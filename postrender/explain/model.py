@@ -1,4 +1,4 @@
-"""The report of `postrender explain` as data, which `build` creates and a format prints."""
+"""The report of `postrender explain` as data. The module `build` creates an Explanation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from postrender.errors import Finding
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# The source of a reference: a field of the manifest, or annotations of the ConfigMap or Secret.
+# The source of a reference: a field, or the auto-mount annotations of the ConfigMap or Secret.
 FROM_FIELD, FROM_AUTO_MOUNT = "reference", "auto-mount"
 
 
@@ -17,7 +17,7 @@ class ObjectReference(NamedTuple):
     identity: the object that has the reference;
     line, path: the location of the field, 0 and "" for an auto-mount;
     source: FROM_FIELD or FROM_AUTO_MOUNT;
-    is_rewritten: whether the output references the revision instead of the base name.
+    is_rewritten: whether the output has a reference to the revision instead of the base name.
     """
 
     identity: Identity
@@ -31,8 +31,7 @@ class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
     revision: the revision name, "" if there is none or if the name could reveal a Secret;
-    keep_reason: why the original is kept next to the revision, "" if the output does not have both
-        objects;
+    keep_reason: why the output has both the revision and the original, else "";
     attach_group: the attach group of the revision, "" if there is none.
     """
 
@@ -46,7 +45,7 @@ class ObjectEntry(NamedTuple):
 
 
 class EarlierEntry(NamedTuple):
-    """The decision for one object of earlier outputs; number: 0 for an original."""
+    """The decision for an earlier object; number: the revision number, 0 for an original."""
 
     identity: Identity
     base_name: str
@@ -58,10 +57,10 @@ class EarlierEntry(NamedTuple):
 class Explanation(NamedTuple):
     """The report for one input.
 
-    objects: the ConfigMaps of the input and, with --secrets, the Secrets;
+    objects: the ConfigMaps of the input and, if --secrets is set, the Secrets;
     earlier: the objects of earlier outputs, which --previous provides;
-    attach_groups: the names of the attach groups, each with one Job for each sync wave;
-    mode, mode_reason: the form of the Jobs (job or hook), and the reason; "" without a Job;
+    attach_groups: the names of the attach groups. A group has one Job for each sync wave;
+    mode, mode_reason: the form of the Jobs (job or hook), and the reason; "" if there are none;
     graph: the reference graph, for the formats mermaid and dot.
     """
 

@@ -73,8 +73,7 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
     """Yield an edge from each Rollout to the workload in its workloadRef.
 
-    sources: the objects that reference a ConfigMap or Secret. An edge ends only at a workload in
-        `sources`.
+    sources: the objects that reference a ConfigMap or Secret. Other workloads get no edge.
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():
@@ -95,7 +94,7 @@ def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> Gr
 
 
 def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> str:
-    """Return the decision for a ConfigMap or Secret as a phrase, "" without a decision."""
+    """Return the decision for a ConfigMap or Secret as a phrase, "" if there is none."""
     decision = context.decisions.get(item.key)
     if decision is None:
         return ""

@@ -22,7 +22,7 @@ _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 def retained_objects(
     context: PlanContext, attach_groups: AttachGroups
 ) -> Iterator[dict[str, Json]]:
-    """Yield the retained objects of earlier outputs."""
+    """Yield the objects of PlanContext.retained that stay in the output."""
     is_from_helm_4 = context.inventory.is_from_helm_4
     pairs = zip(context.retained, attach_groups.retained_group_names, strict=True)
     for retained, group_name in pairs:
@@ -39,7 +39,7 @@ def retained_objects(
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects that the stream lacks, and the keys of stale objects."""
+    """Return the attachers' objects to append, and the keys of attachers' objects to remove."""
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()
@@ -92,7 +92,7 @@ def without_tool_annotations(item: Item) -> dict[str, Json]:
 def _with_template_name(data: Mapping[str, Json], template_name: str) -> dict[str, Json]:
     """Return an object with the annotation from which Helm 4 writes `# Source: …`.
 
-    Helm removes the annotation again. The hash in a Job's name does not cover the annotation.
+    Helm later removes the annotation. The hash in a Job's name does not cover the annotation.
     """
     annotation = {"annotations": {HELM_FILENAME_ANNOTATION: template_name}}
     return {**data, "metadata": merge_patch(data["metadata"], annotation)}

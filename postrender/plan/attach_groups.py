@@ -1,8 +1,8 @@
 """Attach groups: the revisions that one attacher looks after.
 
-New revisions of a namespace get one group, named after the release, or after a workload if the
-release is unknown. A revision that an earlier run labelled keeps its group. Rendering an output
-again, or several outputs together, therefore results in the same groups.
+The name of a new group is derived from the release, or from a workload if the release is unknown.
+A namespace gets at most one new group. A revision with a group label from an earlier run keeps its
+group. The groups stay the same if postrender renders its own output, or several outputs together.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: the group name of each ConfigMap and Secret that is renamed, is a revision, or is
-        referenced by an attached workload;
-    retained_group_names: the group name for each item of PlanContext.retained. A retained revision
-        keeps its old group if its namespace no longer has a group;
-    named_after: the name and the first workload of each group that is named after this workload.
+    group_names: the group name of each object that is renamed, or that an attached workload
+        references. A revision with a group label keeps the group;
+    retained_group_names: the group name for each item of PlanContext.retained, in the same order;
+    named_after: for each group with a name derived from a workload, the name and this workload.
     """
 
     groups: tuple[AttachGroup, ...]
@@ -107,11 +106,11 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Yield the group of a stream in which only objects without a pod template use revisions.
+    """Yield the group of all revisions, if they have the same namespace and group name.
 
-    The attacher adds only the release owner to these revisions. Revisions with several namespaces
-    or groups get no group. Two namespaces as written may be the same namespace, and the objects of
-    two attachers would then be duplicates.
+    The stream has no attached workload, so the attacher adds only the release owner to these
+    revisions. An absent namespace and an explicit namespace can be the same namespace. In
+    this case, two attachers would have duplicate objects.
     """
     items = [context.decisions[key].item for key in group_names]
     revisions = [item for item in items if context.revision_of(item)]
@@ -135,10 +134,11 @@ def _namespace(context: PlanContext, identity: Identity) -> str | None:
 def _default_names(
     context: PlanContext, workloads: Sequence[Item]
 ) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
-    """Return the group name of each namespace, and the groups named after a workload.
+    """Return the group name of each namespace, and the value of AttachGroups.named_after.
 
-    If the first workload references a revision from an earlier run, the namespace gets the group of
-    this revision. Otherwise the name is derived from the release, or else from the workload.
+    If the first workload of a namespace references a revision from an earlier run, the namespace
+    gets the group of this revision. Otherwise, the name is derived from the release, or from the
+    first workload if the release is unknown.
     """
     members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
@@ -158,10 +158,7 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group of the first earlier revision that a workload references.
-
-    The result is "" if the workload does not reference a revision from an earlier run.
-    """
+    """Return the group of the first earlier revision that a workload references, else ""."""
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -181,10 +178,11 @@ def _group_names(
     group_keys: Mapping[ItemKey, _GroupKey],
     defaults: Mapping[str | None, str],
 ) -> dict[ItemKey, str]:
-    """Return the group names of ConfigMaps and Secrets, as in AttachGroups.
+    """Return the value of AttachGroups.group_names.
 
-    An object gets the group of the first attached workload that references the object, or else the
-    group of the namespace. A revision from an earlier run keeps its group.
+    An object gets the group of the first attached workload that references the object. If no
+    attached workload references the object, the object gets the group of the namespace. A revision
+    from an earlier run keeps its group.
     """
     names: dict[ItemKey, str] = {}
     for item in workloads:
@@ -193,7 +191,6 @@ def _group_names(
     for key in context.names:
         item = context.decisions[key].item
         if key not in names:
-            # No attached workload references the object: use the group of the namespace.
             default = defaults.get(_namespace(context, item.identity))
             names[key] = default or _name_without_workloads(context, item)
     for key, decision in context.decisions.items():
@@ -234,13 +231,13 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield the revisions of the stream and the originals next to revisions, with their groups.
+    """Yield pairs of a group key and an object: a revision, or the original next to a revision.
 
-    A group includes the originals, because `postrender adopt` may have labelled the live originals.
+    A group includes originals, because `postrender adopt` adds the group label to live originals.
     """
     items = [(context.decisions[key].item, name) for key, name in group_names.items()]
     pairs = [((_namespace(context, item.identity), name), item) for item, name in items]
-    # A revision may set a namespace that its workload does not set. The group keys then differ.
+    # If only the revision sets its namespace, the group key of the workload can be different.
     pairs += [
         (group_keys[workload.key], target)
         for workload in workloads
@@ -270,7 +267,7 @@ def _attached_workloads(
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
-    """Yield the workloads of a group, each with the Rollouts that use its pod template."""
+    """Yield each workload of a group, and then the Rollouts that use its pod template."""
     for item in items:
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
             yield AttachedWorkload(
@@ -284,7 +281,7 @@ def _attached_workloads(
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     """Return the revisions that an object's pod templates reference or mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sorted, because a second render finds an auto-mount at a different position.
+    # Sorted, because a second render finds the reference of an auto-mount at another position.
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 

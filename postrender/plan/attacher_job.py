@@ -1,8 +1,8 @@
-"""The attacher: a Job that runs `postrender attach`, with ServiceAccount, Role and RoleBinding.
+"""The attacher: a Job that runs `postrender attach`, and its ServiceAccount, Role and RoleBinding.
 
 The Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of Helm and
-of Argo CD. The form *job* is an ordinary Job. In some streams, a Sync hook would block Argo CD's
-sync until a canary ends, so the mode `auto` selects *job*.
+of Argo CD. The form *job* is an ordinary Job. For some streams, a Sync hook would block Argo CD's
+sync until a canary ends. The mode `auto` selects *job* for these streams, and *hook* for others.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 HOOK, JOB = "hook", "job"
 
-# Linux cannot execute a program with an argument of more than 128 KiB. The longest 100 names take
-# 26 KiB.
+# Linux cannot execute a program with an argument of more than 128 KiB. 100 names of the maximum
+# length take 26 KiB.
 _MAX_NAMES_PER_ARGUMENT = 100
-# In seconds. With a lower TTL, Helm's --wait-for-jobs may miss the end of the Job.
+# In seconds. With a lower TTL, Helm's --wait-for-jobs can miss the end of the Job.
 _MIN_TTL = 300
 
-# Hooks that Argo CD runs before or during the sync (argo-cd 3.2: Helm's hooks and Argo CD's own).
+# The hooks of Helm and of Argo CD that Argo CD runs before or during the sync (argo-cd 3.2).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
 
 _HOOK_ANNOTATIONS = {
@@ -51,7 +51,7 @@ _HOOK_ANNOTATIONS = {
     ARGO_CD_HOOK_ANNOTATION: "Sync",
     ARGO_CD_HOOK_DELETE_ANNOTATION: "BeforeHookCreation",
 }
-# A sidecar never ends, so a Job with a sidecar would not end either.
+# These values stop the injection of sidecars, because a Job with a sidecar does not end.
 _NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
@@ -60,7 +60,7 @@ _RESOURCES = {
 
 
 class AttachedWorkload(NamedTuple):
-    """A workload and the revisions that its pod templates reference, sorted by kind and name."""
+    """A workload; names: the revisions in its pod templates, sorted by kind and name."""
 
     identity: Identity
     render_id: str
@@ -71,11 +71,11 @@ class AttachedWorkload(NamedTuple):
 class AttachGroup(NamedTuple):
     """The workloads of one namespace that use revisions, and all revisions of the group.
 
-    workloads: empty if only objects without a pod template reference the revisions;
     namespace: as written in the objects, None if absent;
+    workloads: empty if only objects without a pod template reference the revisions;
     emitted: all revisions of the group in the output, including retained revisions, and the
         originals next to these revisions;
-    retired: the revisions of Secrets to delete, if Secrets are switched off.
+    retired: earlier revisions of Secrets to delete, if the settings no longer include Secrets.
     """
 
     name: str
@@ -86,7 +86,7 @@ class AttachGroup(NamedTuple):
 
     @property
     def has_secrets(self) -> bool:
-        """Return whether the output has a revision of a Secret for the group."""
+        """Return whether the group has a revision of a Secret in the output."""
         return any(kind == "secret" for kind, _ in self.emitted)
 
 
@@ -127,7 +127,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
 
 
 def _hooks(item: Item) -> list[str]:
-    # Argo CD reads Helm's annotation only if its own annotation is absent.
+    # Argo CD reads Helm's annotation only if Argo CD's own annotation is absent.
     text = item.annotations.get(ARGO_CD_HOOK_ANNOTATION) or item.annotations.get(
         HELM_HOOK_ANNOTATION, ""
     )
@@ -135,7 +135,7 @@ def _hooks(item: Item) -> list[str]:
 
 
 def is_workload_attachable(item: Item) -> bool:
-    """Return whether the attacher can see an object's pod templates and wait for the workload."""
+    """Return whether an object is a workload that postrender rewrites and the attacher sees."""
     return item.is_rewritable and is_namespaced_workload(item.identity.group_kind)
 
 
@@ -172,7 +172,7 @@ def attacher_objects(
 ) -> list[dict[str, Json]]:
     """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave.
 
-    The settings may leave out the ServiceAccount, or both the Role and the RoleBinding.
+    The settings can leave out the ServiceAccount, or both the Role and the RoleBinding.
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
@@ -186,9 +186,9 @@ def attacher_objects(
 
 
 def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a ServiceAccount for attachers. Pods do not mount the token by default.
+    """Return a ServiceAccount for attachers.
 
-    Other Pods may use the account after the Job. The Pods of the attacher request the token.
+    A Pod with this account gets the token only on request. The attacher's Pods request the token.
     """
     return {
         "apiVersion": "v1",
@@ -201,7 +201,7 @@ def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
 def role_objects(
     metadata: Mapping[str, Json], account: str, rules: Sequence[Json]
 ) -> list[dict[str, Json]]:
-    """Return a Role, and the RoleBinding that grants the Role to an account in the namespace."""
+    """Return a Role, and its RoleBinding to the ServiceAccount `account` in the same namespace."""
     subject: dict[str, Json] = {"kind": "ServiceAccount", "name": account}
     if "namespace" in metadata:
         subject["namespace"] = metadata["namespace"]
@@ -233,7 +233,8 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[str, Json]:
     """Return the metadata of an object of the attacher.
 
-    namespace: None or "" for an object without a namespace; group_name: "" for no attach group.
+    namespace: None or "" if the object sets no namespace;
+    group_name: the attach group, "" if there is none.
     """
     metadata: dict[str, Json] = {"name": name}
     if namespace:
@@ -247,10 +248,11 @@ def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[
 
 
 def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]:
-    """Return the objects of a group that can be a release owner, as `Kind/name`, the best first.
+    """Return the objects of a group that exist as long as the release, as `Kind/name`.
 
-    A ServiceAccount is the best owner, because the token in the Job's Pod contains the account's
-    uid. `attach` must read the uid of a Role from the API server.
+    Each of these objects can own the revisions of the group. The ServiceAccount is first, because
+    the token in the Job's Pod contains the account's uid. `attach` must read the uid of a Role from
+    the API server.
     """
     objects = []
     if settings.appends_service_account:
@@ -261,12 +263,11 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
 
 
 def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the release owner, which exists as long as the release, as `Kind/name`, else ""."""
+    """Return the release owner, the first of lasting_objects, or "" if there is none."""
     return next(iter(lasting_objects(settings, group)), "")
 
 
 def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Json]:
-    """Return the rules of the Role of a group."""
     rules = role_rules(mode, group.has_secrets)
     if group.retired:
         retired: Json = {
@@ -290,12 +291,12 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     """Return the rules of the Role: exactly the verbs that `postrender attach` uses.
 
-    mode: the form of the Job, HOOK or JOB; JOB also covers HOOK.
+    mode: the form of the Job, HOOK or JOB. The rules for JOB suit both forms.
     """
     watch = ["list", "watch"]
-    # Before attach owns or deletes a ConfigMap, attach reads the content (`get`) and compares the
-    # content with the hash in the name. attach does not use the content of Secrets. Changing owner
-    # references may need `delete` (OwnerReferencesPermissionEnforcement).
+    # Before attach changes or deletes a ConfigMap, attach compares the content with the hash in the
+    # name, which needs `get`. attach does not use the content of Secrets. With the admission plugin
+    # OwnerReferencesPermissionEnforcement, a change of owner references needs `delete`.
     rules: list[Json] = [
         {"apiGroups": groups, "resources": resources, "verbs": verbs}
         for groups, resources, verbs in (
@@ -352,7 +353,7 @@ def _select_pods(spec: dict[str, Json], labels: dict[str, Json]) -> None:
     """Set the selector of a Job, and the labels of its Pods.
 
     The API server would otherwise generate a selector and labels, which are immutable. A rollback
-    of Helm 3.22 would try to remove these fields from the live Job, and would fail.
+    with Helm 3.22 would try to remove these fields from the live Job, and would fail.
     """
     spec["manualSelector"] = True
     spec["selector"] = {"matchLabels": labels}
@@ -395,7 +396,7 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """Return the image that the project's Dockerfile builds; no public registry has the image."""
+    """Return the name of the image that the Dockerfile builds; no public registry has the image."""
     return f"postrender:{__version__}"
 
 
@@ -430,9 +431,9 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
-    """Return data with a patch merged in: mappings by key, lists of named items by name.
+    """Return data, changed by a patch. Mappings are merged by key, lists of named items by name.
 
-    A null in the patch removes the key. Any other value of the patch replaces the existing value.
+    A null in a mapping of the patch removes the key. Any other value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}

@@ -1,9 +1,9 @@
-"""The admission policy that limits what the account of an attacher may write.
+"""The ValidatingAdmissionPolicy that limits the requests of attachers.
 
-A Role applies to every ConfigMap of a namespace. The policy permits only the writes that attach
-needs. attach creates Events, and updates or deletes only objects with the label of an attach
-group. An update may change only the owner references and one annotation. The policy needs
-Kubernetes 1.30.
+The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits new
+Events, and requires the label of an attach group on every object that an attacher changes or
+deletes. For a ConfigMap or Secret, the policy permits changes only to the owner references and to
+one annotation. The policy needs Kubernetes 1.30.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from postrender.yaml.paths import Json
 VERSION = "admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
-# dyn() turns off the type check, because the kinds of the policy have different fields. The API
+# dyn() turns off the type check, because the kinds in `_RULES` have different fields. The API
 # server evaluates a variable only if an expression uses the variable. CEL limits the cost of an
 # expression, so no expression compares every item of a list with every item of another list.
 _VARIABLES = {
@@ -93,7 +93,7 @@ _RULES: list[Json] = [
 
 
 def policy_objects(settings: AttacherSettings, namespace: str) -> list[dict[str, Json]]:
-    """Return the policy and its binding; namespace: "" for all namespaces."""
+    """Return the policy, and its binding to a namespace; namespace: "" for all namespaces."""
     binding: dict[str, Json] = {"policyName": SHARED_ACCOUNT, "validationActions": ["Deny"]}
     name = SHARED_ACCOUNT
     if namespace:
@@ -126,16 +126,16 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 
 
 def _condition(settings: AttacherSettings) -> str:
-    """Return the condition that selects requests of attachers, by the name of the ServiceAccount.
+    """Return the CEL condition that selects the requests of attachers, by ServiceAccount.
 
-    The condition selects every account with the suffix that postrender gives, even an account that
-    a user creates. The condition also selects a configured account that a release creates. The
-    condition does not select any other configured account, which may have other tasks.
+    The condition selects every account with the suffix SUFFIX, even an account that a user creates.
+    If releases create the account in attacher.serviceAccount.name, the condition also selects this
+    account. The condition does not select any other account, which could have other tasks.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]
     if settings.service_account and settings.creates_service_account:
         suffixes.append(f":{settings.service_account}")
-    # Each JSON string is also a CEL string, so a name cannot add to the expression.
+    # Each JSON string is also a CEL string, so a name cannot inject CEL.
     ends = " || ".join(f"{user}.endsWith({json.dumps(suffix)})" for suffix in suffixes)
     return f"{user}.startsWith('system:serviceaccount:') && ({ends})"

@@ -1,7 +1,7 @@
-"""The objects that give attachers their permissions, if the output has no Role.
+"""The objects that give attachers their permissions, if releases do not create Roles.
 
-A user who may create Roles applies these objects once to a namespace. The objects have no attach
-group, so postrender never treats the objects as a part of an earlier output.
+A user with permission to create Roles applies these objects once to a namespace. The objects have
+no group label, so postrender does not treat the objects as a part of an earlier output.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ def rbac_objects(
 ) -> list[dict[str, Json]]:
     """Return the Role and the RoleBinding of attachers.
 
-    The first object is the shared ServiceAccount, if postrender creates this account.
-    namespace: "" for objects without a namespace.
+    If attachers use the shared ServiceAccount and the settings do not turn off its creation, the
+    ServiceAccount is the first object.
+    namespace: the namespace that the objects set, "" if they set none.
     """
     account = settings.service_account or SHARED_ACCOUNT
-    # An account with other tasks may already have a Role under the account's own name.
+    # An account with other tasks can already have a Role with the name of the account.
     name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
-    # With the mode auto, each release sets the form of its Job. The Role for JOB suits both forms.
+    # With the mode `auto`, the form depends on the release. The Role for JOB suits both forms.
     mode = HOOK if settings.mode == HOOK else JOB
     rules = role_rules(mode, with_secrets)
     objects = role_objects(metadata_of(name, namespace), account, rules)

@@ -1,9 +1,9 @@
-"""Auto-mounts: mounts of a ConfigMap that its annotations request, and that render adds.
+"""Auto-mounts: mounts that annotations of a ConfigMap request, and that render adds.
 
-`postrender/mount-path: /etc/app` and `postrender/env-from: "true"` request an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload. Without `mount-in`, the namespace must have
-exactly one workload. `postrender/containers: app,worker` selects the containers; the default is
-every container except init containers.
+Either `postrender/mount-path: /etc/app` or `postrender/env-from: "true"` requests an auto-mount.
+`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the namespace must
+have exactly one workload. `postrender/containers: app,worker` selects the containers; the default
+is every container except init containers.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Mount(NamedTuple):
 
 
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
-    """Return the auto-mounts that ConfigMaps (and Secrets) request, by workload.
+    """Return, by workload, the auto-mounts that ConfigMaps (and Secrets) request.
 
-    Raises UserError if a mount path is relative, or if a workload is missing or ambiguous. Also
-    raises UserError for two objects with the same mount path in one container.
+    Raises UserError if a mount path is relative, or if the workload is missing or ambiguous. Also
+    raises UserError if two objects have the same mount path in one container.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
@@ -158,7 +158,7 @@ def _check_rewritable(
     """Raise UserError if postrender does not rewrite the workload for an auto-mount.
 
     in_namespace: the workloads of the namespace;
-    selected: the rewritable workloads that may get the auto-mount.
+    selected: the rewritable workloads that `mount-in` selects. If absent, all rewritable workloads.
     """
     refused = _refused(item, in_namespace, selected)
     opted_out = next((workload for workload in refused if workload.has_opted_out), None)
@@ -196,7 +196,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
     """Return the objects with a workload's pod template.
 
-    A Rollout may use the template of a Deployment.
+    A Rollout can use the pod template of a Deployment.
     """
     if not workload.workload_ref:
         return [workload]
@@ -222,10 +222,11 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
 
 
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
-    """Return the edits that mount an object in each pod template; name: its name in the output.
+    """Return the edits that mount an object in each pod template of its workload.
 
+    name: the name of the object in the output.
     The edits do not repeat a mount that an earlier run added.
-    Raises UserError for a missing container, and for a path that is already in use.
+    Raises UserError if a container is missing, or already mounts another volume at the path.
     """
     edits: list[AddItems] = []
     for template in mount.workload.templates:
@@ -278,7 +279,7 @@ def _env_from(item: Item, name: str) -> Json:
 
 
 def _volume_name(base_name: str, spec: Json) -> str:
-    """Return a volume name, based on the base name, that the pod does not use yet."""
+    """Return the base name as a volume name, with a hash if the name is too long or in use."""
     label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
     used_names = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
     if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
@@ -290,7 +291,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
     """Return the containers for a mount, as (key of the list, index in the list, container).
 
-    Raises UserError for a pod template without containers, and for an unknown container name.
+    Raises UserError if the pod template has no containers, or lacks a selected container.
     """
     entries = [
         (list_key, number, container)
@@ -322,10 +323,10 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
 def _is_mounted(
     inventory: Inventory, mount: Mount, container: Json, volume_names: list[Json]
 ) -> bool:
-    """Return whether a container mounts one of the volumes at the path of an auto-mount.
+    """Return whether a container already mounts the object at the path of an auto-mount.
 
-    volume_names: the names of the volumes that already contain the object.
-    Raises UserError if the container mounts a different volume at the path.
+    volume_names: the names of the existing volumes with the object.
+    Raises UserError if the container mounts another volume at the path.
     """
     for volume_mount in _list(value_at(container, ("volumeMounts",))):
         if value_at(volume_mount, ("mountPath",)) == mount.path:

@@ -1,7 +1,7 @@
 """The plan of a render: edits, removed objects, appended objects and findings.
 
-A plan is a pure function of an inventory, the settings and the history. `make_plan` runs the steps
-in their order; the package's docstring lists the modules.
+A plan is a pure function of an inventory, the settings and the history. The docstring of the
+package lists the steps.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 class PlanBasis(NamedTuple):
-    """The decisions before any edit.
+    """The decisions of a plan, without edits.
 
     context: None if neither the stream nor the history has ConfigMaps (or revised Secrets);
-    repeated: the objects that repeat an earlier object.
+    repeated: the objects that repeat an earlier object of the stream.
     """
 
     context: PlanContext | None = None
@@ -58,7 +58,7 @@ class _Resolved(NamedTuple):
     """An inventory with its references and auto-mounts resolved to objects.
 
     all_links: all references;
-    links: the references without pins, which the module `pins` explains;
+    links: all_links except pins (see the module `pins`);
     mounts: the auto-mounts by workload.
     """
 
@@ -74,8 +74,8 @@ class Plan(NamedTuple):
 
     context: the decisions, names and links; None as in PlanBasis;
     edits: the edits by object;
-    copies: the originals that stay. Their edits apply to a copy after the original;
-    removed: the objects that the output lacks;
+    copies: the originals that stay. The edits apply to a copy, which follows the original;
+    removed: the objects of the stream that the output leaves out;
     appended: the new objects at the end of the output;
     mode: the form of the attacher Jobs, and the reason;
     groups: the attach groups.
@@ -155,7 +155,7 @@ def _result_findings(
 
 
 def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
-    """Return whether an earlier output may have had revisions of Secrets; most outputs had none."""
+    """Return whether revisions of Secrets in earlier outputs are possible."""
     return bool(
         history.owners.secrets
         or context.settings.attacher.retired_secrets
@@ -167,7 +167,7 @@ def _protection_findings(context: PlanContext) -> Iterator[Finding]:
     """Yield the findings about old pods that lose their content."""
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
-        # Imported late: with an attacher and without checksums, this module has no findings.
+        # Imported late: with an attacher and without checksums, `protection` finds nothing.
         from postrender.plan.protection import find_overwritten, find_unprotected
 
         yield from find_unprotected(context)
@@ -179,7 +179,7 @@ def build_basis(
 ) -> PlanBasis:
     """Return the decisions, names and links of a stream.
 
-    Raises UserError as make_plan does.
+    Raises UserError if the stream contradicts itself.
     """
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
@@ -195,7 +195,7 @@ def build_basis(
         inventory,
         resolved.resolver,
         resolved.links,
-        _searched(decisions),
+        _mention_targets(decisions),
         settings.ignored_leftovers,
     )
     signs = _find_signs(inventory, mentions, resolved.links)
@@ -224,7 +224,6 @@ def build_basis(
 
 
 def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[Finding]]:
-    """Return the resolved references of an inventory, and findings about these references."""
     resolver = new_resolver(inventory, settings)
     all_links, findings = find_links(inventory, resolver)
     links = [link for link in all_links if not link.is_pinned]
@@ -242,7 +241,7 @@ def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[
 def _decide(
     resolved: _Resolved, settings: Settings, history: History
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions before the search for readers by name, and findings about decisions."""
+    """Return the decisions before apply_signs adjusts the decisions, and their findings."""
     inventory, links = resolved.inventory, by_target(resolved.all_links)
     mounted_in = _workloads_by_mounted_item(resolved.mounts)
     stored_hooks = _hooks_by_target(inventory, history, resolved.resolver)
@@ -262,7 +261,7 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
-    """Return the context with the pins that the attacher looks after."""
+    """Return the context after adding the pins for the attacher to workload_targets."""
     pins = find_attached_pins(context, resolved.all_links)
     if not pins:
         return context
@@ -273,8 +272,8 @@ def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
     )
 
 
-def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:
-    """Return the targets of the search for mentions: objects to rename, and revisions."""
+def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
+    """Return the objects to rename, and the revisions."""
     return [
         decision.item
         for decision in decisions
@@ -285,7 +284,7 @@ def _searched(decisions: Sequence[StrategyDecision]) -> list[Item]:
 def _find_signs(
     inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
 ) -> Mapping[ItemKey, Sign]:
-    """Return, by object, the sign of a program that reads the object by its name."""
+    """Return, by object, the sign that a program uses the object by its base name."""
     if not mentions and not any(link.reference.rule.family == RBAC for link in links):
         return {}
     # Imported late: most charts have no reader by name.
@@ -295,7 +294,7 @@ def _find_signs(
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
-    """Return the resolver with is_proven: whether a link proves the release's namespace."""
+    """Return the resolver with is_proven set: whether a link proves the release namespace."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 
@@ -311,7 +310,6 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
 
 
 def _workloads_by_mounted_item(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
-    """Return the workload of each auto-mounted object."""
     return {
         mount.item.key: mount.workload
         for workload_mounts in mounts.values()

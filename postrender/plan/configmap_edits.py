@@ -1,8 +1,8 @@
-"""The edits that turn a ConfigMap or Secret into its revision, and retained revisions as objects.
+"""The edits that turn a ConfigMap or Secret into its revision, and objects of retained revisions.
 
 The edits set the name, a label, annotations and `immutable`, and remove annotations of other tools.
-A revision has its retention annotations from the first apply on, because the live object needs
-these annotations before the next apply.
+The edits already add the retention annotations, because the live object needs these annotations
+before an output lacks the revision.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _revision_edits(
 ) -> list[Edit]:
     """Return the edits that turn an object into its revision.
 
-    is_sweepable: whether the attacher may delete the revision when the attacher sees no consumer.
+    is_sweepable: whether the attacher deletes the revision when the attacher sees no consumer.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -70,12 +70,12 @@ def _revision_edits(
     if context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
     if item.key in context.orders:
-        # Later outputs retain the revision until it is old. Until then, Helm must not delete the
-        # live object.
+        # Later outputs retain the revision for some time. During this time, Helm must not delete
+        # the live object.
         annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
         annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
     if context.settings.attacher.is_enabled:
-        # Without an attacher, the tool that applies the manifests deletes the revision.
+        # With these annotations, only an attacher deletes the revision.
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
@@ -107,10 +107,11 @@ def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
 def retained_object(
     revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
 ) -> dict[str, Json]:
-    """Return an earlier revision for the output, with the same name and content.
+    """Return the object of an earlier revision or original, for the output.
 
     An original does not get the annotations and labels of a revision.
-    is_last_time: whether the next output lacks the revision. Helm then deletes the live object.
+    is_attached: whether the attacher is enabled;
+    is_last_time: whether the next output drops the revision, so that Helm deletes the live object.
     """
     data = revision.content
     metadata = dict(mapping_at(data, ("metadata",)))
@@ -126,7 +127,7 @@ def retained_object(
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
-            # Helm adopts the object and does not remove its `keep`, so `delete` replaces `keep`.
+            # The last release lacks the object, so Helm would leave `keep` on the live object.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:

@@ -1,6 +1,7 @@
-"""ConfigMaps and Secrets that are defined twice in a stream.
+"""ConfigMaps and Secrets that a stream defines twice.
 
-Helm 3 cannot install a stream with duplicates. Definitions that differ are an error.
+Helm 3 cannot install such a stream, so postrender removes repeated definitions. Two definitions
+with different content are an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The name of an attach group, and of the objects of its attacher.
 
-The name is derived from the release, because the attacher's ServiceAccount owns the revisions. If
-the name changes, the tool that applies the manifests replaces the ServiceAccount. If the release is
-unknown, the name is derived from a workload, and a finding reports the name.
+The attacher's ServiceAccount owns the revisions. If the name changes, the tool that applies the
+manifests replaces the ServiceAccount, and Kubernetes can delete revisions. The name is therefore
+derived from the release. If the release is unknown, the name is derived from a workload, and a
+finding reports the name.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 
 _INSTANCE_LABEL = "app.kubernetes.io/instance"
-# The suffix separates the attacher's objects from objects of the chart with the release's name.
+# Many charts have objects with the release's name. The suffix prevents equal names.
 SUFFIX = "-attach"
-# The name of the Job adds a hyphen and a hash, and is also the value of a label.
+# A Job's name is the group name, a hyphen and a hash, and is also the value of a label.
 _MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
 _INVALID = pattern(r"[^a-z0-9-]+")
 
 
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
-    """Return the group or release in the settings, or else the release in a label; "" if unknown.
+    """Return the group or release in the settings, else the release in a label, else "".
 
     workloads: the objects of one namespace that reference revisions. Their label
         `app.kubernetes.io/instance` counts only if all these objects have the same value.
@@ -64,7 +65,7 @@ def _shortened(name: str, hashed: str) -> str:
 
 
 def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) -> list[Finding]:
-    """Return a finding for each group that is named after its first workload."""
+    """Return a finding for each item of AttachGroups.named_after; source: of the stream."""
     return [
         Finding(
             code="group-name",

@@ -1,7 +1,7 @@
-"""The reference graph as boxes and arrows: for Mermaid in a Markdown page, or DOT for Graphviz.
+"""The reference graph as boxes and arrows, which the formats mermaid and dot print.
 
-Changes are shown in words and in colours. Names are data: no name can become part of the syntax
-of a drawing.
+A drawing shows changes in words and in colours. IDs contain only letters, digits and `_`, and the
+formats escape all other texts. A name therefore cannot change the syntax of a drawing.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _EFFECTS = {
 
 
 class Colours(NamedTuple):
-    """The look of a change: the fill of boxes, the colour of lines and their style in DOT."""
+    """The colours of a change: of boxes (fill) and lines; line_style: the style of lines in DOT."""
 
     fill: str
     line: str
     line_style: str
 
 
-# These colours and the ink are readable on light and dark pages.
+# These colours and INK are readable on light and dark pages.
 COLOURS = {
     ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
     REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
@@ -72,7 +72,7 @@ COLOURS = {
 }
 INK = "#1f2328"
 
-# The most characters in a line of a box. Mermaid itself breaks lines that are much longer.
+# The maximum length of a line in a box. Mermaid itself breaks much longer lines.
 _WIDTH = 24
 _PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
 _NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
@@ -90,7 +90,7 @@ class Box(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A namespace and its boxes; title: "" for a frame that is not drawn."""
+    """A namespace and its boxes; title: "" if the formats draw only the boxes."""
 
     id: str
     title: str
@@ -98,7 +98,7 @@ class Frame(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """References between two objects that differ only in label; source and target: IDs of boxes."""
+    """An arrow for all edges that differ only in their labels; source, target: IDs of boxes."""
 
     source: str
     target: str
@@ -135,7 +135,7 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return unique slugs; repeated slugs end in a number after `__`, which no slug contains."""
+    """Return the slugs, with `__` and a number after a repeated slug. No slug contains `__`."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:
@@ -155,7 +155,6 @@ def _box(node: GraphNode, box_id: str) -> Box:
 
 
 def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
-    """Yield one arrow for all edges that differ only in their labels."""
     labels: dict[tuple[int, int, str, bool], dict[str, None]] = defaultdict(dict)
     for edge in edges:
         labels[edge.source, edge.target, edge.change, edge.keeps_base_name][edge.label] = None
@@ -178,7 +177,7 @@ def wrapped(text: str) -> list[str]:
 
 
 def nodes_by_relevance(graph: Graph) -> list[int]:
-    """Return the numbers of all nodes: changed nodes first, each followed by its neighbours."""
+    """Return the numbers of all nodes. Changed nodes and their neighbours are first."""
     neighbours: dict[int, list[int]] = defaultdict(list)
     changed = {number for number, node in enumerate(graph.nodes) if _is_changed(node)}
     for edge in graph.edges:

@@ -1,6 +1,6 @@
-"""Groups of objects with equal changes, such as a chart version in the labels of every object.
+"""Groups of objects with equal changes, such as a new chart version in the labels of each object.
 
-A format describes the change of a group once, so that readers find the changes of single objects.
+A format describes the change of a group once, so that a reader also finds the other changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
 
 def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes, each in order; first the groups with one change."""
+    """Return groups of equal changes, in order; groups with only one change are first."""
     groups: dict[Hashable, list[Change]] = defaultdict(list)
     for number, change in enumerate(changes):
         groups[_key(change) or number].append(change)
@@ -36,7 +36,7 @@ def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
     """Return a value that equal changes share, or None for a change that is never grouped.
 
-    Two Secrets never share a key: a group of Secrets would reveal that their content is equal.
+    The value for a Secret is None: a group of Secrets would reveal that their content is equal.
     """
     if isinstance(change, WorkloadChange):
         details = change.causes, change.fields, change.in_place, change.via

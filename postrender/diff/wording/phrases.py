@@ -42,7 +42,7 @@ from postrender.diff.wording.style import Style, name_of
 from postrender.diff.wording.value_text import describe_field, describe_values
 from postrender.startup.records import NamedTuple
 
-# The title of each section, by its name in a Preview.
+# The title of each section, by the section's field in Preview.
 TITLES = {
     "workloads": "Workloads",
     "contents": "ConfigMaps and Secrets",
@@ -74,7 +74,7 @@ EFFECTS = {
     STAYS: Forms("does not roll", "do not roll"),
 }
 
-# One or two words for a change or an effect, if the words differ from the constant.
+# The words for an effect in a badge of the HTML page, if they differ from the constant.
 BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
@@ -97,7 +97,7 @@ _UNCHANGED = Forms("is unchanged", "are unchanged")
 
 
 class ContentFacts(NamedTuple):
-    """Facts about a ConfigMap or Secret other than its keys and fields, as phrases.
+    """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
     names: the names that workloads use for the object;
     shared: facts that are equal for all objects of a group with equal changes;
@@ -142,7 +142,7 @@ def describe_effect(workload: WorkloadChange) -> str:
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
-    """Return the source of a pod template, and the new content that the pods may read."""
+    """Return phrases about a shared pod template, and about new content that pods can read."""
     phrases = []
     if workload.via:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
@@ -171,7 +171,7 @@ def describe_cause(cause: Cause, style: Style) -> str:
 
 
 def describe_content(content: ContentChange, style: Style) -> ContentFacts:
-    """Return the facts about a ConfigMap or Secret other than its keys and fields."""
+    """Return the phrases about a ConfigMap or Secret, except for its keys and fields."""
     return ContentFacts(
         tuple(_content_names(content, style)),
         tuple(_shared_facts(content, style)),
@@ -212,21 +212,21 @@ def _content_users(content: ContentChange, style: Style) -> list[str]:
 
 
 def is_metadata_only(content: ContentChange) -> bool:
-    """Return whether a ConfigMap changes but its data does not; unknown (False) for a Secret."""
+    """Return whether a ConfigMap changes but its data does not; False for every Secret."""
     return content.change == CHANGED and bool(content.fields) and not content.keys
 
 
 def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
-    """Return the revisions that need their own line, and the other revisions.
+    """Return the revisions that need a line each, and the revisions that share one line.
 
-    The other revisions are unchanged, and belong to objects whose data does not change.
+    The revisions that share a line are unchanged. The data of their objects does not change.
     """
     changed = {
         content.identity
         for content in preview.contents
         if content.old_revision != content.new_revision or not is_metadata_only(content)
     }
-    # `--only` may leave out the contents; then the revisions show what changed.
+    # If `--only` leaves out the contents, only the revisions show which objects change.
     changed |= {revision.identity for revision in preview.revisions if revision.is_changed}
     shown = [revision for revision in preview.revisions if revision.identity in changed]
     others = [revision for revision in preview.revisions if revision.identity not in changed]
@@ -234,12 +234,12 @@ def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[Revisi
 
 
 def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
-    """Return the number of revisions that have no line: `2 other revisions are unchanged`."""
+    """Return the line that unchanged revisions share: `2 other revisions are unchanged`."""
     return f"{counted(len(others), 'other revision')} {_UNCHANGED.of(len(others))}"
 
 
 def describe_revision(revision: RevisionChange, style: Style) -> str:
-    """Return the status of a revision in the new manifests."""
+    """Return the status of a revision, and the deleted owners of a lost revision."""
     status = _describe_status(revision)
     if not revision.lost_owners:
         return status
@@ -262,5 +262,5 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
 
 
 def describe_rest(rest: Sequence[object]) -> str:
-    """Return the line between the first object of a group and the rest of the group."""
+    """Return the line that precedes the rest of a group, after the first object."""
     return f"the same change in {counted(len(rest), 'more object')}:"

@@ -33,10 +33,10 @@ class Style(NamedTuple):
 
 
 def namer(preview: Preview) -> Callable[[Identity], str]:
-    """Return a function that gives each object of a preview a unique name.
+    """Return a function that returns a unique name for each object of a preview.
 
-    The name includes the API group only if two objects otherwise have equal names. An example is an
-    Ingress that moves from `extensions` to `networking.k8s.io`.
+    The name includes the API group only if another object would have an equal name. An example is
+    an Ingress that moves from `extensions` to `networking.k8s.io`.
     """
     identities = {content.identity for content in preview.contents}
     identities |= {workload.identity for workload in preview.workloads}

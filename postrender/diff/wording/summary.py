@@ -45,13 +45,13 @@ def summary_line(preview: Preview) -> str:
 
 
 def _workloads(preview: Preview) -> list[str]:
-    # ROLLS is first, as the most frequent effect; the other effects keep their order.
+    # ROLLS is first, as the most frequent effect. The other effects follow in order of EFFECTS.
     counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
     in_place = Counter[str]()
     templates = {workload.via for workload in preview.workloads}
     for workload in preview.workloads:
         if workload.effect == NO_PODS and workload.identity in templates:
-            continue  # counted with the workload that has the pods
+            continue  # another workload in the preview has the pods
         counter = in_place if _only_reads_new_content(workload) else counts[workload.effect]
         counter[workload.identity.kind] += 1
     verbs = {**EFFECTS, STAYS: _NO_ROLL}

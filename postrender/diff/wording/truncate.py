@@ -1,4 +1,4 @@
-"""Truncation of a text made of sections, to a number of characters as `size_of` counts them."""
+"""Truncation of a text with several sections. `size_of` defines the unit of every size."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Section(NamedTuple):
     """A section of a text.
 
     head, foot: the text before and after the parts;
-    noun: the noun for the items of the parts, for the notice;
-    brief_prefix: a phrase before the noun, for items that are abbreviated;
-    section_noun: the noun for the section itself, None if only its items are counted.
+    noun: the noun for the items of the parts, in the notice about omissions;
+    brief_prefix: the phrase before the noun, if the items are abbreviated;
+    section_noun: the noun for the section itself, None if the notice counts only its items.
     """
 
     head: str
@@ -40,12 +40,12 @@ class Section(NamedTuple):
 
 
 class Truncation:
-    """Sections that are truncated step by step; a step does nothing once the text fits."""
+    """Sections, truncated by calls of `abbreviate` and `drop` until the text fits."""
 
     __slots__ = ("_dropped", "_excess", "_kept", "_sections")
 
     def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
-        """Take the sections, their maximum size, and the size of the notice about omissions."""
+        """Take the sections, the maximum size, and the size of the notice about omissions."""
         self._sections = sections
         self._kept = [[part.full for part in section.parts] for section in sections]
         self._dropped: set[int] = set()
@@ -54,7 +54,7 @@ class Truncation:
             self._excess += notice_size
 
     def abbreviate(self, numbers: Iterable[int]) -> None:
-        """Abbreviate parts of these sections, first the parts that save the most characters."""
+        """Abbreviate parts of these sections until the text fits, the largest saving first."""
         gains = [
             (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
@@ -69,7 +69,7 @@ class Truncation:
             self._excess += gain
 
     def drop(self, number: int) -> None:
-        """Drop parts from the end of a section, and the section if no part is left."""
+        """Drop parts from the end of a section until the text fits, or else the whole section."""
         section, kept = self._sections[number], self._kept[number]
         is_too_long = self._excess > 0
         while kept and self._excess > 0:
@@ -79,7 +79,7 @@ class Truncation:
             self._dropped.add(number)
 
     def omissions(self) -> list[str]:
-        """Return the number of items that are abbreviated or left out, as phrases."""
+        """Return the numbers of items that are abbreviated or dropped, as phrases."""
         counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number in self._dropped and section.section_noun:
@@ -97,7 +97,7 @@ class Truncation:
         ]
 
     def text(self) -> str:
-        """Return the text that is left."""
+        """Return the truncated text."""
         texts = []
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number not in self._dropped:
@@ -106,7 +106,7 @@ class Truncation:
 
 
 def size_of(text: str) -> int:
-    """Return the number of UTF-16 code units of a text, as GitHub and Mermaid count them."""
+    """Return the number of UTF-16 code units in a text. GitHub and Mermaid count these units."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 

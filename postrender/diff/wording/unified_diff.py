@@ -40,7 +40,7 @@ def diff_lines(key: KeyChange) -> list[str]:
 
 
 def hunk_header(hunk: Hunk) -> str:
-    """Return the first line of a hunk, without counts of one (as in diff(1))."""
+    """Return the first line of a hunk. As in diff(1), a count of 1 is left out."""
     old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
     return f"@@ -{old} +{new} @@"
 
@@ -50,11 +50,8 @@ def _range(start: int, count: int) -> str:
 
 
 def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """Return the hunks of a key. If the notice NO_NEWLINE is not useful, every line is closed.
-
-    Most values of one line have no final newline on either side.
-    """
-    if _has_changed_end(key):
+    """Return the hunks of a key. If the notice NO_NEWLINE is not useful, no line is open."""
+    if _is_notice_useful(key):
         return key.hunks
     return tuple(
         hunk._replace(lines=tuple(line._replace(is_open=False) for line in hunk.lines))
@@ -62,11 +59,11 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
     )
 
 
-def _has_changed_end(key: KeyChange) -> bool:
+def _is_notice_useful(key: KeyChange) -> bool:
     """Return whether the notice NO_NEWLINE is useful in the diff of a key.
 
-    The notice is not useful if both sides have no final newline, or if only one side exists.
-    But if two changed lines differ only in their ends, the notice is always useful.
+    The notice is useful if only one of two sides has a final newline. The notice is also useful if
+    a removed line and an added line differ only in their ends.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]

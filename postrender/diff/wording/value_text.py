@@ -13,7 +13,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# For fields that differ only in notation: the values with base names are equal.
+# The phrase for a FieldChange without values, because only the notation of the field differs.
 WRITTEN_DIFFERENTLY = "is written differently"
 
 # The number of equal characters that a truncated value shows before the first difference.
@@ -39,7 +39,7 @@ def describe_field(field: FieldChange, style: Style) -> str:
 
 
 def describe_values(subject: str, change: str, old: Json, new: Json, style: Style) -> str:
-    """Return the change of a value: `image: app:1 -> app:2`; None: the side has no value."""
+    """Return the change of a value: `image: app:1 -> app:2`. An absent value is None."""
     if old is None and new is None:
         return f"{subject} {WRITTEN_DIFFERENTLY}"
     if old == new == NOT_SHOWN:
