@@ -1,3 +1,3 @@
-"""Names with a content hash for ConfigMaps, and updated references to the ConfigMaps."""
+"""Content hashes in the names of ConfigMaps and Secrets, and updated references to the objects."""
 
 __version__ = "0.1.0"

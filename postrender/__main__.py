@@ -1,4 +1,4 @@
-"""`python -m postrender`, and the console script."""
+"""The entry point of `python -m postrender` and of the console script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. An interrupt during the imports exits with 130, as during a command."""
+    """Run the command line. An interrupt exits with 130, even during the imports."""
     try:
         from postrender.cli.main import main as run
     except KeyboardInterrupt:

@@ -1,10 +1,10 @@
 """Messages for the user: errors, findings and their location in the input.
 
-Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` A finding adds its code in brackets.
-The problem is a clause such as "X is Y, expected Z". The fix is an imperative that starts with a
-capital. Neither part has a final period. Every error is a UserError or a UsageError. `cli/main.py`
-reports a UserError, unless a command continues after the error. click reports a UsageError
-(`cli/click_app.py`).
+Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The message of a finding ends with
+the code in brackets. The problem is a clause such as "X is Y, expected Z". The fix is an imperative
+that starts with a capital. The fields `problem` and `fix` have no final period. Every error is a
+UserError or a UsageError. `cli/main.py` reports a UserError, unless a command handles the error.
+click reports a UsageError (`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Location(NamedTuple):
     """A location in an input or in another file.
 
     source: the file, or `<stdin>`.
-    line: the line of the source, from 1; 0 if unknown.
+    line: the number of the line in the source, from 1; 0 if unknown.
     document: the number of the YAML document, from 1; 0 if unknown.
-    template: the chart template in Helm's comment `# Source:`.
-    subject: the object, as `Kind/name`.
-    path: the path of the field inside the object.
+    template: the chart template in Helm's comment `# Source:`, "" if unknown.
+    subject: the object as `Kind/name`, "" if unknown.
+    path: the path of the field inside the object, "" if unknown.
     """
 
     source: str
@@ -62,10 +62,10 @@ class UsageError(Exception):
 
 
 class Finding(NamedTuple):
-    """A warning or note about the input; the run continues.
+    """A warning or note about the input.
 
     code: a key of CODES.
-    strict: whether `--strict` turns the finding into an error.
+    strict: whether the finding is an error if `--strict` is set.
     """
 
     code: str
@@ -76,7 +76,7 @@ class Finding(NamedTuple):
 
     @property
     def severity(self) -> str:
-        """WARNING or NOTE."""
+        """The severity, WARNING or NOTE."""
         return NOTE if self.code in NOTES else WARNING
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""The configuration: found, validated, and turned into Settings."""
+"""The search for the configuration file, its validation, and its conversion to Settings."""

@@ -1,7 +1,7 @@
-"""The extension of a configuration file: the file in `extends`, and the merge of both files.
+"""The key `extends` of a configuration file: the check of the extended file, and the merge.
 
-A discovered file may extend only a YAML file in its own repository, by the rules of `find` and
-`trust`. The extended file has the same rights as the extending file.
+A discovered file may extend only a YAML file in its own repository. The extended file has the same
+rights as the file that extends it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     Values = dict[str, Any]
 
 _ENDINGS = (".yaml", ".yml")
-# The pod template is a patch, so its lists are merged by the names of their items.
-_PATCH = ("attacher", "podTemplate")
+_POD_TEMPLATE = ("attacher", "podTemplate")
 
 
 def extended_file(
     value: str, file: str, earlier: Sequence[str], source: Source, location: Location
 ) -> str:
-    """Return the path of the file that a file extends.
+    """Return the path of the file that `file` extends.
 
-    value: the value of `extends`; location: the location of the value;
-    earlier: the files that were read, with `file` as the last file.
-    Raises UserError for a path that the source may not read, for a missing file, and for a file
-    that extends itself. Without full trust, also raises UserError for a file of another user.
+    value: the value of `extends` in `file`; location: the location of the value;
+    earlier: the configuration files that postrender has already read, the last of which is `file`.
+    Raises UserError for a path that the source must not read, for a missing file, and for a file in
+    `earlier`. If the source does not have full trust, a file of another user is also an error.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -66,9 +65,10 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend a path, which need not exist.
+    """Return whether a discovered file may extend the file at a path. The file need not exist.
 
-    The path and the file behind its links must be YAML files in the repository, outside `.git`.
+    The path must have a YAML ending, before and after links are resolved. The resolved path must be
+    in the repository, and outside of `.git`.
     """
     real = os.path.realpath(path)
     return (
@@ -81,11 +81,11 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return the values of a file (own), merged with the values of the extended file (base).
+    """Return a value of a file (own), merged with the value in the extended file (base).
 
-    Mappings are merged by key. Lists are joined without duplicates, first the items of `own`,
-    because the first matching rule applies. Lists in the pod template are merged by name if every
-    item has a name, and are replaced otherwise. Other values of `own` override those of `base`.
+    Mappings are merged by key. Lists are joined without duplicates. The items of `own` are first,
+    because the first matching rule applies. In the pod template, lists are merged by the names of
+    their items, if every item has a name. In every other case, `own` replaces `base`.
     path: the path of both values in the configuration.
     """
     if isinstance(base, dict) and isinstance(own, dict):
@@ -95,7 +95,7 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
         return merged
     if not (isinstance(base, list) and isinstance(own, list)):
         return own
-    if path[: len(_PATCH)] != _PATCH:
+    if path[: len(_POD_TEMPLATE)] != _POD_TEMPLATE:
         return [*own, *(item for item in base if item not in own)]
     if not _are_named(base) or not _are_named(own):
         return own

@@ -1,7 +1,7 @@
-"""The search for the configuration file.
+"""The search for the configuration file, in a folder and in the folders above.
 
 The search stops at the first folder with .git, which is the repository. postrender rejects a file
-of another user, because a shared folder such as /tmp may contain files of anybody. Git has the same
+of another user, because anybody can create files in a shared folder such as /tmp. Git has the same
 rule (CVE-2022-24765).
 """
 
@@ -19,11 +19,11 @@ _ROOT = 0
 
 
 class FoundConfig(NamedTuple):
-    """The result of the search.
+    """The result of the search. If the search found no file, `path` and `repository` are "".
 
-    path: the file, "" if there is none;
-    repository: the folder with .git, or else the folder of the file;
-    findings: about a file above the repository.
+    path: the path of the file;
+    repository: the folder with .git, or the folder of the file if the search found no .git;
+    findings: the finding about a file above the repository, if any.
     """
 
     path: str = ""
@@ -32,10 +32,10 @@ class FoundConfig(NamedTuple):
 
 
 def find_config(start: str) -> FoundConfig:
-    """Return the nearest postrender.yaml at or above a folder, inside its repository.
+    """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
 
     Raises UserError if the file belongs to another user, or is a link out of the repository.
-    A warning would not be enough: Helm hides warnings, and without the file the output changes.
+    The file can change the output, and Helm hides warnings, so a warning would not be enough.
     """
     folders = _folders_upward(start)
     number = next((n for n, folder in enumerate(folders) if _has_git(folder)), None)
@@ -64,7 +64,6 @@ def _has_git(folder: str) -> bool:
 
 
 def _check_source(path: str, repository: str) -> None:
-    """Raise UserError for a file that somebody else may have created."""
     if not is_owner_trusted(path):
         problem = "the file belongs to another user"
     elif not is_inside(path, repository):
@@ -79,9 +78,10 @@ def _check_source(path: str, repository: str) -> None:
 
 
 def is_owner_trusted(path: str) -> bool:
-    """Return whether a file, and the link to the file, belong to root or to the user of postrender.
+    """Return whether a file belongs to root or to the user who runs postrender.
 
-    If a user runs postrender as root with sudo, the file may also belong to this user.
+    For a link, the owner of the link and the owner of the file must both be root or this user. If
+    postrender runs as root through sudo, the owner can also be the user who started sudo.
     """
     if not hasattr(os, "geteuid"):  # Windows
         return True
@@ -94,7 +94,7 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path is in a folder, or is the folder, after all links are resolved."""
+    """Return whether a path is a folder or is below the folder, after all links are resolved."""
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
     except ValueError:  # a NUL in the path

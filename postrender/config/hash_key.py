@@ -1,4 +1,4 @@
-"""The hash key for the names of Secrets, from a file or from the environment.
+"""The hash key for the names of Secrets, from a file or from an environment variable.
 
 The key is never part of an output, a message or a log.
 """
@@ -17,11 +17,11 @@ _CREATE = "Create a key with `openssl rand -hex 32`"
 
 
 def read_hash_key(option: str, configured: str) -> HashKey | None:
-    """Return the key, or None if no key is set.
+    """Return the hash key, or None if no hash key is set.
 
-    option: the file in --secrets-hash-key-file, "" without the option. The option overrides
-        VARIABLE, and VARIABLE overrides the configuration file;
-    configured: the key file in effect, from the option or from the configuration file.
+    The option --secrets-hash-key-file overrides VARIABLE. VARIABLE overrides the configuration.
+    option: the key file in the option, "" if the option is not set;
+    configured: the key file in the option or else in the configuration, "" if neither has one.
     Raises UserError for a file that cannot be read, and for a key that is too short or too long.
     """
     variable = os.environ.get(VARIABLE, "")
@@ -32,16 +32,13 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
     fix = f"Fix secretsHashKeyFile, or set {VARIABLE}"
     if option:
         fix = f"Fix --secrets-hash-key-file, or remove the option and set {VARIABLE}"
-    return _key(_content(configured, fix), Location(configured))
+    return _key(_read_key_file(configured, fix), Location(configured))
 
 
-def _content(file: str, fix: str) -> bytes:
-    """Return at most _MAX_BYTES + 1 bytes of a key file.
-
-    Raises UserError with `fix` for an unreadable file.
-    """
+def _read_key_file(file: str, fix: str) -> bytes:
     try:
         with open(file, "rb") as key_file:
+            # One byte more than the maximum shows that the key is too long.
             return key_file.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)

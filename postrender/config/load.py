@@ -1,8 +1,8 @@
-"""The configuration: read, validated against its published schema, and turned into Settings.
+"""Functions that read a configuration file, validate its values, and convert values to Settings.
 
 Many keys also have an option and a POSTRENDER_* variable. The command line overrides the
-environment, the environment overrides a functionConfig, and a functionConfig overrides the file.
-The file overrides the defaults in config.schema.json.
+environment, and the environment overrides the functionConfig of a KRM function. A functionConfig
+overrides the file, and the file overrides the defaults in config.schema.json.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The configuration as a Kubernetes object, for tools that accept only objects.
+# The apiVersion and kind of a configuration in the form of a Kubernetes object, for tools that
+# accept only objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OTHER_FILE = "Pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
@@ -43,7 +44,7 @@ Values = dict[str, "Any"]
 class ConfigFile(NamedTuple):
     """A configuration file that was read.
 
-    root: the path of the values in the document.
+    root: the path of the values in the document: ("spec",) for a Kubernetes object, else ().
     """
 
     file: str
@@ -52,12 +53,12 @@ class ConfigFile(NamedTuple):
     values: Values
 
     def location_of(self, path: Path) -> Location:
-        """Return the location of a value by its path in the values."""
+        """Return the location of a value; path: the path in `values`."""
         return self.document.location_of((*self.root, *path))
 
 
 def load_config(source: Source) -> Values:
-    """Return the values of a configuration file, merged with those of the files that it extends.
+    """Return the merged values of a configuration file and of the files that it extends.
 
     Raises UserError as load_files does.
     """
@@ -73,7 +74,7 @@ def load_config(source: Source) -> Values:
 
 
 def load_files(source: Source) -> list[ConfigFile]:
-    """Return a configuration file and the files that it extends, in this order, validated.
+    """Return a configuration file, followed by the files that it extends. All files are validated.
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema. Also
     raises UserError as extended_file and check_trust do.
@@ -93,7 +94,7 @@ def load_files(source: Source) -> list[ConfigFile]:
 
 
 def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
-    """Return a validated file; fix: for a file that cannot be read."""
+    """Return a validated file; fix: the fix in the error about an unreadable file."""
     document, root = load_document(file, fix)
     values = document.data
     if is_config_object(values):
@@ -110,7 +111,7 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
 def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Path]:
     """Return a configuration file as a document, and the path of its values in the document.
 
-    fix: for a file that cannot be read.
+    fix: the fix in the error about an unreadable file.
     Raises UserError for a file that cannot be read, is not YAML or has a duplicate key.
     """
     try:
@@ -124,14 +125,13 @@ def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Pa
     try:
         document = parse_document(text, Location(path, 1))
         root: Path = ("spec",) if is_config_object(document.data) else ()
-    except UserError as error:  # the fix in the error is about templates, not about this file
+    except UserError as error:  # parse_document suggests a fix for chart templates
         raise UserError(error.problem, "Fix the file", error.location) from None
     _check_duplicate_keys(document)
     return document, root
 
 
 def _check_duplicate_keys(document: ParsedDocument) -> None:
-    """Raise UserError for a key that is duplicated in a mapping."""
     for duplicate in document.duplicate_keys():
         location = document.nodes.location_of(duplicate.key)
         problem = f"the key {shown(duplicate.path[-1])} is duplicated in the mapping"
@@ -144,7 +144,7 @@ def is_config_object(data: Json) -> bool:
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the spec of a configuration object, {} for an object without a spec.
+    """Return the spec of a configuration object, {} if the object has no spec.
 
     path: the path of the object in the document.
     Raises UserError for an unknown key, and for a spec that does not fit the schema.
@@ -179,19 +179,18 @@ def validate(
     """
     schema = json.loads(schema_text())
     if not surely_fits(values, schema):
-        _refuse(values, schema, document, in_document)
+        _check_with_jsonschema(values, schema, document, in_document)
     for path in _pattern_paths(values):
         _check_pattern(value_at(values, path), document.location_of(in_document(path)))
 
 
-def _refuse(
+def _check_with_jsonschema(
     values: Json,
     schema: Mapping[str, Any],
     document: ParsedDocument,
     in_document: Callable[[Path], Path],
 ) -> None:
-    """Raise UserError if values do not fit the schema."""
-    # Imported late: only an error needs these modules, and their import takes longer than a render.
+    # Imported late: surely_fits accepts most values, and the import takes longer than a render.
     import jsonschema
 
     from postrender.config.mistakes import unknown_key, wrong_value
@@ -234,8 +233,8 @@ def defaults() -> Values:
 
 
 def _defaults(schema: Mapping[str, Any]) -> Values:
-    # A mapping with the key `spec` is the pod template. Its default is {}, because its keys do not
-    # have defaults.
+    # The default of a mapping consists of the defaults of its keys. Only the pod template (the
+    # mapping with the key `spec`) keeps the default {}, because its keys have no defaults.
     return {
         key: part["default"]
         if part.get("default") != {} or "spec" in part.get("properties", {})
@@ -245,7 +244,7 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return base values with overrides; mappings are merged key by key."""
+    """Return base values with overrides. Mappings are merged by key, other values are replaced."""
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)
@@ -257,7 +256,7 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """Return the settings for validated values; absent keys get their defaults."""
+    """Return the settings for validated values. Absent keys get their defaults."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),

@@ -1,7 +1,7 @@
 """Errors for the mistakes in a configuration, with their fixes.
 
-The location of an error has the path, so the problem does not repeat the path. This module is
-imported only if a configuration does not fit its schema.
+The location of each error has the path of the key, so the problem does not repeat the path. The
+module `load` imports this module late, because few configurations have a mistake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from postrender.yaml.paths import Json, Path
 
 _REFERENCE = "Run `postrender config schema` for the description of every key"
-# The least similarity of a misspelt key. Other keys that share some letters are less similar.
+# A key that is at least this similar to a known key counts as misspelt (ratio of difflib).
 _CUTOFF = 0.75
 _TYPES = {
     "object": "a mapping",
@@ -59,9 +59,9 @@ def unknown_key(
 
 
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return the paths of up to three keys in the schema with the same or a similar name.
+    """Return the paths of up to three keys whose name is the most similar to the key at a path.
 
-    If some of the keys are below the parent of the given path, only these keys are returned.
+    If the schema has such keys below the parent of `path`, the result has only these keys.
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
@@ -73,7 +73,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Yield the dotted path of every key in a schema; start: the path of the schema."""
+    """Yield the dotted path of every key in a schema; start: the path of the schema, or ""."""
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path
@@ -117,7 +117,6 @@ def _type_fix(error: ValidationError) -> str:
 
 
 def _list_fix(error: ValidationError) -> str:
-    """Return the fix for a value that is not a list, from the schema of the items."""
     items: Any = error.schema.get("items", {})  # type: ignore[union-attr]
     if "properties" in items:
         return f"Write a list of mappings with the keys {', '.join(items['properties'])}"
@@ -133,9 +132,9 @@ def _short(value: Json) -> str:
 
 
 def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
-    """Return the error for a path pattern that cannot be read.
+    """Return the error for an invalid path pattern; error: the error of parse_pattern.
 
-    If the pattern looks like JSONPath, the fix contains the translated pattern.
+    If the pattern looks like JSONPath, the fix contains its translation to a path pattern.
     """
     fix = error.fix
     if "[*]" in text or text.startswith((".", "$")):

@@ -1,7 +1,7 @@
 """A quick check of a value against a JSON Schema, without importing jsonschema.
 
-The check knows the keywords of config.schema.json only. If the check fails, jsonschema decides and
-writes the message. A test compares both verdicts on random configurations.
+The check knows only the keywords of config.schema.json. If this check fails, the module `load`
+repeats the check with jsonschema. A test compares the two results for random configurations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TYPES = {
 def surely_fits(value: Any, schema: Schema) -> bool:
     """Return True only if a value fits a schema.
 
-    The result may be False for a value that fits, for example if the schema has an unknown keyword.
+    For some values that fit, the result is False, for example if _KEYWORDS lacks a keyword.
     """
     return all(
         keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema)
@@ -56,7 +56,7 @@ def _is_short_enough(value: Any, expected: Any, _schema: Schema) -> bool:
 
 
 def _matches_pattern(value: Any, expected: Any, _schema: Schema) -> bool:
-    # Imported late: few configurations set a value that has a pattern.
+    # Imported late: few configurations set a key whose schema has a pattern.
     import re
 
     return type(value) is not str or re.search(expected, value) is not None

@@ -1,4 +1,4 @@
-"""The JSON Schemas in this package."""
+"""Access to the JSON Schema files in this package."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def schema_text(path: str) -> str:
-    """Return a schema as text; path: relative to the package."""
+    """Return a schema as text; path: the path of its file in the package."""
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()
-    except OSError:  # in a zip file; importlib.resources takes as long as a small render
+    except OSError:  # the package is in a zip file
+        # Imported late: the import takes as long as a small render.
         from importlib import resources
 
         return resources.files("postrender").joinpath(path).read_text("utf-8")

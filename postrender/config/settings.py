@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 HASH, SEQUENCE = "hash", "sequence"
-# The ServiceAccount of all attachers of a namespace, if the output has no Role.
+# The ServiceAccount of the attachers of a namespace, if attacher.rbac.create is false and
+# attacher.serviceAccount.name is not set.
 SHARED_ACCOUNT = "postrender-attach"
 STRATEGIES = (RENAME, CHECKSUM, IGNORE)
 
@@ -27,8 +28,9 @@ _SPECIAL = frozenset("*?[")
 
 
 class StrategyRule(NamedTuple):
-    """One entry of `rules`: the objects that match, and their strategy.
+    """One entry of `rules`: the conditions for an object, and the strategy of matching objects.
 
+    kind, name, namespace: globs;
     is_referenced, is_immutable, keep_original: None if the entry does not set the key.
     """
 
@@ -49,7 +51,7 @@ class StrategyRule(NamedTuple):
         annotations: Mapping[str, str],
         is_referenced: bool,
     ) -> bool:
-        """Return whether an object matches the entry."""
+        """Return whether an object meets all conditions of the entry."""
         return (
             _matches(identity.kind, self.kind)
             and _matches(identity.name, self.name)
@@ -65,13 +67,13 @@ def _matches(text: str, glob: str) -> bool:
         return True
     if _SPECIAL.isdisjoint(glob):
         return text == glob
-    from fnmatch import fnmatchcase  # late: few entries need the patterns of fnmatch
+    from fnmatch import fnmatchcase  # imported late: few globs have special characters
 
     return fnmatchcase(text, glob)
 
 
 class IgnoredLeftover(NamedTuple):
-    """One entry of `leftovers.ignore`. kind, name and value are globs; path is a pattern."""
+    """One entry of `leftovers.ignore`. kind, name and value are globs; path is a path pattern."""
 
     kind: str = "*"
     name: str = "*"
@@ -82,10 +84,10 @@ class IgnoredLeftover(NamedTuple):
 class AttacherSettings(NamedTuple):
     """The settings of the appended Job; times are in seconds.
 
-    group: the name of the attach group;
-    release: the name of the release, from --previous or from Argo CD. The configuration cannot set
-        this field;
-    retired_secrets: earlier revisions of Secrets, for a release that no longer revises Secrets.
+    The configuration cannot set `release`.
+    group: the name of the attach group, "" if not set;
+    release: the name of the release, from --previous or from Argo CD, "" if unknown;
+    retired_secrets: the revisions of Secrets that the Job deletes, if `secrets` is false.
     """
 
     is_enabled: bool = True
@@ -106,15 +108,15 @@ class AttacherSettings(NamedTuple):
     retired_secrets: tuple[str, ...] = ()
 
     def account_of(self, group_name: str) -> str:
-        """Return the name of the Job's ServiceAccount; group_name: the attach group."""
+        """Return the name of the Job's ServiceAccount; group_name: the name of the attach group."""
         return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)
 
     @property
     def appends_service_account(self) -> bool:
-        """Whether the output has the ServiceAccount of the Job.
+        """Whether postrender appends the Job's ServiceAccount to the output.
 
-        If the output has no Role and no name is set, the releases of a namespace use
-        SHARED_ACCOUNT, which `config rbac` prints.
+        postrender never appends SHARED_ACCOUNT, because several releases can use this account.
+        The command `postrender config rbac` prints this account.
         """
         return self.creates_service_account and (self.creates_rbac or bool(self.service_account))
 
@@ -122,8 +124,8 @@ class AttacherSettings(NamedTuple):
 class HistorySettings(NamedTuple):
     """The location of earlier outputs, and the number of revisions to keep.
 
-    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE.
-    keep: the number for each base name, None for the default.
+    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; "" if not set;
+    keep: the number of revisions for each base name, None for the default;
     context, kubeconfig: the options of helm commands, "" for the default of helm.
     """
 
@@ -136,10 +138,11 @@ class HistorySettings(NamedTuple):
 class Settings(NamedTuple):
     """All settings of a run.
 
-    hash_key_file: the file of hash_key; hash_key: the hash key for Secrets;
     keep_original: whether to keep originals that no object needs; None: only those of Secrets;
     file: the configuration file, "" if there is none;
-    findings: about the search for the configuration file.
+    findings: the findings about the search for the configuration file;
+    hash_key_file: the file with the hash key, "" if not set;
+    hash_key: the hash key for Secrets, None if the hashes have no key.
     """
 
     namespace: str = ""
@@ -162,12 +165,12 @@ class Settings(NamedTuple):
     hash_key: HashKey | None = None
 
     def hash_key_of(self, identity: Identity) -> HashKey | None:
-        """Return the hash key for an object, None for a hash without a key."""
+        """Return the hash key for an object, None if the hash of the object has no key."""
         return self.hash_key if identity.group_kind == SECRET else None
 
     @property
     def active_references(self) -> tuple[Rule, ...]:
-        """The user's reference rules with a revisable kind as their target."""
+        """The user's reference rules whose target is a revisable kind."""
         return tuple(rule for rule in self.references if rule.target in self.revisable)
 
     @property

@@ -1,9 +1,9 @@
 """The trust in each source of settings, and the settings that need more trust than others.
 
-A chart, a repository or a stream may have another author than the user. Such a source may change
-the output. The source must not choose a cluster, write files, read files outside its repository, or
-start programs other than a restricted git. SETTINGS lists every setting with an effect outside the
-output. A test checks that the list is complete.
+The author of a chart, a repository or a stream can be a stranger. Settings from these sources may
+change the output. The settings must not choose a cluster, write files, read files outside the
+repository, or start programs other than a restricted git. SETTINGS lists every setting with an
+effect outside the output. A test checks that the list is complete.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
     from postrender.errors import Location
 
-# The levels of trust. A higher level includes the lower levels.
+# The levels of trust. A source has the rights of its level and of all lower levels.
 OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
 
 
 class Source(NamedTuple):
     """A source of settings.
 
-    name: the subject of a message;
+    With the trust REPOSITORY, every setting may read files in the repository. With OUTPUT_ONLY,
+    only the setting `extends` may do so.
+    name: the source as the subject of a message;
     trust: one of the levels of trust;
     label: the trust in words, for `config show`;
-    repository: the folder that a source with the trust REPOSITORY may read. With OUTPUT_ONLY, only
-        `extends` may read a file in the folder;
+    repository: the folder of the repository, "" if the source is not a discovered file;
     file: the file of the source, "" if there is none.
     """
 
@@ -51,7 +52,7 @@ def explicit_file(file: str) -> Source:
 
 
 def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source:
-    """Return the source for a file that postrender found.
+    """Return the source for a file that postrender found without --config or POSTRENDER_CONFIG.
 
     is_untrusted: whether --untrusted is set.
     """
@@ -85,12 +86,11 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return the function `need` of a setting that needs full trust for every value."""
+    """Return the field `need` of a RestrictedSetting that needs full trust for every value."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
 def _path_need(value: str, repository: str) -> _Need:
-    """Return the need of a path: REPOSITORY if the path and its links are in the repository."""
     if (
         repository
         and is_inside(value, repository)
@@ -101,19 +101,19 @@ def _path_need(value: str, repository: str) -> _Need:
 
 
 def _extension_need(_value: str, repository: str) -> _Need:
-    # `extension` checks the path, which is relative to the folder of the file.
+    # The module `extension` checks the path, because the path is relative to the file's folder.
     return _Need(OUTPUT_ONLY if repository else FULL, "extend a file")
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files in a folder. postrender does not follow other links in a folder."""
+    """Yield the links to files below a folder. postrender does not follow links to folders."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
 
 
 def _manifests_need(value: str, repository: str) -> _Need:
-    """Return the need of --previous: a path, `git:REV:PATH` or `helm:NAMESPACE/RELEASE`."""
+    """Return the need of a path, of `git:REV:PATH` or of `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
         return _Need(FULL, "run helm")
     if value.startswith("git:"):
@@ -125,7 +125,7 @@ class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
     path: the path of the key; option: the option that sets the same value;
-    need: returns the trust that a value needs. The arguments are the value and the repository.
+    need: the function that returns the trust for a value, from the value and the repository.
     """
 
     path: Path
@@ -150,7 +150,7 @@ SETTINGS = (
 def check_trust(
     values: Mapping[str, Any], source: Source, locate: Callable[[Path], Location]
 ) -> None:
-    """Raise UserError for the first value that needs more trust than its source has.
+    """Raise UserError for the first value that needs more trust than the source has.
 
     locate: returns the location of a key by its path.
     """

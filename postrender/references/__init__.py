@@ -1,6 +1,6 @@
-"""References between objects: one module for each family of rules, and one registry here.
+"""Rules for references between objects: a module for each family of rules, and the registry.
 
-Rules are data (patterns), so that the same rules apply to manifests and to live objects.
+Rules are data (patterns), so that the same rules apply to manifests and to objects in the cluster.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from postrender.references import pods
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
-# The modules with rules for fields outside pod templates, by kind. A module is imported when a
-# stream has the kind. To add a family, write a module with RULES and add its kinds here.
+# The module with the rules of each kind, for fields outside pod templates. postrender imports the
+# module when a stream has the kind. To add a family, write a module with RULES, and add its kinds.
 BUILT_IN = {
     ("argoproj.io", "AnalysisTemplate"): "analysis",
     ("argoproj.io", "ClusterAnalysisTemplate"): "analysis",
@@ -38,7 +38,7 @@ _KEPT_KINDS: frozenset[GroupKind] = frozenset(
 
 def rules_in(module: str) -> tuple[Rule, ...]:
     """Return the rules of a module of this package."""
-    # importlib.import_module also works, but the import of importlib takes longer.
+    # importlib.import_module would also work, but the import of importlib would take longer.
     name = f"{__name__}.{module}"
     __import__(name)
     rules: tuple[Rule, ...] = sys.modules[name].RULES
@@ -47,7 +47,6 @@ def rules_in(module: str) -> tuple[Rule, ...]:
 
 @cache
 def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    """Return the patterns of a kind. If two rules match a string, the first rule applies."""
     tree = PatternTree()
     for rule in pods.rules_of(group_kind, targets):
         tree.add(rule.pattern, rule)
@@ -61,12 +60,12 @@ def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Pat
 def find_built_in(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each value of an object that may reference a target."""
+    """Return (path, value, rule) for each match of a built-in rule with one of the targets."""
     return _built_in_tree(group_kind, targets).find(data)
 
 
 def is_custom(group_kind: GroupKind) -> bool:
-    """Return whether only the catalogue may know the references of a kind."""
+    """Return whether postrender uses the catalogue for a kind."""
     if group_kind in WORKLOAD_KINDS:
         return False
     return not is_built_in(group_kind[0]) or group_kind in _KEPT_KINDS

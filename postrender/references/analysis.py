@@ -8,7 +8,7 @@ The value of `secretKeyRef.name` is the reference:
         - name: token
           valueFrom: {secretKeyRef: {name: web-token, key: token}}
 
-The Jobs of these objects have pod templates, which `pods` covers.
+The Jobs in these objects have pod templates. The module `pods` has the rules for pod templates.
 """
 
 from __future__ import annotations

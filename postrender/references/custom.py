@@ -1,14 +1,14 @@
 """References of custom kinds: the user's path rules and embedded pod specs.
 
-With `references: [{kind: Widget, path: spec.configName}]` in the configuration, the value of
+If the configuration has `references: [{kind: Widget, path: spec.configName}]`, the value of
 `configName` is the reference:
 
     kind: Widget
     spec:
       configName: web-config
 
-With `embeddedPodSpecs: true`, postrender treats every mapping with a list of named containers as a
-pod spec. The value of `configMapRef.name` is then the reference:
+If the configuration has `embeddedPodSpecs: true`, every mapping with a list of named `containers`
+counts as a pod spec. In this example, the value of `configMapRef.name` is the reference:
 
     kind: Widget
     spec:
@@ -43,7 +43,7 @@ def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
     """Return (path, value, rule) for each reference in the pod specs of a custom object."""
-    if identity.group_kind in WORKLOAD_KINDS:
+    if identity.group_kind in WORKLOAD_KINDS:  # the module `pods` has the rules for workloads
         return []
     tree = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:

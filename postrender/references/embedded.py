@@ -1,6 +1,6 @@
-"""References in fields that no rule covers, recognised by the usual shapes of such fields.
+"""References in fields that no rule covers, recognised by the shape of the field.
 
-The strings that begin with `web` are references:
+In these examples, the strings that begin with `web` are references:
 
     configMapName: web-config
     configMapRef: {name: web-config}
@@ -8,8 +8,8 @@ The strings that begin with `web` are references:
     tls: {secretName: web-tls}
     username: {name: web-users, key: username}
 
-The search finds too much rather than too little. postrender never rewrites these references, and
-only keeps the originals of their targets.
+Some matches are not references, but a missed reference would be worse than a wrong match.
+postrender never rewrites a match, and only keeps the original of the object with the matched name.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SKIPPED = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 class EmbeddedReference(NamedTuple):
-    """A string that references an object by its name.
+    """A string that looks like a reference to an object.
 
-    is_qualified: whether the string may be `namespace/name`.
-    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. The kind of
-        the target is then a guess too.
+    is_qualified: whether the string can have the form `namespace/name`.
+    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. If so, the
+        target is also a guess.
     """
 
     path: Path
@@ -45,7 +45,7 @@ class EmbeddedReference(NamedTuple):
 def embedded_references(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the strings of an object that may reference a target."""
+    """Yield the strings of an object that look like references; targets: the referenced kinds."""
     for key, value in data.items():
         if key not in _SKIPPED:
             yield from _search(value, (key,), _targets_of(key, targets), targets)
@@ -54,7 +54,7 @@ def embedded_references(
 def _search(
     data: Json, path: Path, meant: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the references in a value; meant: the targets that the key above the value means."""
+    """Yield the references in a value; meant: the targets that the key of the value suggests."""
     if isinstance(data, str):
         for target in meant:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)
@@ -71,13 +71,13 @@ def _search(
                     path=(*path, "name"), name=name, target=target, is_guess=is_guess
                 )
         for key, value in data.items():
-            # Metadata has labels and annotations, and the name of an embedded manifest itself.
+            # The name in `metadata` is the name of an embedded manifest, and not a reference.
             if key not in ("metadata", "name"):
                 yield from _search(value, (*path, key), _targets_of(key, targets), targets)
 
 
 def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ...]:
-    """Return the targets that a key such as `configMapKeyRef` or `tlsSecretName` means."""
+    """Return the targets that a key such as `configMapKeyRef` or `tlsSecretName` suggests."""
     letters = letters_of(key)
     return tuple(target for word, target in _WORDS.items() if word in letters and target in targets)
 
@@ -85,7 +85,7 @@ def _targets_of(key: str, targets: tuple[GroupKind, ...]) -> tuple[GroupKind, ..
 def _targets_of_kind(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> tuple[GroupKind, ...]:
-    """Return the target of a mapping such as `{kind: ConfigMap, name: web-config}`."""
+    """Return the targets that a mapping such as `{kind: Secret, name: web-tls}` suggests."""
     kinds = {str(data.get(key)).lower() for key in _KIND_KEYS}
     return tuple(target for word, target in _WORDS.items() if word in kinds and target in targets)
 

@@ -1,6 +1,6 @@
 """References of an Ingress: TLS Secrets (networking.k8s.io/v1) and ingress-nginx annotations.
 
-The value of `secretName` and the value of the annotation are references:
+In this example, the value of `secretName` and the value of the annotation are references:
 
     kind: Ingress
     metadata:
@@ -9,8 +9,7 @@ The value of `secretName` and the value of the annotation are references:
     spec:
       tls: [{secretName: web-tls}]
 
-The value of an annotation is a name or `namespace/name` (ingress-nginx 1.12, user guide,
-annotations).
+The value of an annotation is a name or `namespace/name` (user guide of ingress-nginx 1.12).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _ANNOTATIONS = {
     f"{_NGINX}auth-tls-secret": SECRET,
     f"{_NGINX}proxy-ssl-secret": SECRET,
     f"{_NGINX}secure-verify-ca-secret": SECRET,
-    # The prefix of ingress-nginx before 0.9, which other controllers still read.
+    # ingress-nginx used this prefix before 0.9, and other controllers still read this annotation.
     "ingress.kubernetes.io/auth-secret": SECRET,
 }
 

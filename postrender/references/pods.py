@@ -1,6 +1,6 @@
 """References of pod specs (Kubernetes API v1 PodSpec), in every kind with pod templates.
 
-The value of `configMapRef.name` and the value of `secretName` are references:
+In this example, the value of `configMapRef.name` and the value of `secretName` are references:
 
     containers:
       - name: web
@@ -10,8 +10,8 @@ The value of `configMapRef.name` and the value of `secretName` are references:
         secret: {secretName: web-tls}
 
 Volumes, projected volumes, env and envFrom reference ConfigMaps and Secrets. imagePullSecrets and
-volume sources with credentials reference only Secrets. `kubernetes.kinds` has the kinds with pod
-templates.
+volume sources with credentials reference only Secrets. WORKLOAD_KINDS in the module
+`kubernetes.kinds` has the kinds with pod templates.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 
 
 def rules_of(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
-    """Return the rules for the pod templates of a kind; targets: the kinds to reference."""
+    """Return the rules for the pod templates of a kind; targets: the referenced kinds."""
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None:
         return ()

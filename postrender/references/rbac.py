@@ -1,6 +1,6 @@
 """References of a Role or ClusterRole (rbac.authorization.k8s.io/v1 PolicyRule).
 
-Each item of `resourceNames` is a reference, if `resources` has the kind or `*`:
+If `resources` has `configmaps`, `secrets` or `*`, each item of `resourceNames` is a reference:
 
     kind: Role
     rules:
@@ -9,8 +9,8 @@ Each item of `resourceNames` is a reference, if `resources` has the kind or `*`:
         resourceNames: [web-config]
         verbs: [get]
 
-postrender adds names to the list and never removes a name, because old pods and Jobs still use the
-old names.
+postrender adds names to `resourceNames` and never removes a name, because old pods and Jobs still
+use the old names.
 """
 
 from __future__ import annotations

@@ -26,22 +26,22 @@ OUTSIDE = "outside"
 class Rule(NamedTuple):
     """A field in which objects of one group and kind reference an object of the kind `target`.
 
-    group: the API group of the object with the field; None for any group.
-    kind: the kind of that object, as a glob.
+    group: the API group of the object with the field; None: any group.
+    kind: the kind of the object with the field, as a glob.
     pattern: the path pattern of the field.
     target: the group and kind of the referenced object.
-    family: POD_TEMPLATE, RBAC or OUTSIDE. postrender adds names to an RBAC field, and never removes
-        a name.
+    family: POD_TEMPLATE, RBAC, or OUTSIDE for all other fields.
     name: the name of the object with the field, as a glob.
-    is_word: whether the string is text that has the referenced name as a whole word.
-    only_if: a condition on the mapping two levels above the string, the policy rule of RBAC.
-    is_qualified: whether the string may be `namespace/name`.
-    namespace_key: the key of the referenced object's namespace, in the mapping with the string.
+    is_word: whether the field is text that contains the referenced name as a whole word.
+    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule.
+    is_qualified: whether the string can have the form `namespace/name`.
+    namespace_key: the key with the referenced object's namespace, in the mapping with the string.
+        "" if there is none.
     triggers_rename: whether the reference is a reason to rename the referenced object.
     permits_rename: whether the reference is enough for a rename that the user requests.
-    keep_reason: why postrender never rewrites the reference, as a clause; "" for other references.
-    is_written: whether the object with the reference makes a program write to the target.
-    origin: the user's rule, for messages; "" for a built-in rule.
+    keep_reason: a clause with the reason why postrender never rewrites the reference, or "".
+    is_written: whether the object with the field makes a program write to the referenced object.
+    origin: the name of the user's rule in messages, "" for a built-in rule.
     """
 
     group: str | None
@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         """Return whether a user's rule applies to objects of a kind and name."""
-        from fnmatch import fnmatchcase  # late: most runs have no rules of the user
+        from fnmatch import fnmatchcase  # imported late: most runs have no user's rules
 
         group, kind = group_kind
         return (

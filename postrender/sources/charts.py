@@ -1,4 +1,4 @@
-"""Helm charts for `postrender try`: checked, and rendered with helm template."""
+"""Functions of `postrender try` that check Helm charts and render charts with helm template."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
 _COMMAND = "postrender try"
-# The name of a release when Chart.yaml has no name that is valid for a release.
+# The name of the release if Chart.yaml has no name that is valid for a release.
 _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
-# The name in Chart.yaml. Helm reads the whole file, so the pattern need not match all YAML.
+# The line with the name in Chart.yaml. A name in another form of YAML results in _RELEASE.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
 _MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
 # The first major version of helm that passes hooks to a post-renderer.
 _FIRST_WITH_HOOKS = 4
-# The sign of a URL. helm downloads a chart or a values file from a URL.
+# A path with this text is a URL. helm downloads a chart or a values file from a URL.
 _URL = "://"
 
 
 class ChartOptions(NamedTuple):
     """The options of helm template.
 
-    values: the files in --values; new_values: the files that only the changed chart gets;
+    namespace: "" for the default of helm;
+    values: the files in --values; new_values: the files in --new-values of `postrender try`;
     sets: the values in --set; set_strings: the values in --set-string;
-    namespace: "" for the default of helm; with_hooks: whether helm also prints hooks.
+    with_hooks: whether helm also prints hooks.
     """
 
     release: str
@@ -41,19 +42,19 @@ class ChartOptions(NamedTuple):
 
     @property
     def changes(self) -> str:
-        """The options of `postrender try` that change the chart, in words; "" without a change."""
+        """The options that change the chart, such as `--new-values and --set`, or ""."""
         has_sets = self.sets or self.set_strings
         names = [*(["--new-values"] if self.new_values else []), *(["--set"] if has_sets else [])]
         return " and ".join(names)
 
     @property
     def before_change(self) -> ChartOptions:
-        """The same options without the options that change the chart."""
+        """The options without new_values, sets and set_strings."""
         return self._replace(new_values=(), sets=(), set_strings=())
 
     @property
     def shown_arguments(self) -> list[str]:
-        """The arguments of `before_change`, for messages. A value of --set may be a password."""
+        """The arguments for messages. A value of --set can be a password, so --set is left out."""
         return self.before_change.arguments
 
     @property
@@ -81,7 +82,7 @@ def release_name(chart: str) -> str:
 def check_chart(chart: str) -> None:
     """Raise UserError for a path that is not a chart.
 
-    The check accepts every URL and REPOSITORY/CHART, because helm may download the chart.
+    The check accepts every URL and every REPOSITORY/CHART, because helm can download the chart.
     """
     location = Location(chart)
     if _URL in chart:
@@ -108,7 +109,7 @@ def check_chart(chart: str) -> None:
 
 
 def check_values(files: tuple[str, ...]) -> None:
-    """Raise UserError for stdin, and for a values file that is not a file or a URL."""
+    """Raise UserError for a values file that is not a file or a URL, and for `-` (stdin)."""
     for file in files:
         if file == "-":
             raise UserError(
@@ -144,7 +145,7 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 def passes_hooks() -> bool:
     """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not.
 
-    The result is False if helm does not print its version. Raises UserError without helm.
+    The result is False if helm does not print its version. Raises UserError if helm is missing.
     """
     process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
     output, _ = process.communicate()
@@ -163,13 +164,12 @@ def _charts_in(folder: str) -> list[str]:
 
 
 def _failure(chart: str, code: int, errors: str) -> UserError:
-    """Return the error for a failed helm template."""
     message = _message(errors) or f"exit code {code}"
     return UserError(f"helm template failed: {message}", _fix(chart, message), Location(chart))
 
 
 def _message(errors: str) -> str:
-    """Return the error of helm, without its prefix, debug lines and advice."""
+    """Return the message after `Error: ` in the stderr of helm, without debug lines and advice."""
     lines = errors.strip().splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)
     if begin is None:

@@ -1,10 +1,10 @@
 """Manifests in a git commit, `git:REV:PATH`, read without a checkout.
 
-Input from the user reaches git on stdin only (`git cat-file --batch`), so the input cannot become
-an option. The repository may be hostile. Even `git cat-file` fetches a missing object from a
-promisor remote, whose URL may be a command. A folder of a clone may itself be a bare repository
-with a promisor remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore switch off fetches, embedded
-bare repositories, hooks, monitors, pagers, diff programs and prompts.
+git reads the user's input only from stdin (`git cat-file --batch`), so the input cannot become an
+option. The repository can be hostile. Even `git cat-file` fetches a missing object from a promisor
+remote, and the URL of such a remote can be a command. A folder of a clone can itself be a bare
+repository with a promisor remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore turn off fetches,
+embedded bare repositories, hooks, monitors, pagers, diff programs and prompts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
 # The modes of files, executables, links and folders in a tree.
 _MODES = (b"100644", b"100755", b"120000", b"40000")
-# Values on the command line override the configuration of the repository. Git ignores
-# safe.bareRepository in the configuration of the repository (git 2.38).
+# Values on the command line override the configuration of the repository. For safe.bareRepository,
+# git never reads the configuration of the repository (git 2.38).
 _SAFE_OPTIONS = (
     "--no-pager",
     *("-c", "safe.bareRepository=explicit"),
@@ -46,13 +46,13 @@ _SAFE_OPTIONS = (
     *("-c", "diff.external="),
 )
 _SAFE_VARIABLES = {
-    "GIT_NO_LAZY_FETCH": "1",  # git 2.45, and the security releases of 2.39 to 2.44
+    "GIT_NO_LAZY_FETCH": "1",  # since git 2.45, and in the security releases of 2.39 to 2.44
     # Unlike protocol.allow, the empty list also overrides protocol.NAME.allow of the repository.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# Environment variables that make git run a program. This module does not need the programs.
+# Environment variables that make git run a program. _git removes these variables.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
 # Problem and fix for a path that is not a file. The keys are answers of `git cat-file
 # --follow-symlinks`, and `submodule`.
@@ -79,9 +79,10 @@ _NO_FILE = {
 
 
 class _Object(NamedTuple):
-    """The answer of git for an object name. kind: blob, tree, commit, tag, or a key of _NO_FILE.
+    """The answer of git for an object name.
 
-    The kind `missing` also means that the commit does not have the path.
+    kind: blob, tree, commit, tag, or a key of _NO_FILE. The kind `missing` also means that the
+        commit does not have the path.
     """
 
     kind: str
@@ -90,14 +91,12 @@ class _Object(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """An entry of a git tree."""
-
     mode: str
     object_id: str
 
 
 def read_git_file(name: str, command: str) -> Source:
-    """Return one file in git; name: `git:REV:PATH`. command: the postrender command that was run.
+    """Return one file in git; name: `git:REV:PATH`; command: the user's command, for messages.
 
     Raises UserError for a path that is not a file, and if git fails.
     """
@@ -113,8 +112,8 @@ def read_git_file(name: str, command: str) -> Source:
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     """Return a file in git, or the manifests in a folder in git, sorted by path.
 
-    name: `git:REV:PATH`.
-    allow_empty: whether the path may be absent in the commit.
+    name: `git:REV:PATH`;
+    allow_empty: whether to return () if the commit does not have the path.
     Raises UserError for a missing path or commit, and if git fails.
     """
     root = _find(name)
@@ -130,7 +129,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
             raise _no_file(path_below(name, path), "submodule")
     paths = manifests_of(entries, name)
     objects = _cat_objects([_object_name(name, path, entries[path]) for path in paths], name)
-    # postrender leaves out links to folders, as on disk.
+    # postrender leaves out links to folders, as for a folder on disk.
     return tuple(
         _source(path_below(name, printable(path)), item)
         for path, item in zip(paths, objects, strict=True)
@@ -139,7 +138,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
-    """Return the object at `git:REV:PATH`, of kind `missing` if the commit lacks the path.
+    """Return the object at `git:REV:PATH`. The kind is `missing` if the commit lacks the path.
 
     Raises UserError for an unknown commit, and for a path that git cannot read.
     """
@@ -153,9 +152,9 @@ def _find(name: str) -> _Object:
 
 
 def _check_absence(ref: str, path: str, name: str) -> None:
-    """Raise UserError if the commit has the path, but git cannot read the path.
+    """Raise UserError if the commit has the path, but git cannot read the content.
 
-    Such a path is a submodule, is below a submodule, or is missing in a partial clone.
+    Such a path is a submodule, is below a submodule, or has no content in a partial clone.
     """
     parts = path.rstrip("/").split("/")
     parents = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
@@ -170,12 +169,11 @@ def _check_absence(ref: str, path: str, name: str) -> None:
 
 
 def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
-    """Return whether a tree has an entry with one of these modes and this name."""
     return any(mode + b" " + os.fsencode(part) + b"\0" in tree.data for mode in modes)
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return the Git ref and the path in `git:REV:PATH`. Raises UserError for another form."""
+    """Return REV and PATH of `git:REV:PATH`. Raises UserError for a name of another form."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
@@ -183,13 +181,13 @@ def _parse(name: str) -> tuple[str, str]:
             "Write git:REV:PATH, as in git:main:rendered. To pass a file of this name, write "
             f"./{name}",
         )
-    # git accepts `.` and `..` at the end of a path only with a slash.
+    # git accepts `.` and `..` at the end of a path only if a slash follows.
     ends_in_dots = path.rpartition("/")[2] in (".", "..")
     return ref, f"{path}/" if ends_in_dots else path
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the object name of an entry, `REV:PATH` for a link, so that git follows the link."""
+    """Return the object name of an entry. For a link, return `REV:PATH`, which git follows."""
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
@@ -219,7 +217,7 @@ def _no_file(name: str, kind: str) -> UserError:
 
 
 def _missing_path(name: str, hint: str) -> UserError:
-    """Return the error for a path that is absent in a commit; hint: added to the fix."""
+    """Return the error for a path that is absent in a commit; hint: a text to add to the fix."""
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
@@ -231,7 +229,6 @@ def _missing_path(name: str, hint: str) -> UserError:
 
 
 def _unknown_ref(name: str, ref: str) -> UserError:
-    """Return the error for a Git ref that git does not find."""
     [remote] = _cat_objects([f"origin/{ref}^{{tree}}"], name)
     if remote.kind == "tree":
         fix = f"Write {GIT}origin/{name[len(GIT) :]}"
@@ -243,7 +240,7 @@ def _unknown_ref(name: str, ref: str) -> UserError:
 
 
 def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
-    """Return git objects by their object names; name: the input, for messages."""
+    """Return the git objects with the given object names; name: the input, for messages."""
     if any("\n" in object_name for object_name in object_names):
         raise UserError("a file name contains a line break", "Rename the file", Location(name))
     if not object_names:
@@ -293,7 +290,6 @@ def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
 
 
 def _failure(errors: str, code: int, name: str) -> UserError:
-    """Return the error for a failed git command, with problem and fix from git's message."""
     message = errors.partition("fatal: ")[2] or errors or f"exit code {code}"
     first, _, rest = message.strip().partition("\n")
     if first.startswith("not a git repository"):

@@ -1,7 +1,7 @@
-"""The release revisions that Helm stores, with their manifests and hooks, read with helm.
+"""Functions that run helm to read the manifests and hooks of stored release revisions.
 
 Helm does not pass the release to a post-renderer, so the user sets the namespace and the name in
---previous. Helm 3 and Helm 4 read each other's releases (Helm 3.21, Helm 4.2).
+--previous. Helm 3 can read releases of Helm 4, and Helm 4 those of Helm 3 (Helm 3.21, Helm 4.2).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "helm:"
 
 _NAME = pattern(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
-# Statuses of a release revision that Helm has finished applying.
+# The statuses of release revisions that Helm has finished applying.
 _APPLIED = frozenset({"deployed", "superseded"})
 _IN_ANY_STATUS = (
     *("--deployed", "--failed", "--pending", "--superseded", "--uninstalled", "--uninstalling"),
@@ -58,7 +58,7 @@ class NotFoundError(HelmError):
 
 
 def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
-    """Return the release for `helm:NAMESPACE/RELEASE`, None for text without the prefix.
+    """Return the release for `helm:NAMESPACE/RELEASE`, None if the text has no prefix `helm:`.
 
     Raises UserError for an invalid namespace or name.
     """
@@ -74,7 +74,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None for an unknown release.
+    """Return the stored manifests of a release, oldest first; None if Helm stores no revision.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
@@ -116,7 +116,7 @@ def namespaces_of(release: Release) -> list[str]:
 
 
 def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return number and status of each stored release revision, None without a release."""
+    """Return number and status of each stored release revision, None if there are none."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:
@@ -174,7 +174,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
     def run(command: Sequence[str]) -> bytes:
         process = start([program, *command, *options])
         processes.append(process)
-        if is_stopped.is_set():  # the other processes are already killed
+        if is_stopped.is_set():  # _run_helm has already killed the other processes
             process.kill()
         output, errors = process.communicate()
         if process.returncode:

@@ -17,9 +17,9 @@ def helm_program(needed_by: str) -> str:
     """Return the path of helm, or of the program in HELM_BIN.
 
     needed_by: the option or command that needs helm, for the message.
-    Raises UserError without helm.
+    Raises UserError if the program is not on PATH.
     """
-    # Helm sets HELM_BIN to the word with which the user started helm, such as `helm`.
+    # If Helm starts postrender, HELM_BIN is the word with which the user started helm.
     program = os.environ.get("HELM_BIN") or "helm"
     path = program if os.path.dirname(program) else find_program(program)
     if path:

@@ -1,4 +1,4 @@
-"""Paths of inputs, on disk and in git: which files are manifests, and errors about wrong paths."""
+"""The paths of inputs on disk and in git: the search for manifests, and errors for wrong paths."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
-    """Return the paths of the manifests in a folder, in order.
+    """Return the paths of the manifests in a folder, sorted.
 
-    paths: the paths of all files in the folder, with `/` between the parts.
-    Raises UserError for a chart, because templates are not manifests.
+    paths: the paths of all files, relative to the folder, with `/` between the parts.
+    Raises UserError for a chart in the folder, because chart templates are not manifests.
     """
     manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))
     for path in manifests:
@@ -34,14 +34,14 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
 
 
 class ChartError(UserError):
-    """The error for a chart folder instead of rendered manifests."""
+    """The error for a chart folder where postrender expects rendered manifests."""
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:
-    """Return the error for a chart folder instead of rendered manifests.
+    """Return the error for a chart folder where postrender expects rendered manifests.
 
-    command: the postrender command that reads the rendered chart from stdin, such as `render`;
-    "" if the command reads a file.
+    command: the postrender command that can read the rendered chart from stdin, such as `render`;
+        "" if the command reads a file.
     """
     path, place = chart, ""
     if chart.startswith(GIT):
@@ -57,7 +57,7 @@ def chart_error(chart: str, command: str = "") -> ChartError:
 
 
 def folder_error(folder: str) -> UserError:
-    """Return the error for a folder instead of one file."""
+    """Return the error for a folder where postrender expects one file."""
     return UserError(
         "the path is a folder, expected a file",
         "Pass a file in the folder, or pipe all files into stdin",
@@ -66,12 +66,12 @@ def folder_error(folder: str) -> UserError:
 
 
 def path_below(folder: str, path: str) -> str:
-    """Return the path of a file in a folder, which may be a folder in git."""
+    """Return the path of a file in a folder. The folder can be `git:REV:PATH`."""
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
 def printable(path: str) -> str:
-    """Return a path as valid text, because a name on disk may not be UTF-8."""
+    """Return a path as valid text. A file name on disk is not always UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -87,5 +87,5 @@ def checked_source(name: str, data: bytes) -> Source:
 
 
 def is_dotfile(path: str) -> bool:
-    """Return whether a name in a relative path begins with a dot."""
+    """Return whether the name of a file or folder in a relative path begins with a dot."""
     return path.startswith(".") or "/." in path

@@ -23,9 +23,9 @@ STDIN = "<stdin>"
 
 
 def read_input(name: str, command: str = "render") -> tuple[bytes, str]:
-    """Return the content of one file or of stdin, and its name for messages.
+    """Return the content of one file or of stdin, and the name of this input for messages.
 
-    name: a path, `-`, or `git:REV:PATH`. command: the postrender command that was run.
+    name: a path, `-`, or `git:REV:PATH`; command: the user's command, for messages.
     Raises UserError for a file that cannot be read, and for a folder.
     """
     if name.startswith(GIT):
@@ -46,10 +46,10 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     The files of a folder are all YAML and JSON files below the folder, sorted by path, without
     dotfiles. The function follows links to files in the folder or in the same git repository, and
     skips links to folders.
-    allow_empty: whether a folder may be without manifests, and a path in git may be absent. Git
-    does not store empty folders.
-    Raises UserError for a file that cannot be read, for a chart folder, and for a link to a file
-    elsewhere.
+    allow_empty: whether to return () for a folder without manifests, and for an absent path in git.
+        Git does not store empty folders, so an empty folder is absent in git.
+    Raises UserError for an unreadable file, a chart folder, and a link to a file outside the folder
+    and its repository.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git
@@ -83,7 +83,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the git repository that contains a folder, or else the folder, with links resolved."""
+    """Return the git repository that contains a folder, or else the folder. Links are resolved."""
     path = real = os.path.realpath(folder)
     while not os.path.exists(os.path.join(path, ".git")):
         parent = os.path.dirname(path)
@@ -103,7 +103,7 @@ def _is_below(path: str, root: str) -> bool:
 
 
 def _read_listed(path: str, root: str) -> Source:
-    """Return a file of a folder. root: the folder or repository that links must not leave."""
+    """Return a file of a folder; root: the folder or repository that a link must not leave."""
     is_link = os.path.islink(path) and os.path.exists(path)
     if is_link and not _is_below(os.path.realpath(path), root):
         raise UserError(
@@ -118,12 +118,12 @@ def _read_listed(path: str, root: str) -> Source:
             Location(path),
         )
     source = _read_file(path)
-    # Messages print the name, and a name on disk need not be valid text.
+    # Messages print the name, and a file name on disk is not always valid text.
     return source._replace(name=printable(source.name))
 
 
 def _read_file(name: str) -> Source:
-    """Return the content of a file, or of stdin for `-`. Raises UserError."""
+    """Return the content of a file, or of stdin for `-`. Raises UserError for unreadable input."""
     source = STDIN if name == "-" else name
     try:
         if name != "-":
@@ -139,7 +139,6 @@ def _read_file(name: str) -> Source:
 
 
 def _unreadable(error: OSError | ValueError, source: str) -> UserError:
-    """Return the error for a file that cannot be read."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     fix = "Check the file and its permissions"
     if isinstance(error, FileNotFoundError):
@@ -148,7 +147,7 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file, whose name may be meant for git or Helm."""
+    """Return the fix for a missing file. Some names look like a path in git or a Helm release."""
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

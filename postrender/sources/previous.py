@@ -1,4 +1,4 @@
-"""The history from --previous, read and checked against the stream."""
+"""Functions that read the history from --previous, and check the namespaces of the history."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from postrender.sources.inputs import read_inputs
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace and name of the Helm release in --previous.
+    """Return settings with the namespace and name of the Helm release in --previous, if any.
 
     Raises UserError if the settings have another namespace.
     """
@@ -49,7 +49,6 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
     try:
         history = read_history(previous, settings, resolver.effective_namespace)
     except UserError as error:
-        # A fixed template does not change the manifests that Helm stores.
         fix = (
             "Fix the template and upgrade once without --previous, because Helm stores the old "
             "manifests"
@@ -65,13 +64,12 @@ def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, li
 
 
 def _release(settings: Settings) -> Release | None:
-    """Return the Helm release in --previous, None for other manifests."""
+    """Return the Helm release in --previous, None if --previous is not a Helm release."""
     history = settings.history
     return parse_release(history.previous, history.context, history.kubeconfig)
 
 
 def _read_manifests(name: str) -> Previous:
-    """Return the manifests in a file, in a folder or in git. Raises UserError."""
     if name == "-":
         raise UserError(
             "--previous=- would read stdin, which has the new manifests", "Pass a file instead"
@@ -94,7 +92,7 @@ def _read_manifests(name: str) -> Previous:
 
 
 def _check_output(name: str) -> None:
-    """Raise UserError if stdout is the file in --previous: the shell has emptied the file."""
+    """Raise UserError if stdout is the file in --previous, which the shell has emptied."""
     try:
         is_same = sys.stdout is not None and os.path.samestat(
             os.stat(name), os.fstat(sys.stdout.fileno())
@@ -114,9 +112,9 @@ def _read_release(
 ) -> tuple[Previous, list[Finding]]:
     """Return the manifests that Helm stores, empty for a first install, and the findings.
 
-    A wrong namespace in --previous would silently lose the history. Raises UserError if another
-    namespace has a release of this name. The function does not search other namespaces if
-    --namespace or an object of the stream has the namespace in --previous.
+    With a wrong namespace in --previous, the history would be lost without a message. The function
+    therefore raises UserError if only another namespace has a release of this name. If --namespace
+    or an object of the stream has the namespace in --previous, the function skips this check.
     """
     previous = read_release(release)
     if previous is not None:
@@ -139,10 +137,10 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Raise UserError if all namespaces in the stream differ from those of the history.
+    """Raise UserError if every namespace in the stream differs from those of release and history.
 
-    The release may still be right, for instance if only one object for monitoring has a namespace.
-    The user then confirms the namespace of the release with --namespace.
+    The release can still be right, for instance if only one object for monitoring has a namespace.
+    In this case, the user confirms the namespace of the release with --namespace.
     """
     explicit = set(explicit_namespaces(inventory.items))
     expected = {release.namespace, *history.namespaces}

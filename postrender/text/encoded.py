@@ -1,6 +1,6 @@
 """Base64 in the data of Secrets, decoded for the search for names.
 
-postrender never prints the content.
+postrender never prints the decoded text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from postrender.startup.patterns import pattern
 
-# A value of at least four characters, on one line or folded over several indented lines.
+# A base64 value of at least four characters, on one line or folded over several indented lines.
 _VALUE = pattern(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0,2}")
 
 
@@ -23,9 +23,9 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of each part of a document that may be a base64 value.
+    """Yield the decoded text of each part of a document that looks like base64.
 
-    text: the document of a Secret. A document without the field `data` yields nothing.
+    text: the document of a Secret. If the document has no field `data`, the result is empty.
     """
     if "data:" in text or '"data"' in text:
         yield from filter(None, map(decoded, _VALUE.findall(text)))

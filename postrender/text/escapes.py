@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from postrender.startup.patterns import pattern
 
-# Characters that str.isprintable() accepts, and that most fonts show as nothing or as a space.
-_INVISIBLE = pattern(
+# Fillers and variation selectors. str.isprintable() returns True for these characters, but most
+# fonts show nothing or a space.
+_BLANK = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Return a text with escapes in place of invisible characters, such as `\x1b`.
+    r"""Return a text in which an escape such as `\x1b` replaces each invisible character.
 
     Invisible characters are control characters, format characters (also for bidirectional
     text), and separators except the space. Unassigned and private-use characters, unpaired
-    surrogates, fillers and variation selectors are invisible too.
-    keep: characters to leave unchanged, such as a tab. Fillers and variation selectors are always
-    written as escapes.
+    surrogates, fillers and variation selectors also count as invisible.
+    keep: characters to leave unchanged, such as a tab. The function replaces fillers and variation
+        selectors even if they are in `keep`.
     """
-    has_invisible = not text.isascii() and _INVISIBLE.search(text) is not None
-    if text.isprintable() and not has_invisible:
+    has_blank = not text.isascii() and _BLANK.search(text) is not None
+    if text.isprintable() and not has_blank:
         return text
-    if has_invisible:
-        text = _INVISIBLE.sub(lambda match: _escaped(match[0]), text)
+    if has_blank:
+        text = _BLANK.sub(lambda match: _escaped(match[0]), text)
     return "".join(
         character if character.isprintable() or character in keep else _escaped(character)
         for character in text

@@ -19,7 +19,7 @@ _DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
 
 
 def forms_of(text: str, name: str) -> set[str]:
-    """Return the forms in which a name occurs in a text, an empty set for an absent name."""
+    """Return the forms in which a name occurs in a text, an empty set if the name is absent."""
     is_one_line = "\n" not in text.strip()
     return {
         form
@@ -30,7 +30,7 @@ def forms_of(text: str, name: str) -> set[str]:
 
 
 def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """Yield a form for each token with the name; is_value: whether the line is the whole text."""
+    """Yield the form of each token that has the name; is_value: whether the text is this line."""
     tokens = line.translate(_DELIMITERS).split()
     is_unspaced = is_value and not any(char.isspace() for char in line.strip())
     for number, token in enumerate(tokens):

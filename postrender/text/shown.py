@@ -1,4 +1,4 @@
-"""Values as a message prints them."""
+"""The form in which a message prints a value."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _WORD = pattern(r"[A-Za-z0-9.-]+")
-# A WordSet of at most this many names first searches a text for each name as a substring. For a
-# text without names, this search is faster than the split into words.
+# A WordSet of at most this many names first searches a text for each name as a substring. If the
+# text has no name, this search is faster than the split of the text into words.
 _FEW = 12
-# Turns every byte outside a word into a space. Splitting at spaces is faster than the pattern.
+# A table that replaces every byte outside a word with a space. Splitting at spaces is faster than
+# a search with _WORD.
 _TO_SPACES = bytes(
     code if code < 128 and (chr(code).isalnum() or code in b".-") else 32 for code in range(256)
 )
@@ -37,7 +38,7 @@ def letters_of(text: str) -> str:
 
 
 class WordSet:
-    """A set of names, and the count of these names among the words of a text."""
+    """A set of names that counts how many words of a text are in the set."""
 
     __slots__ = ("_encoded", "_few")
 
@@ -54,7 +55,8 @@ class WordSet:
 
     def has_more_than(self, count: int, text: str) -> bool:
         """Return whether more than `count` words of a text are in the set."""
-        # Each word is also a substring. Counting substrings is faster, and is usually enough.
+        # Every word is also a substring, so the number of substrings is an upper limit. Counting
+        # substrings is faster than counting words.
         if self._few is not None and sum(map(text.count, self._few)) <= count:
             return False
         return self._count_words(text) > count
@@ -64,5 +66,5 @@ class WordSet:
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
-    """Return a text with each word that is a key of `renames` replaced by the value."""
+    """Return a text in which the value in `renames` replaces each word that is a key."""
     return _WORD.sub(lambda match: renames.get(match[0], match[0]), text)

@@ -1,15 +1,15 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
 The catalogue also has a few kinds of Kubernetes, in which postrender never rewrites a reference.
-Each module has the entries of some API groups. postrender imports a module when a stream has such a
-group. Each use of an entry describes the references at one path. postrender either rewrites these
-references, or keeps the originals for the reason in the use. If a field that no entry lists has the
-shape of a reference (`embedded`), postrender also keeps the original.
+Each module has the entries of some API groups. postrender imports a module when a stream has an
+object of these groups. A use in an entry describes the references at one path. postrender either
+rewrites these references, or keeps the originals for the reason in the use. The module `embedded`
+finds references in other fields. For these references, postrender also keeps the originals.
 
-References in the catalogue do not cause a rename. The attacher does not read these kinds, and
-could never delete a revision that only such an object references. postrender rewrites these
-references if a workload causes the rename. If the user requests the rename, a reference in a pod
-spec is enough.
+A reference in the catalogue does not cause a rename. The attacher does not read custom kinds, and
+could never delete a revision that only a custom object references. If a workload causes a rename,
+postrender rewrites the references in custom objects too. If the user requests a rename, a reference
+in a custom object's pod spec is enough.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from postrender.references.embedded import EmbeddedReference, embedded_reference
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree, mapping_at, value_at
 
-# The module with the entries of each group.
+# The module with the entries of each API group.
 MODULES = {
     "acid.zalan.do": "database_kinds",
     "actions.github.com": "workload_kinds",
@@ -102,9 +102,9 @@ def find_catalogued(
 ) -> tuple[list[Match], list[Match]]:
     """Return the references in an object of a custom kind, as two lists.
 
-    The first list has the references that the entry never rewrites. These references override the
-    pod specs that the user's configuration rewrites. The second list has the references that the
-    entry rewrites, followed by every string that looks like a reference.
+    The first list has the references that the entry never rewrites. A reference in this list
+    overrides the setting `embeddedPodSpecs`. The second list has the references that the entry
+    rewrites, followed by every string that looks like a reference.
     """
     entry = entry_of(group_kind)
     matches = list(_matches(entry, targets, data)) if entry else []
@@ -118,7 +118,6 @@ def find_catalogued(
 def _matches(
     entry: Entry, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
 ) -> Iterator[Match]:
-    """Yield a match for each string that an entry lists."""
     for path, value, (use, target) in _tree((entry.group, entry.kind), targets).find(data):
         reason = use.keep_reason(data)
         if target is not None:
@@ -134,9 +133,9 @@ def _matches(
 
 @cache
 def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
-    """Return the patterns of a kind.
+    """Return the patterns of a kind, each with the payload (use, target).
 
-    A payload is a use and a target; the target is None if the value must be examined first.
+    The target is None if the target depends on the value.
     """
     tree = PatternTree()
     entry = entry_of(group_kind)
@@ -154,7 +153,7 @@ def _object_reference(
 ) -> list[Match]:
     kind = value_at(value, ("kind",))
     default = use.default_target
-    meant_targets = [
+    matching_targets = [
         target
         for target in targets
         if kind == target[1] or (kind is None and default in (None, target))
@@ -162,14 +161,14 @@ def _object_reference(
     name = value_at(value, ("name",))
     return [
         ((*path, "name"), name, _rule(target, keep=reason, namespace_key="namespace"))
-        for target in meant_targets
+        for target in matching_targets
     ]
 
 
 def _searched(
     path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
 ) -> list[Match]:
-    """Return the key selectors, or all references, below a path."""
+    """Return the key selectors below a path, or all references if the shape is EVERYTHING."""
     parent = {str(path[-1]): value}
     embedded = [
         match._replace(path=(*path[:-1], *match.path))
@@ -185,7 +184,7 @@ def _searched(
 
 
 def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool:
-    """Return whether a reference is the name in a mapping with `name` and `key`, not a guess."""
+    """Return whether a reference is certain, and is the name in a mapping with `name` and `key`."""
     selector = mapping_at(parent, match.path[len(path) - 1 : -1])
     is_selector = match.path[-1] == "name" and isinstance(selector.get("key"), str)
     return is_selector and not match.is_guess

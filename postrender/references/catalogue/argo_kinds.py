@@ -1,6 +1,7 @@
 """Kinds of Argo Workflows and Argo Events.
 
-A Workflow is a run, so postrender keeps the originals. postrender rewrites templates of later runs:
+A Workflow is a run, so postrender keeps the originals that a Workflow references. postrender
+rewrites references in templates of later runs:
 
     kind: WorkflowTemplate
     spec:
@@ -9,10 +10,10 @@ A Workflow is a run, so postrender keeps the originals. postrender rewrites temp
           container:
             envFrom: [{configMapRef: {name: build-config}}]
 
-postrender keeps the originals of a ClusterWorkflowTemplate, because Workflows of any namespace may
-use the template. Argo Workflows identifies a semaphore by the name of a ConfigMap, so postrender
-keeps this original too. Argo Workflows writes to the ConfigMap of a memoization cache, so
-postrender does not rename this ConfigMap.
+postrender keeps the originals that a ClusterWorkflowTemplate references, because Workflows of any
+namespace can use the template. Argo Workflows identifies a semaphore by the name of a ConfigMap, so
+postrender keeps the original of this ConfigMap. Argo Workflows writes to the ConfigMap of a
+memoization cache, so postrender does not rename this ConfigMap.
 """
 
 from __future__ import annotations

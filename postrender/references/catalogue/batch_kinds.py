@@ -1,7 +1,7 @@
 """Kinds that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
 
-For an object that is itself a run, postrender keeps the originals, as for a Job. postrender
-rewrites a template of later runs, such as a ScheduledSparkApplication:
+If an object is itself a run, postrender keeps the originals that the object references, as for a
+Job. postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:
 
     kind: ScheduledSparkApplication
     spec:

@@ -1,7 +1,8 @@
 """Kinds of cert-manager.
 
-postrender rewrites references to the credentials of an Issuer, here `binding`. cert-manager writes
-to the Secret of an ACME account and of a Certificate, so postrender does not rename these Secrets:
+postrender rewrites references to the credentials of an Issuer (`binding` in the example).
+cert-manager writes to the Secrets of Certificates and ACME accounts (`account-key`), so postrender
+does not rename these Secrets:
 
     kind: Issuer
     spec:

@@ -1,6 +1,6 @@
 """Kinds of Elastic Cloud on Kubernetes.
 
-postrender rewrites the pod templates:
+postrender rewrites the references in pod templates:
 
     kind: Elasticsearch
     spec:

@@ -1,7 +1,7 @@
-"""Kinds of Strimzi. The operator itself reads the ConfigMaps for metrics and logging.
+"""Kinds of Strimzi. The operator, and not a pod, reads the ConfigMaps for metrics and logging.
 
-postrender never rewrites a reference to the offsets of a connector. postrender rewrites key
-selectors:
+postrender never rewrites a reference to a ConfigMap with the offsets of a connector. postrender
+rewrites key selectors (mappings with `name` and `key`):
 
     kind: Kafka
     spec:
@@ -29,7 +29,7 @@ _BY_HAND = "a person writes the offsets"
 
 
 def _pods(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of pod templates of Strimzi."""
+    """Return the uses of Strimzi's pod templates; paths: the paths of the templates."""
     fields = ("volumes[]", "templatedVolumes[]")
     return (
         *(volume(f"{path}.{field}") for path in paths for field in fields),
@@ -38,7 +38,7 @@ def _pods(*paths: str) -> tuple[Use, ...]:
 
 
 def _offsets(path: str) -> tuple[Use, ...]:
-    """Return the uses of a connector: the ConfigMaps with its offsets."""
+    """Return the uses of the ConfigMaps with a connector's offsets; path: the connector's path."""
     return (
         written(everything(f"{path}.listOffsets", _WRITTEN)),
         everything(f"{path}.alterOffsets", _BY_HAND),
@@ -67,7 +67,7 @@ ENTRIES = (
         uses=(
             key_selectors("spec"),
             *_pods("spec.template.pod", "spec.template.buildPod"),
-            # v1beta2 only.
+            # Only v1beta2 has `externalConfiguration`.
             environment("spec.externalConfiguration.env[]"),
             volume("spec.externalConfiguration.volumes[]"),
         ),

@@ -7,9 +7,9 @@ postrender keeps the original of a Secret that a PersistentVolume references:
       csi:
         nodePublishSecretRef: {name: store-login, namespace: shop}
 
-postrender also keeps an original that a binding of an admission policy references in
-`spec.paramRef`. The policy sets the kind of the parameters. New parameters apply at once to the
-whole cluster.
+postrender also keeps originals that bindings of admission policies reference, because new
+parameters would apply to the whole cluster at once. `spec.paramRef` can reference a ConfigMap or a
+Secret, because the policy sets the kind.
 """
 
 from __future__ import annotations

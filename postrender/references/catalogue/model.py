@@ -1,4 +1,4 @@
-"""The records of the catalogue: an entry for each kind, with a use for each path with references.
+"""The records of the catalogue: the entry of a kind, and the uses in an entry.
 
 This entry adds the pod template of a CloneSet:
 
@@ -8,8 +8,6 @@ This entry adds the pod template of a CloneSet:
         source="openkruise/kruise 07169cf, v1beta1",
         uses=(pod_spec("spec.template.spec"),),
     )
-
-`keep` is a clause with the reason why postrender never rewrites the references of a use.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, parse_pattern
 
-# The path of a use is the path of a string, or of a mapping with one of these shapes.
+# The shapes of a use: the value at its path is a name, a mapping, or a value to search.
 NAME = "name"
 POD_SPEC = "pod spec"
 OBJECT_REFERENCE = "object reference"
@@ -35,11 +33,11 @@ Condition = Callable[[Mapping[str, Json]], bool]
 class Use(NamedTuple):
     """The references at one path of a kind.
 
-    patterns: the paths of the names below `path`, each with its target; () if the shape requires
-        a search.
-    keep: why postrender never rewrites the references, "" for references to rewrite.
+    patterns: the patterns of the names, relative to `path`, each with its target; () if postrender
+        must examine the value to find the names.
+    keep: a clause with the reason why postrender never rewrites the references, "" for no reason.
     keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
-    default_target: the target of an object reference without a kind, None for every target.
+    default_target: the target of an object reference that has no kind; None: every target.
     is_written: whether a program writes to the referenced objects.
     """
 
@@ -57,15 +55,15 @@ class Use(NamedTuple):
         return ".".join(self.path).replace(".[]", "[]")
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
-        """Return `keep` if `keep_if` permits, else ""; data: the object with the references."""
+        """Return `keep`, or "" if `keep_if` is false; data: the object with the references."""
         return self.keep if self.keep_if is None or self.keep_if(data) else ""
 
 
 class Template(NamedTuple):
     """The pod template of a kind, or the field with all of its pod templates.
 
-    is_scheduled: whether a change of the template has an effect only with the next run.
-    rolls_if: the condition under which new pods replace the old pods; None: always.
+    is_scheduled: whether only later runs use a changed template.
+    rolls_if: the condition on the object under which a change replaces the pods; None: always.
     """
 
     path: Pattern
@@ -77,8 +75,9 @@ class Entry(NamedTuple):
     """One kind of the catalogue.
 
     source: the project and version of the definition of the kind.
-    uses: the references; if two uses match a string, the first use with `keep` applies.
-    template: the pod template, None if the effect of a change is not known.
+    uses: the references. If several uses match a string, a use with `keep` overrides a use
+        without `keep`.
+    template: the pod template, None if the effect of a changed template is not known.
     """
 
     group: str
@@ -89,7 +88,7 @@ class Entry(NamedTuple):
 
 
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
-    """Return a pod template; a change of the template replaces the running pods."""
+    """Return a pod template. If the template changes, new pods replace the running pods."""
     return Template(parse_pattern(path), rolls_if=rolls_if)
 
 
@@ -153,9 +152,9 @@ def object_reference(path: str, default: GroupKind | None = None) -> Use:
 
 
 def key_selectors(path: str) -> Use:
-    """Return the use of every mapping with `name` and `key` in a field below a path.
+    """Return the use of every key selector below a path: a mapping with `name` and `key`.
 
-    The name of the field must contain `configMap` or `secret`, as in `configMapKeyRef`.
+    The name of the field with the mapping must contain `configMap` or `secret`.
     """
     return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
@@ -166,5 +165,5 @@ def everything(path: str, keep: str) -> Use:
 
 
 def written(use: Use) -> Use:
-    """Return a use of objects to which a program writes. postrender does not rename the objects."""
+    """Return a use with `is_written`. postrender does not rename an object of such a use."""
     return use._replace(is_written=True)

@@ -1,7 +1,7 @@
 """Kinds that monitor: Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
 
-postrender rewrites key selectors. postrender does not rewrite `configMaps` and `secrets`, because
-each name is also the name of a folder:
+postrender rewrites the names in key selectors (mappings with `name` and `key`). postrender does not
+rewrite the names in `configMaps` and `secrets`, because these names are also the names of folders:
 
     kind: Prometheus
     spec:
@@ -52,7 +52,8 @@ def _server(*paths: str) -> tuple[Use, ...]:
 def _credentials(path: str) -> tuple[Use, ...]:
     """Return the uses of a kind with endpoints; path: the path of an endpoint.
 
-    `key_selectors` does not find the selectors in `username`, `password` and `credentials`.
+    `key_selectors` does not find the selectors in `username`, `password` and `credentials`, because
+    the names of these fields do not contain `secret`.
     """
     return (
         key_selectors("spec"),

@@ -1,14 +1,14 @@
 """Kinds of Gateway API and Istio.
 
-postrender rewrites references to certificates:
+postrender rewrites references to certificates in the kinds of Gateway API:
 
     kind: BackendTLSPolicy
     spec:
       validation:
         caCertificateRefs: [{group: "", kind: ConfigMap, name: web-ca}]
 
-`credentialName` references a Secret. Istio reads the Secret in the namespace of the gateway's pods,
-which can be another namespace. postrender therefore keeps the original.
+In the kinds of Istio, `credentialName` references a Secret. Istio reads the Secret in the namespace
+of the gateway's pods, which can be another namespace. postrender therefore keeps the original.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kinds of OpenShift: DeploymentConfig, BuildConfig and Route.
 
-postrender rewrites the pod template of a DeploymentConfig, as in a Deployment:
+postrender rewrites references in the pod template of a DeploymentConfig, as in a Deployment:
 
     kind: DeploymentConfig
     spec:
@@ -36,7 +36,7 @@ _HOOKS = tuple(
 
 
 def _has_config_trigger(data: Mapping[str, Json]) -> bool:
-    """Return whether a change of the template starts a deployment, as it does by default."""
+    """Return whether a changed template starts a deployment, as it does if `triggers` is absent."""
     triggers = value_at(data, ("spec", "triggers"))
     if not isinstance(triggers, list):
         return True

@@ -1,7 +1,7 @@
 """Kinds that manage Secrets: External Secrets and the Vault operator of Bank-Vaults.
 
-postrender rewrites references to the credentials of a SecretStore, and to the templates of an
-ExternalSecret:
+postrender rewrites the references to credentials in a SecretStore, and the references to templates
+in an ExternalSecret:
 
     kind: ExternalSecret
     spec:

@@ -1,6 +1,6 @@
 """Kinds of Kruise, Knative, KEDA, KServe, LeaderWorkerSet and the runners of GitHub Actions.
 
-postrender rewrites the pod template of a CloneSet, as in a Deployment:
+postrender rewrites references in the pod template of a CloneSet, as in a Deployment:
 
     kind: CloneSet
     spec:
@@ -99,7 +99,7 @@ ENTRIES = (
             group="serving.knative.dev",
             kind=kind,
             source=_KNATIVE,
-            # Knative rejects a change under the same name (revision_validation.go).
+            # Knative rejects a changed template with the same name (revision_validation.go).
             uses=(pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),),
             template=rolling("spec.template"),
         )
