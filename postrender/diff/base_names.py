@@ -8,11 +8,11 @@ from postrender.kubernetes.kinds import SECRET
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:
-    """Return the base name of an object that has a revision name, else the name.
+    """Return the base name of an object if its name is a revision name, else the name.
 
-    is_revision: whether the plan found that the name ends in the hash of the content. For an object
-    with the annotations of a revision, the annotations decide. A Secret's name that looks like a
-    revision name is always treated as a revision name, so that no hash is shown.
+    If the object has the label and the annotation of a revision, the annotation is the result. For
+    a Secret, any name that looks like a revision name counts, so that no output shows a hash.
+    is_revision: whether the plan found that the name ends in the hash of the content.
     """
     name = item.identity.name
     if item.is_revision:

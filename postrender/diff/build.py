@@ -1,4 +1,4 @@
-"""The preview of a change: read two streams, compare the streams and redact the result.
+"""The preview of a change, as the redacted result of a comparison of two streams.
 
 If the settings need a history, the older stream is the history of the newer stream.
 """
@@ -45,19 +45,19 @@ def compare(
     *,
     is_first_release: bool = False,
 ) -> Preview:
-    """Return the preview of a change; each stream is input or output of render.
+    """Return the preview of a change from `old` to `new`, which are inputs or outputs of render.
 
-    context: the number of lines around each change of text;
+    context: the number of unchanged lines before and after each changed text;
     is_first_release: whether `old` is applied without postrender.
-    Raises UserError for input that render rejects, and for a side with content but no objects. With
-    is_first_release, also raises UserError if `old` is an output of render.
+    Raises UserError if render rejects the input, or if a side has content but no objects. Also
+    raises UserError if is_first_release is True and `old` is an output of render.
     """
     if is_first_release:
         _check_plain(old)
     history = NO_HISTORY
-    if _has_history(settings):
+    if _needs_history(settings):
         history = _history_of(old, settings, is_plain=is_first_release)
-    if is_first_release or _has_history(settings):
+    if is_first_release or _needs_history(settings):
         old_indexes, new_indexes = (list(range(len(stream.documents))) for stream in (old, new))
     else:
         old_indexes, new_indexes = select_documents(old, new, settings.namespace)
@@ -76,7 +76,7 @@ def compare(
 
 
 def _check_plain(stream: Stream) -> None:
-    """Raise UserError for an output of render, which is never applied before a first release."""
+    """Raise UserError if the manifests from before the first release are an output of render."""
     if is_rendered(stream):
         raise UserError(
             "--first-release is set, but the older side is an output of postrender",
@@ -86,9 +86,9 @@ def _check_plain(stream: Stream) -> None:
 
 
 def _check_objects(side: Side, selected: Iterable[int]) -> None:
-    """Raise UserError for a side with content but without objects, such as a chart's values.
+    """Raise UserError if a side has content but no objects, for example the values of a chart.
 
-    selected: the indexes of the documents on the side.
+    selected: the indexes of the documents that diff compares. Other documents can have objects.
     """
     if side.objects or not side.non_objects:
         return
@@ -102,19 +102,18 @@ def _check_objects(side: Side, selected: Iterable[int]) -> None:
         )
 
 
-def _has_history(settings: Settings) -> bool:
-    """Return whether the older side counts as the history of earlier outputs."""
+def _needs_history(settings: Settings) -> bool:
     return bool(settings.history.previous) or settings.naming == SEQUENCE
 
 
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
-    """Return a stream as a history; input of render is first rendered.
+    """Return a stream as a history, after a render if the stream is input of render.
 
-    is_plain: whether the stream is applied without postrender, and therefore not rendered.
+    is_plain: whether the stream is applied without postrender, so that no render is needed.
     """
     side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
-        # A source for each document, because no marker separates documents of two files.
+        # Each document is a source, because the text has no marker between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )
@@ -131,12 +130,7 @@ def _compare(
     context: int,
     find_lost_owners: Callable[[], Mapping[RevisionTitle, tuple[str, ...]]],
 ) -> Preview:
-    """Return the preview of the change between two sides.
-
-    resolver: the resolver with the release namespace;
-    context: the number of lines around each change of text;
-    find_lost_owners: called only if the change removes a workload.
-    """
+    """Return the preview; call find_lost_owners only if the change removes a workload."""
     duplicates = find_duplicates(old, resolver), find_duplicates(new, resolver)
     old_objects = with_group_names(_paired_objects(old, duplicates[0]))
     new_objects = with_group_names(_paired_objects(new, duplicates[1]))
@@ -176,7 +170,7 @@ def _compare(
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
-    """Return the current objects of a side, without duplicates that a later object replaces."""
+    """Return the current objects of a side; of duplicates, only the last definition."""
     replaced = {id(copy) for copies in duplicates.values() for copy in copies[:-1]}
     return [
         candidate

@@ -10,11 +10,11 @@ from postrender.yaml.paths import EVERY_ITEM, Path
 AUTO_MOUNT = "auto-mount"
 WORKLOAD_REF = "workloadRef"
 
-# The label of a reference in a pod spec, by a part of its path. If a path has several of these
-# parts, the first entry of this dict counts.
+# The label of a reference in a pod spec, by a part of the path. If a path has several of these
+# parts, the part that is first in this dict decides.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
-# Fields that only hold the name; the field above such a field is a better label.
+# For a reference in one of these fields, the label is the name of the field above.
 _NAME_FIELDS = ("name", "secretName")
 
 
@@ -22,8 +22,8 @@ def label_of(path: Path) -> str:
     """Return the label of a reference at a path.
 
     For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
-    any other path, the label is the last part that is not `name` or `secretName`: `tls`,
-    `imagePullSecrets`, `resourceNames`. For an annotation, the label is the key without its prefix.
+    any other path, the label is the last part that is not `name` or `secretName`, such as `tls` or
+    `imagePullSecrets`. For an annotation, the label is the key without its prefix.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

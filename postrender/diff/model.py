@@ -1,9 +1,9 @@
-"""The model of a preview: postrender.diff.build builds a Preview, and the formats print it.
+"""The model of a preview, which postrender.diff.build builds and the formats print.
 
 For a Secret, a ContentChange has only the base name, the kind of change, the strategy, the users
-and a note. postrender.diff.redact removes keys, fields and revision names. The model has no render
-IDs, because a render ID is a digest that covers revision names of Secrets. Every tuple has a stable
-order.
+and a note. postrender.diff.redact removes the keys, the fields and the revision names. The model
+has no render IDs, because a render ID is a digest that covers revision names of Secrets. Every
+tuple has a stable order.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ROLLS = "rolls"  # new pods replace the old pods
 STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
 NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new pod template
-NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: pods stay until they are replaced
+NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods use the new template
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: the object has no pods
-# The pod template does not change or is not in the manifests, or a custom kind keeps its pods.
+# The pod template is the same or is not in the manifests, or an object of a custom kind keeps pods.
 STAYS = "stays"
 
 # The kinds of causes.
@@ -38,7 +38,7 @@ CONFIG, IMAGE, ENV, TEMPLATE = "config", "image", "env", "template"
 
 
 def change_of(old: Json, new: Json) -> str:
-    """Return ADDED, REMOVED or CHANGED for two values; None means that the side has no value."""
+    """Return ADDED, REMOVED or CHANGED for two values; an absent value is None."""
     return ADDED if old is None else REMOVED if new is None else CHANGED
 
 
@@ -59,7 +59,7 @@ class Line(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """Changed lines with context: `@@ -old,old_count +new,new_count @@`.
+    """Changed lines with context, as below a header `@@ -old,old_count +new,new_count @@`.
 
     old and new: the number of the first line on each side, from 1. For a side without lines, the
     number of the line before the hunk, or 0 at the start (as in diff(1));
@@ -96,14 +96,15 @@ class KeyChange(NamedTuple):
 
 
 class FieldChange(NamedTuple):
-    """One field of an object that changes.
+    """The change of one field of an object.
 
-    path: `spec.template.spec.containers[name=app].image`. If a key such as `name` or `port` is
-    unique in a list, the path has its value (`[port=80]`). Otherwise, the path has the index
+    path: `spec.template.spec.containers[name=app].image`. If a key such as `port` has unique values
+    in a list, the path has the key and the value (`[port=80]`). Otherwise, the path has the index
     (`[0]`). A path that ends in `[]` means the order of a list;
     change: ADDED, REMOVED or CHANGED;
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
-    names of the items that both sides have. Both values are None if only the notation differs.
+    values are the names of the items that both sides have. Both values are None if pod templates
+    differ only in a revision name or in notation.
     """
 
     path: str
@@ -117,10 +118,10 @@ class Cause(NamedTuple):
 
     kind: CONFIG, IMAGE, ENV or TEMPLATE. The other fields depend on the kind.
     CONFIG: subject is the ConfigMap or Secret, and reason is a phrase such as "content changes".
-    keys are the keys that change: () for a Secret, and for any other reason.
+    keys are the keys of a ConfigMap that change if the content is the reason, else ().
     IMAGE: container is the container's name; old and new are the images.
     ENV: container and variable are the names of the container and the variable. old and new are
-    the values or the `valueFrom`, None if the variable is absent.
+    the `value` or the `valueFrom` of the variable, None if the variable is absent.
     TEMPLATE: field is the change.
     """
 
@@ -138,17 +139,17 @@ class Cause(NamedTuple):
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
-    An original and an earlier revision have a ContentChange of their own, with a note.
+    An original or an earlier revision that changes has its own ContentChange, with a note.
 
-    identity: with the base name;
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes, as with a new strategy;
+    identity: the identity with the base name;
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes (as by a new strategy);
     strategy: the strategy on the newer side, or on the older side for an object that is REMOVED;
-    old_revision and new_revision: the names that workloads use. The base name if the object is
-    not revised. "" on a side without the object, for a Secret, and for a redacted revision name;
+    old_revision and new_revision: the name that workloads use on each side, as a revision name or
+    the base name. "" on a side without the object, for a Secret, and for a redacted revision name;
     keys: the keys that change, sorted; always empty for a Secret;
     fields: the changes outside of the data, such as labels; always empty for a Secret;
     users: the workloads that reference the object, on either side;
-    note: a remark, as a sentence without a final period;
+    note: a remark as a sentence without a final period, or "";
     former: the users that reference the object on the older side only.
     """
 
@@ -165,13 +166,13 @@ class ContentChange(NamedTuple):
 
 
 class WorkloadChange(NamedTuple):
-    """A workload that changes, that gets new pods, or that has pods that may read new content.
+    """A workload that changes, that gets new pods, or whose running pods can read new content.
 
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if the workload in the chart does not change;
-    effect: ROLLS … STAYS;
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names or other objects change;
+    effect: one of ROLLS … STAYS;
     causes: the reasons why the pod template changes, in order of kind;
-    via: the workload that has the pod template (workloadRef), None for a template of its own;
-    in_place: the ConfigMaps and Secrets that change under the same name, so that running pods may
+    via: the workload whose pod template a Rollout uses (workloadRef), else None;
+    in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content;
     fields: the changes outside of pod templates.
     """
@@ -186,13 +187,15 @@ class WorkloadChange(NamedTuple):
 
 
 class RevisionChange(NamedTuple):
-    """The status of one revision: NEW … DROPPED.
+    """The status of one revision.
 
-    identity: with the base name;
+    If a change deletes all owners of a revision that workloads still use, Kubernetes also deletes
+    the revision.
+    identity: the identity with the base name;
     name: the revision's name, "" for a Secret and for a redacted name;
+    change: one of NEW … DROPPED;
     is_retained: whether the newer manifests contain the revision as an earlier revision;
-    lost_owners: for a REUSED revision, its owners as `Kind/name`, if the change deletes all owners.
-    The revision is then also deleted, although workloads still use the revision. Else ().
+    lost_owners: the owners, as `Kind/name`, of a REUSED revision that loses all owners, else ().
     """
 
     identity: Identity
@@ -208,7 +211,7 @@ class RevisionChange(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """The change of an object that no ContentChange or WorkloadChange reports.
+    """A change of an object that is not in a ContentChange or WorkloadChange.
 
     change: ADDED, REMOVED or CHANGED.
     """
@@ -230,9 +233,9 @@ class GraphNode(NamedTuple):
     """An object in the graph of references.
 
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
-    change: as in the rest of the model;
+    change: ADDED, REMOVED, CHANGED or UNCHANGED;
     effect: the effect on a workload, else "";
-    note: a remark in words, such as the new name, else "".
+    note: a remark, such as the new name, or "".
     """
 
     identity: Identity
@@ -245,8 +248,8 @@ class GraphNode(NamedTuple):
 class Edge(NamedTuple):
     """A reference from one object to another.
 
-    source and target: numbers of nodes;
-    label: `volume`, `envFrom`, `env`, `workloadRef`, `auto-mount` or the last part of the path;
+    source and target: the indexes of the objects in Graph.nodes;
+    label: the kind of the field with the name (`volume`, `env`, …), `workloadRef` or `auto-mount`;
     change: ADDED, REMOVED or UNCHANGED;
     keeps_base_name: whether the reference keeps the base name, as in a Job, a bare Pod or a hook.
     """

@@ -5,8 +5,9 @@ also redacts digests: `checksum/secret` annotations of charts, and the hashes in
 depend on a Secret.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
-2. `mark_content` and `mark_digest` turn values into `Redacted` text, which is compared but never
-   shown. This step needs the object around a value, so the step runs before the comparison.
+2. `mark_content` and `mark_digest` turn values into `Redacted` text. diff compares such text, but
+   never shows the text. This step needs the object around a value, so the step runs before the
+   comparison.
 3. `redact` walks a whole model as the last step of diff.build and of explain.build. If a later
    version adds fields or records to a model, `redact` also covers these fields and records.
 """
@@ -41,10 +42,10 @@ if TYPE_CHECKING:
 
 NOT_SHOWN = "(not shown)"
 
-# The end of a revision name. A letter, digit or dash after the hash makes the text another name.
+# The end of a revision name. A name with a letter, digit or dash after the hash does not match.
 _REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
-# A digest that a chart truncates (`trunc 8`). The key must also contain a hint.
+# A digest that a chart truncates (`trunc 8`). In addition, the key must match _HINT.
 _SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
@@ -53,7 +54,7 @@ _SCALARS = _NON_TEXT_SCALARS | {str}
 
 
 class Redacted(str):
-    """A text that is compared like any other text, and shown as NOT_SHOWN."""
+    """A text that diff compares like any other text, but shows as NOT_SHOWN."""
 
     __slots__ = ()
 
@@ -93,7 +94,7 @@ def secret_names_of_side(
         for reference in item.references
         if reference.rule.target == SECRET
     )
-    # A custom kind may reference a Secret in a field that no rule covers.
+    # A custom kind can reference a Secret in a field that no rule covers.
     suspects = (
         text
         for index, root in data.items()
@@ -132,9 +133,9 @@ def _find_secret_names(
 ) -> dict[str, str]:
     """Return the revision names to redact, with their base names.
 
-    These are the revisions of Secrets, and every revision with a redacted name in its data. The
-    hash of such data covers the redacted name.
-    suspects: texts that count as revision names of Secrets if the text ends in a hash.
+    The result has the names of all revisions of Secrets. If the data of another revision contains
+    such a name, the result also has that revision, because its hash covers the data.
+    suspects: texts. Each text that ends in a hash counts as the revision name of a Secret.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
     for suspect in suspects:
@@ -151,7 +152,7 @@ def _find_secret_names(
 
 
 def _holds_any(data: object, names: AbstractSet[str]) -> bool:
-    """Return whether a key or a text in data holds one of these names as a word."""
+    """Return whether a key or a text in data contains one of the names as a word."""
     if isinstance(data, str):
         return not names.isdisjoint(words_of(data))
     if isinstance(data, Mapping):
@@ -160,7 +161,7 @@ def _holds_any(data: object, names: AbstractSet[str]) -> bool:
 
 
 def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
-    """Yield texts below a key such as `secretName`, or `secretKeyRef: {name: …}`."""
+    """Yield the texts at keys with "secret" (`secretName`), and at `name` below such a key."""
     if isinstance(data, str):
         if "secret" in key.lower():
             yield data
@@ -173,7 +174,6 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
 
 
 def _depends_on_secret(context: PlanContext, item: Item) -> bool:
-    """Return whether an object is a Secret or references a Secret, also through other objects."""
     seen = {item.key}
     queue = [item]
     while queue:
@@ -191,9 +191,9 @@ def _depends_on_secret(context: PlanContext, item: Item) -> bool:
 
 
 def mark_content(data: dict[str, Json]) -> dict[str, Json]:
-    """Return an object, with marks on the content of a Secret or a SecretList.
+    """Return an object, with the content of a Secret or a SecretList as Redacted text.
 
-    The items of a SecretList may leave out their kind.
+    The items of a SecretList count as Secrets, even if the items do not have a kind.
     """
     items = data.get("items")
     if data.get("kind") == "SecretList" and isinstance(items, list):
@@ -210,9 +210,9 @@ def mark_content(data: dict[str, Json]) -> dict[str, Json]:
 
 
 def mark_digest(key: str, text: str) -> str:
-    """Return the text of a label or annotation, marked if the text looks like a digest.
+    """Return the text of a label or annotation, as Redacted text if the text looks like a digest.
 
-    A text as short as a truncated digest is marked only if the key contains a hint.
+    For a text that looks like a truncated digest, the key must contain a word such as `checksum`.
     """
     if isinstance(text, Redacted):
         return text
@@ -229,9 +229,10 @@ def redact(
 ) -> Record:
     """Return a copy of a model, or of any record in a model, with Secret content redacted.
 
-    secret_names: the revision names to redact, with the base names that replace them;
-    has_base_names: whether every Identity has a base name already. Then `redact` changes
-    only identities of Secrets: another object may have the same name as a Secret's revision.
+    secret_names: the base name that replaces each revision name to redact, by revision name;
+    has_base_names: whether every Identity already has a base name instead of a revision name. If
+    so, `redact` leaves the Identity of any object that is not a Secret unchanged. Such an object
+    can have the same name as a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted
@@ -248,7 +249,7 @@ class _Redactor:
         # The types of the values that cannot contain a name to redact.
         self._unchanged = _NON_TEXT_SCALARS if secret_names else _SCALARS
         self._names_by_hash: dict[str, list[str]] = defaultdict(list)
-        # Several names may have the same hash, and the longest name that matches is replaced.
+        # The longest name is first, because `_text` replaces the first name that matches.
         for name in sorted(secret_names, key=len, reverse=True):
             self._names_by_hash[name[-HASH_LENGTH - 1 :]].append(name)
 
@@ -274,15 +275,14 @@ class _Redactor:
         return NOT_SHOWN
 
     def _redact_all(self, values: Iterable[Any]) -> list[Any]:
-        # Most values are texts and numbers, and this check is faster than a call.
+        # For most values, this check avoids a call.
         unchanged = self._unchanged
         return [value if value.__class__ in unchanged else self.redact(value) for value in values]
 
     def _is_clean(self, records: tuple[Any, ...]) -> bool:
         """Return whether records have only scalar values, and no names to redact.
 
-        Examples of such records are the lines of a diff. A search in the joined values is much
-        faster than a copy of the records.
+        For the lines of a diff, one search in all values is much faster than a copy of the records.
         """
         if not all(isinstance(record, tuple) and type(record) not in _RULES for record in records):
             return False
@@ -295,7 +295,7 @@ class _Redactor:
     def _text(self, text: str) -> str:
         """Return a text with base names instead of the revision names to redact.
 
-        A name is also replaced inside a longer word, such as `logs.web-4h2mbtbbt6`.
+        The method also replaces a name inside a longer word, such as `logs.web-4h2mbtbbt6`.
         """
         parts: list[str] = []
         end = 0
@@ -320,7 +320,8 @@ def _redact_content(change: ContentChange, secret_names: Mapping[str, str]) -> C
             for name in (change.old_revision, change.new_revision)
         )
         return change._replace(old_revision=old, new_revision=new)
-    # Only these fields of a Secret may be shown; fields that are added later are left out.
+    # A preview shows only these fields of a Secret. If a later version of postrender adds a field
+    # to ContentChange, this copy does not contain the field.
     return ContentChange(
         identity=change.identity,
         change=change.change,

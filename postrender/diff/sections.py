@@ -8,9 +8,9 @@ from postrender.diff.model import Preview
 
 
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
-    """Return a preview with only these SECTIONS, or the whole preview if `names` is empty.
+    """Return a preview, with only the sections in `names` if `names` is not empty.
 
-    The undecided parts and the graph are always kept.
+    The result always has the undecided parts and the graph.
     """
     if not names:
         return preview

@@ -1,7 +1,7 @@
 """The objects of attachers, compared with the objects that a render would append.
 
-An object counts as a part of an attacher by its label, and anybody can write the label. A preview
-therefore leaves out only values that a render of the same manifests would write.
+A label marks the objects of an attacher, and anybody can write this label. A preview therefore
+leaves out only values that a render of the same manifests would write.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
 ) -> ExpectedAttachers:
-    """Return the attachers that a render of one side would append; empty without a context.
+    """Return the attachers that a render of one side would append, none if context is None.
 
     render_ids: the render ID of each workload that references revisions;
     settings: the settings of the render.
@@ -56,9 +56,9 @@ def expected_attachers(
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return the objects; each Job of an attacher gets the name of its attach group.
+    """Return the objects; the identity of each attacher's Job gets the name of the attach group.
 
-    The name of the Job ends in a hash, so that two Jobs of a group have different names.
+    The hash at the end of the Job's own name would make the identities on both sides differ.
     """
     return [
         _with_group_name(compared) if compared.is_attacher else compared for compared in objects
@@ -82,10 +82,10 @@ def _group_of(item: Item | None) -> tuple[str, str | None]:
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
-    A render of the side with the object must append exactly this object. The other side must not
-    have the attach group. One case has a weaker condition: the newer side is not rendered, and
-    only the older side has the object. A render of the older side must then have the attach group.
-    The chart does not remove this object, because the next render adds attachers to the newer side.
+    True if a render of the object's side appends exactly this object, and the other side does not
+    have the attach group. The condition is weaker if only the older side has the object and the
+    newer side is not rendered. In this case, the attach group on the older side is enough, because
+    the next render adds attachers to the newer side.
     """
     item = pair.newest.item
     if item is None:
@@ -103,10 +103,10 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
 def comparable_pair(
     pair: Pair, old: Side, new: Side
 ) -> tuple[ComparedObject, ComparedObject] | None:
-    """Return an object of an attacher on both sides, without values that only a render may change.
+    """Return the objects of an attacher's pair, without differences that a render makes.
 
-    These values are the hash of the Job, the arguments with revisions, and namespaces that equal
-    the namespace of the object. Values that a render would not write are kept.
+    A render changes the hash of the Job, the arguments with revisions, and namespaces that equal
+    the namespace of the object. The result has all values that a render would not write.
     Return None if a side does not have the object.
     """
     if pair.both is None:
@@ -134,8 +134,8 @@ def comparable_pair(
 def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
     """Return a copy without the namespaces that equal the namespace of the object.
 
-    A subject without a namespace gets the namespace "". The subject then differs from a subject
-    in the namespace of the object.
+    A subject without a namespace gets the namespace "", to differ from a subject in the namespace
+    of the object.
     """
     from copy import deepcopy
 
@@ -158,7 +158,7 @@ def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
 
 
 def _has_own_hash(compared: ComparedObject) -> bool:
-    """Return whether the hash in the name and the labels of a Job is the hash of its content."""
+    """Return whether the hash in the name and labels of a Job is the hash of the Job's content."""
     if compared.item is None or compared.identity.name == compared.name:
         return False
     data = {**compared.data, "metadata": without_tool_annotations(compared.item).get("metadata")}
@@ -175,7 +175,6 @@ def _has_own_hash(compared: ComparedObject) -> bool:
 
 
 def _without_hash(compared: ComparedObject) -> ComparedObject:
-    """Return a copy of a Job without the hash in its name and labels."""
     from copy import deepcopy
 
     data = deepcopy(compared.data)
@@ -185,7 +184,7 @@ def _without_hash(compared: ComparedObject) -> ComparedObject:
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """Yield the arguments of each container that runs attach in a Job."""
+    """Yield the arguments of each container of a Job that runs `postrender attach`."""
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None
@@ -194,7 +193,7 @@ def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
 
 
 def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
-    """Return the arguments with workloads or revisions, as an option and a part of its value."""
+    """Return pairs of an option for workloads or revisions and one part of the option's value."""
     return {
         (str(option), part)
         for option, value in pairwise(arguments)
@@ -203,7 +202,7 @@ def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str
 
 
 def _parts(option: Json, value: Json) -> Sequence[str]:
-    """Return the parts of an option's value: one workload, or each revision of a list; else ()."""
+    """Return the workload or the revisions in an option's value, () for any other option."""
     if option == _WORKLOAD:
         return (str(value),)
     return str(value).split(",") if option == _EMITTED else ()
@@ -212,9 +211,9 @@ def _parts(option: Json, value: Json) -> Sequence[str]:
 def _without_arguments(
     arguments: Sequence[Json], left_out: AbstractSet[tuple[str, str]]
 ) -> list[Json]:
-    """Return arguments without the parts to leave out; an option that loses all parts is left out.
+    """Return arguments without some parts of values, and without options that lose all parts.
 
-    left_out: pairs of an option and a part of its value.
+    left_out: pairs of an option and one part of the option's value.
     """
     rest: list[Json] = []
     position = 0

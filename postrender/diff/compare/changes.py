@@ -62,8 +62,8 @@ def find_changes(
 ) -> Changes:
     """Return the changes of all pairs.
 
-    usages: the usages of the old and of the new side.
-    context: the number of lines around each change of text.
+    usages: the usages of the old and of the new side;
+    context: the number of unchanged lines before and after each changed text.
     """
     is_exact = old.is_rendered and new.is_rendered
     users = _users(pairs, *usages)
@@ -91,7 +91,8 @@ def _compared_contents(
 ) -> dict[int, ComparedContent]:
     """Return the ConfigMaps and Secrets that change, by the number of the pair.
 
-    is_exact: whether both sides are rendered. Then the metadata of revisions is compared too.
+    is_exact: whether both sides are rendered. If so, the function also compares the metadata of
+    revisions.
     """
     contents = {}
     for number, pair in enumerate(pairs):
@@ -143,7 +144,6 @@ def _object_change(
 
 
 def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Target, Users]:
-    """Return the workloads that reference each target, sorted."""
     before, after = (
         _identities_by_target(pairs, index, is_new=is_new)
         for index, is_new in ((old, False), (new, True))
@@ -160,7 +160,6 @@ def _users(pairs: Sequence[Pair], old: UsageIndex, new: UsageIndex) -> dict[Targ
 def _identities_by_target(
     pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool
 ) -> defaultdict[Target, set[Identity]]:
-    """Return the workloads of one side that reference each target."""
     by_target: defaultdict[Target, set[Identity]] = defaultdict(set)
     for pair in pairs:
         compared = pair.new if is_new else pair.old

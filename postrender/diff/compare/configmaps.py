@@ -1,6 +1,7 @@
 """The changes in the data, names and metadata of ConfigMaps and Secrets.
 
-The current object of each base name is compared first, then originals and earlier revisions.
+find_changes passes the current object of each base name to `compare_content`. `compare_originals`
+and `compare_earlier` compare the other objects.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
-# The annotations of an earlier revision that a render may change.
+# The annotations of an earlier revision that a render can change.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
 class Users(NamedTuple):
-    """The workloads that reference an object on either side; former: on the older side only."""
+    """The workloads that reference an object; `former` do so on the older side only."""
 
     all: tuple[Identity, ...] = ()
     former: tuple[Identity, ...] = ()
@@ -58,9 +59,9 @@ def compare_content(
 ) -> ComparedContent | None:
     """Return the change of a ConfigMap or Secret, None if nothing changes.
 
-    A Secret is compared like a ConfigMap here; postrender.diff.redact removes its keys later.
-    context: the number of lines around each change of text.
-    left_out: the annotations to leave out; None for all metadata of revisions.
+    The result for a Secret has keys, which postrender.diff.redact removes later.
+    context: the number of unchanged lines before and after each changed text;
+    left_out: the annotations to leave out, None to leave out all metadata of revisions.
     """
     old, new = (_content(compared) if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
@@ -97,8 +98,8 @@ def _change(pair: Pair, *, is_changed: bool) -> str:
 def _without_secret_names(content: Content, names: BaseNames) -> Content:
     """Return content with base names instead of the revision names of Secrets.
 
-    Lines that differ only in these names are then equal. Redaction alone would show a change from
-    a base name to the same base name.
+    Lines that differ only in these revision names become equal. Redaction alone would show a change
+    from a base name to the same base name.
     """
     if not names.of_secrets:
         return content
@@ -109,10 +110,10 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
 
 
 def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
-    """Return the annotations of a pair that a comparison leaves out, if both sides are rendered.
+    """Return the annotations of a pair that a comparison of two rendered sides leaves out.
 
-    Between two different revisions, a render changes the revision number.
-    Return None, to leave out all metadata of revisions, unless both sides have a revision.
+    If the revisions differ, a render changes the revision number.
+    Return None, to leave out all metadata of revisions, if a side does not have a revision.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -122,10 +123,7 @@ def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
 def _fields(
     pair: Pair, names: BaseNames, left_out: Iterable[str] | None
 ) -> tuple[FieldChange, ...]:
-    """Return the changes outside of the data, such as changes of labels or `immutable`.
-
-    left_out: the annotations to leave out; None for all metadata of revisions.
-    """
+    """Return the changes outside of the data, such as changes of labels or `immutable`."""
     if pair.both is None:
         return ()
     old, new = pair.both
@@ -143,7 +141,7 @@ def _fields(
 
 
 def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
-    """Return a remark about a change, without the name of the object; "" if there is none."""
+    """Return a remark about a change, without the name of the object, or ""."""
     kind = pair.identity.kind
     if pair.new is None and len(users.all) > len(users.former):
         return (
@@ -178,10 +176,10 @@ def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
 def compare_originals(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes of originals whose data differs from the data of their revision.
+    """Return the changes of originals that the changes of revisions do not show.
 
-    The other originals change with their revision. An original that is added next to a revision, or
-    removed, is also a change.
+    On at least one side, the data of such an original differs from the data of its revision. An
+    original also counts if one side has the original, and the other side has only the revision.
     """
     originals = originals_of(old), originals_of(new)
     if not any(originals):
@@ -225,10 +223,11 @@ def originals_of(side: Side) -> list[ComparedObject]:
 def compare_earlier(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return changes that a render would not make, in revisions that both sides have.
+    """Return the changes that a render would not make, in revisions that both sides have.
 
-    A revision that is current on both sides is left out. If another revision becomes current, a
-    render changes the annotations about retention. In that case, these annotations are left out.
+    The function leaves out a revision that is current on both sides. If another revision becomes
+    current, a render changes the annotations about retention. In that case, the function does not
+    compare these annotations.
     """
     if not (old.is_rendered and new.is_rendered):
         return []
@@ -258,7 +257,7 @@ def compare_earlier(
 
 
 def _diverging_originals(side: Side, originals: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return the originals of a side whose data differs from the data of their revision."""
+    """Return each original whose data differs from the data of its revision on the same side."""
     identities = {original.identity for original in originals}
     contents = {
         compared.identity: _content(compared)

@@ -13,10 +13,10 @@ Content = Mapping[str, str | bytes]
 
 
 def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
-    """Return the values of a ConfigMap or Secret by key, as in a volume.
+    """Return the values of a ConfigMap or Secret, by key.
 
-    For a ConfigMap, `data` is text and `binaryData` is bytes. The values of a Secret are all bytes;
-    `stringData` overrides `data` (core/v1 Secret).
+    For a ConfigMap, the values in `data` are text, and the values in `binaryData` are bytes. For a
+    Secret, all values are bytes, and `stringData` overrides `data` (core/v1 Secret).
     """
     if is_secret:
         decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}
@@ -43,7 +43,7 @@ def _decoded(text: str) -> bytes:
 
 
 def find_key_changes(old: Content, new: Content, context: int) -> tuple[KeyChange, ...]:
-    """Return the keys that differ, sorted; context: the number of lines around each change."""
+    """Return the keys that differ, sorted, with `context` unchanged lines around each change."""
     return tuple(
         _key_change(key, old.get(key), new.get(key), context)
         for key in sorted({*old, *new})

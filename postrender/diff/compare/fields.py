@@ -1,8 +1,8 @@
 """The fields in which two objects differ, each with its path.
 
-List items match by a key such as `name` or `port` if the values of the key are unique. Strategic
-merge patches match containers, volumes and variables in the same way. difflib compares other lists
-as sequences.
+List items match by a key such as `name` or `port` if the values of the key are unique in each list.
+Strategic merge patches match containers, volumes and variables in the same way. difflib compares
+other lists as sequences.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from postrender.diff.model import ADDED, CHANGED, REMOVED, FieldChange, change_o
 from postrender.startup.json_encoder import json_encoder
 from postrender.yaml.paths import Json, format_path
 
-# The keys that identify the items of Kubernetes' own lists, in this order (API: patchMergeKey).
+# The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
 _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
-# Longer lists are compared index by index: difflib's time grows with the square of the length.
+# The maximum length of a list for difflib, whose time grows with the square of the length.
 _MAX_SEQUENCE = 1000
 
-# Mappings that are shown key by key even if one side lacks the mapping. For these fields, an absent
-# mapping means the same as an empty mapping.
+# Mappings that a preview shows key by key even if one side does not have the mapping. An absent
+# mapping in these fields means the same as an empty mapping.
 _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
-# Small mappings of strings, which `differing` keeps as a whole.
+# Small mappings of strings, which `differing` keeps whole if the mappings differ.
 _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
 _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=True)
@@ -34,21 +34,21 @@ def is_same(old: Json, new: Json) -> bool:
         return False
     if old.__class__ not in (dict, list):
         return True
-    # repr also distinguishes 1 from true, and is three times as fast as JSON. But equal mappings
-    # with keys in another order have different reprs.
+    # repr also distinguishes 1 from true, and is three times as fast as the JSON encoder. But equal
+    # mappings have different reprs if their keys are in another order.
     return repr(old) == repr(new) or _encode(old) == _encode(new)
 
 
 def differing(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return two objects without most of their equal parts, so that later steps have less to walk.
+    """Return two objects without most of their equal parts, so that later steps are faster.
 
-    A mapping that differs never becomes empty, because an empty mapping may have a meaning. Objects
-    keep their kind, because Secrets are redacted by kind.
+    A mapping that differs never becomes empty, because an empty mapping can have a meaning. The
+    objects keep their kind, because mark_content recognises a Secret by the kind.
     """
     if old.get("kind") != new.get("kind"):
-        return old, new  # redaction depends on the kind, so all fields are kept
+        return old, new
     old_rest, new_rest = dict(old), dict(new)
     for key, old_value in old.items():
         new_value = new.get(key)
@@ -108,7 +108,7 @@ def _inside(path: str, key: str) -> str:
 
 
 def _item_key(old: Sequence[Json], new: Sequence[Json]) -> str:
-    """Return the key that distinguishes the items of each list, "" if no key does."""
+    """Return the key that distinguishes the items of each list, or ""."""
     items = [*old, *new]
     if not items or not all(isinstance(item, dict) for item in items):
         return ""
@@ -150,7 +150,7 @@ def _in_sequences(old: list[Json], new: list[Json], path: str) -> Iterator[Field
 
 
 def _replaced_ranges(old: list[Json], new: list[Json]) -> Iterator[tuple[range, range]]:
-    """Yield the ranges of items that replace each other."""
+    """Yield pairs of ranges: the items in the new range replace the items in the old range."""
     if max(len(old), len(new)) > _MAX_SEQUENCE:
         yield range(len(old)), range(len(new))
         return

@@ -1,8 +1,9 @@
 """The hunks of a unified diff of two texts.
 
-difflib compares the lines, but its time grows with the square of the number of lines. Long texts
-are first split at the lines that both texts have exactly once, as `git diff --patience` does. Parts
-that are still too long count as replaced.
+difflib compares the lines of short texts, because difflib's time grows with the square of the
+number of lines. This module splits long texts at lines that occur exactly once in each text, like
+`git diff --patience`. If a long part does not have such a line, all lines of the part count as
+replaced.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
 from postrender.text.common import common_length
 
-# The most pairs of lines that difflib compares: about a tenth of a second for any content.
+# The maximum number of pairs of an old and a new line for difflib. With this number of pairs,
+# difflib needs about a tenth of a second for any content.
 _MAX_PAIRS = 40_000
 
 
 class Opcode(NamedTuple):
-    """Lines that are equal on both sides, or that replace each other; bounds as in a slice."""
+    """A slice of the old lines, and the slice of the new lines that equals or replaces it."""
 
     is_equal: bool
     start: int
@@ -29,14 +31,14 @@ class Opcode(NamedTuple):
 
 
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
-    """Return the hunks of a unified diff; context: the number of lines around each change."""
+    """Return the hunks of a unified diff, with `context` unchanged lines around each change."""
     old_lines, new_lines = _lines(old), _lines(new)
-    opcodes = _joined(_opcodes(old_lines, new_lines))
+    opcodes = _with_equal_joined(_opcodes(old_lines, new_lines))
     return tuple(_hunk(old_lines, new_lines, group) for group in _groups(opcodes, context))
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines with their ends; only a line feed ends a line."""
+    """Return the lines with their line feeds; no other character ends a line."""
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -59,8 +61,8 @@ def _opcodes(old: list[str], new: list[str]) -> Iterator[Opcode]:
         )
 
 
-def _joined(opcodes: Iterable[Opcode]) -> list[Opcode]:
-    """Return the opcodes; two opcodes of equal lines that touch become one."""
+def _with_equal_joined(opcodes: Iterable[Opcode]) -> list[Opcode]:
+    """Return the opcodes, with adjacent opcodes of equal lines joined into one opcode."""
     joined: list[Opcode] = []
     for opcode in opcodes:
         if opcode.is_equal and joined and joined[-1].is_equal:
@@ -76,7 +78,7 @@ def _opcodes_between(
     count, new_count = end - start, new_end - new_start
     if not count and not new_count:
         return
-    if count * new_count <= 1:  # a side has no lines, or each side has one line, which differs
+    if count * new_count <= 1:  # a side has no lines, or each side has one line, and these differ
         yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
     elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
@@ -117,7 +119,10 @@ def _opcodes_by_anchors(
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return pairs of line numbers: the longest sequence of lines that each side has once."""
+    """Return pairs of an old and a new line number, for lines that occur once on each side.
+
+    The result is the longest list of such pairs in which both numbers increase.
+    """
     counts = Counter(old[number] for number in inside)
     new_counts = Counter(new[number] for number in new_inside)
     numbers = {new[number]: number for number in new_inside if new_counts[new[number]] == 1}
@@ -130,7 +135,7 @@ def _anchors(
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest increasing subsequence by the second number (patience sorting)."""
+    """Return the longest subsequence in which the second number increases (patience sorting)."""
     from bisect import bisect_left
 
     tops: list[int] = []
@@ -150,7 +155,7 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
 
 
 def _groups(opcodes: Sequence[Opcode], context: int) -> Iterator[list[Opcode]]:
-    """Yield the opcodes of each hunk, with equal lines cut to the context."""
+    """Yield the opcodes of each hunk; a hunk starts and ends with at most `context` equal lines."""
     group: list[Opcode] = []
     last = len(opcodes) - 1
     for number, opcode in enumerate(opcodes):
@@ -183,7 +188,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> 
             lines += [_line("+", 0, index + 1, new[index]) for index in new_numbers]
     first, last = opcodes[0], opcodes[-1]
     count, new_count = last.end - first.start, last.new_end - first.new_start
-    # As in diff(1): a side without lines has the number of the line before.
+    # As in diff(1), the number for a side without lines is the number of the line before the hunk.
     return Hunk(
         old=first.start + (1 if count else 0),
         old_count=count,

@@ -1,4 +1,4 @@
-"""Revisions in use that Kubernetes would delete, because the change deletes their owners."""
+"""Revisions that workloads still use, but that Kubernetes would delete for lack of an owner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from postrender.plan.last_owner import (
 )
 from postrender.yaml.stream import Stream
 
-# The kind and name of a revision, as in `ConfigMap`, `web-config-4h2mbtbbt6`.
+# The kind and the name of a revision, such as `ConfigMap` and `web-config-4h2mbtbbt6`.
 RevisionTitle = tuple[str, str]
 
 
@@ -28,7 +28,7 @@ def lost_owners(
 
     A rendered side has the owners in the arguments of its attachers. For a side that is not
     rendered, a plan decides the owners.
-    history: the earlier outputs, for the newer side.
+    history: the earlier outputs, for the plan of the newer side.
     """
     owners = _owners(old, settings)
     if not owners.workloads:

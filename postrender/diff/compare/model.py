@@ -13,14 +13,14 @@ from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
-# The roles of an object: CURRENT, EARLIER (an earlier revision) or ORIGINAL (next to its revision).
+# The roles of an object. EARLIER is an earlier revision, ORIGINAL an original next to its revision.
 CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 
 
 class ComparedObject(NamedTuple):
     """One object as applied.
 
-    identity: with the base name;
+    identity: the identity with the base name;
     name: the name in the cluster;
     data: the whole object as applied;
     item: the object in the inventory, None for a revision of the history;
@@ -50,7 +50,7 @@ class ComparedObject(NamedTuple):
 
     @property
     def is_content(self) -> bool:
-        """True for a ConfigMap or Secret, except in an attacher."""
+        """True for a ConfigMap or Secret that is not a part of an attacher."""
         return bool(self.strategy)
 
     @property
@@ -63,8 +63,8 @@ class ExpectedAttachers(NamedTuple):
     """The attachers that a render of one side would append.
 
     objects: the objects, by key with the namespace as written;
-    arguments: the arguments of the Jobs, by namespace and attach group. A pair has the option
-    `--workload` and its value, or the option `--emitted` and one revision of the value.
+    arguments: the arguments of the Jobs, by namespace and attach group. Each argument is a pair of
+    `--workload` and its value, or of `--emitted` and one revision of its value.
     """
 
     objects: Mapping[ObjectKey, dict[str, Json]]
@@ -76,15 +76,13 @@ class Side(NamedTuple):
 
     objects: all objects, with originals and retained revisions;
     by_item: the object of each item; if an item has a revision and an original, the revision;
-    originals: the originals that stay, by item;
-    context: None if neither the side nor its history has a ConfigMap or Secret;
+    originals: the originals that stay next to their revisions, by item;
+    context: the context of the plan, None if the side and its history have no ConfigMap or Secret;
     is_rendered: whether postrender rendered the side;
     base_names: the base name of each revision name;
     secret_names: the part of base_names that `redact` replaces;
-    written: the objects of a rendered side without edits, by item. Empty if the side is not
-    rendered;
-    attachers: the attachers that another render of a rendered side would append. Empty if the side
-    is not rendered;
+    written: the objects without the edits of the plan, by item; empty if the side is not rendered;
+    attachers: the attachers that another render would append; empty if the side is not rendered;
     non_objects: the content that is not a Kubernetes object, with its location;
     findings: the findings of the plan.
     """
@@ -109,10 +107,10 @@ class Side(NamedTuple):
         return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
-        """Return an object as it reaches the cluster.
+        """Return the data of an object that reaches the cluster.
 
-        On a side that is not rendered, the object has the edits of the plan. On a rendered side,
-        an edit never reaches the cluster, and would hide a difference.
+        If the side is not rendered, the data has the edits of the plan. If the side is rendered,
+        the data does not have the edits, because an edit would hide a difference.
         """
         if compared.item is None:
             return compared.data

@@ -1,8 +1,8 @@
 """The forms of an object for comparisons.
 
 `as_applied`: without the values that only a read from a cluster adds;
-`comparable`, `comparable_metadata`: with base names, without the values that a render derives;
-`as_written`: with base names, with the values that a render derives;
+`comparable`, `comparable_metadata`: with base names and without the digests that a render derives;
+`as_written`: with base names and with the digests that a render derives;
 `as_stored`: a pod template as the API server stores the template, with revision names.
 """
 
@@ -35,8 +35,8 @@ from postrender.yaml.paths import Json, mapping_at
 
 # Fields that the API server sets, and ignores in requests.
 _IGNORED_FIELDS = frozenset({"creationTimestamp", "generation", "selfLink"})
-# Other fields that the API server or a controller sets, in manifests that were read from a cluster.
-# In requests, these fields have an effect.
+# Other fields of manifests that were read from a cluster. The API server or a controller sets these
+# fields, but does not ignore the fields in requests.
 _READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 # The fields of _READ_FIELDS that change if a controller updates or re-creates the object.
 _CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
@@ -53,14 +53,14 @@ _REVISION_ANNOTATIONS = frozenset(
 )
 _CONTENT = ("data", "binaryData", "stringData", "immutable", "kind")
 _STRING_MAPPINGS = ("annotations", "labels")
-# An empty value of these fields means the same as no field.
-_MAY_BE_EMPTY = ("annotations", "labels", "metadata", "nodeSelector")
+# An empty value of these fields means the same as an absent field.
+_EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
 _MIN_REVISION_LENGTH = HASH_LENGTH + 2
 _REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):
-    """The base name of each revision name; of_secrets: the names that `redact` replaces."""
+    """The base names by revision name, for all names and for the names that `redact` replaces."""
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
@@ -69,9 +69,9 @@ class BaseNames(NamedTuple):
 class _Form(NamedTuple):
     """The form of compared data.
 
-    base_names: by revision name;
-    redacts: whether the content and digests of Secrets become Redacted;
-    keeps_derived: whether the annotations that a render derives are kept;
+    base_names: the base names, by revision name;
+    redacts: whether the content and digests of Secrets become Redacted text;
+    keeps_derived: whether objects keep the annotations that a render derives;
     keeps_empty_lists: whether mappings keep their empty lists.
     """
 
@@ -89,17 +89,18 @@ def as_applied(
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return two objects without the values that only a read from a cluster adds.
 
-    `status` of a built-in kind is always left out, because the API server ignores it. The other
-    values are left out only if the older side was read from a cluster. In addition, the newer side
-    must lack the value, or must also be read from a cluster. Any other newer side would write the
-    value. `ownerReferences` are compared whenever the newer side has them.
+    The result never has the `status` of a built-in kind, because the API server ignores a written
+    `status`. The function leaves out another value only if the older object was read from a
+    cluster. In addition, the newer object must not have the value, or must also be read from a
+    cluster. Otherwise, the newer object would write the value. If the newer object has
+    `ownerReferences`, the result has the `ownerReferences` of both objects.
     """
     if _is_built_in(old) and _is_built_in(new):
         old, new = _without(old, "status"), _without(new, "status")
-    if not _is_read(old):
+    if not _was_read_from_cluster(old):
         return old, new
     before, after = (dict(mapping_at(side, ("metadata",))) for side in (old, new))
-    is_new_read = _is_read(new)
+    is_new_read = _was_read_from_cluster(new)
     for field in _READ_FIELDS:
         if field not in after or (is_new_read and field in _CHANGING_FIELDS):
             before.pop(field, None)
@@ -115,13 +116,12 @@ def as_applied(
 
 
 def _is_built_in(data: Mapping[str, Json]) -> bool:
-    """Return whether Kubernetes defines the kind of an object, and so ignores `status`."""
+    """Return whether Kubernetes defines a kind, so that the API server ignores `status`."""
     group = api_group(str(data.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")
 
 
-def _is_read(data: Mapping[str, Json]) -> bool:
-    """Return whether an object was read from a cluster."""
+def _was_read_from_cluster(data: Mapping[str, Json]) -> bool:
     metadata = mapping_at(data, ("metadata",))
     return all(metadata.get(field) for field in ("uid", "resourceVersion", "creationTimestamp"))
 
@@ -133,8 +133,8 @@ def _without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
 def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     """Return an object with base names, and without fields that do not matter in a preview.
 
-    These are the name, the namespace, fields of the API server and digests that a render derives.
-    Content and digests of Secrets are Redacted.
+    These fields are the name, the namespace, fields that the API server sets, and digests that a
+    render derives. The content and digests of Secrets become Redacted text.
     """
     rest = _without(data, "metadata")
     metadata = _without(mapping_at(data, ("metadata",)), "name", "namespace", *_IGNORED_FIELDS)
@@ -142,13 +142,13 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 
 
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and all stored fields except the name and namespace.
+    """Return an object with base names, and without the name, the namespace and ignored fields.
 
-    Unlike `comparable`, this function keeps the digests that a render derives, but as Redacted.
+    Unlike `comparable`, this function keeps the digests that a render derives, as Redacted text.
     """
     metadata = _without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
-        del metadata["namespace"]  # compared with the identity
+        del metadata["namespace"]  # a part of the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
     is_workload = group_kind in WORKLOAD_KINDS  # the API server does not store their empty lists
     form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
@@ -164,7 +164,7 @@ def _object_in_form(data: dict[str, Json], form: _Form) -> dict[str, Json]:
 
 
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
-    """Return a Role with each base name once, because render adds revision names to base names."""
+    """Return a Role without repeated names, because revision names have become base names."""
     rules = role.get("rules")
     for rule in rules if isinstance(rules, list) else ():
         names = rule.get("resourceNames") if isinstance(rule, dict) else None
@@ -176,9 +176,9 @@ def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
 def comparable_metadata(
     data: Mapping[str, Json], names: BaseNames, left_out: Iterable[str] | None = None
 ) -> dict[str, Json]:
-    """Return a ConfigMap or Secret as `comparable` does, but without the data and `immutable`.
+    """Return a ConfigMap or Secret in the form of `comparable`, without the data and `immutable`.
 
-    left_out: the annotations to leave out; None for all metadata of revisions.
+    left_out: the annotations to leave out, None to leave out all metadata of revisions.
     """
     annotations = strings_at(dict(data), "annotations")
     metadata = dict(mapping_at(data, ("metadata",)))
@@ -191,16 +191,16 @@ def comparable_metadata(
 
 
 def as_stored(template: Json) -> Json:
-    """Return a pod template as the API server stores it, with revision names and digests.
+    """Return a pod template as the API server stores the template, with revision names and digests.
 
-    Empty lists are left out, because the API server does not store an empty list of a PodSpec
+    The result has no empty lists, because the API server does not store an empty list of a PodSpec
     (core/v1). Two templates in this form differ exactly if their render IDs differ.
     """
     return _comparable(template, _AS_STORED)
 
 
 def _comparable(data: Json, form: _Form) -> Json:
-    # A hot loop: strings that are too short for a revision name cost no call.
+    # This loop is hot. A string that is too short for a revision name does not cost a call.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
         for key, value in (mark_content(data) if form.redacts and "kind" in data else data).items():
@@ -213,7 +213,7 @@ def _comparable(data: Json, form: _Form) -> Json:
                     if key in _STRING_MAPPINGS and isinstance(value, dict)
                     else _comparable(value, form)
                 )
-                if inner or key not in _MAY_BE_EMPTY:
+                if inner or key not in _EMPTY_IS_ABSENT:
                     compared[key] = inner
         return compared
     if isinstance(data, list):

@@ -19,8 +19,9 @@ def with_original_notes(
 ) -> list[ContentChange]:
     """Return the changes of current ConfigMaps and Secrets, with notes about their originals.
 
-    usages: the usages of the newer side; resolver: with the release namespace.
-    A change that already has a note is left unchanged.
+    A change that already has a note keeps this note.
+    usages: the usages of the newer side;
+    resolver: the resolver with the release namespace.
     """
     if not contents:
         return []
@@ -49,7 +50,7 @@ def _deleted(identity: Identity) -> str:
 
 
 def _changed(identity: Identity, readers: AbstractSet[Identity]) -> str:
-    """Return the note about an original that stays; "" for a Secret without references."""
+    """Return the note about an original that stays, "" for a Secret that no workload references."""
     if not readers and identity.group_kind == SECRET:
         return ""
     users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))
@@ -60,7 +61,7 @@ def _changed(identity: Identity, readers: AbstractSet[Identity]) -> str:
 def _readers(
     side: Side, usages: UsageIndex, resolver: Resolver
 ) -> Mapping[ObjectKey, AbstractSet[Identity]]:
-    """Return the workloads that reference the base name of each ConfigMap or Secret."""
+    """Return the workloads that reference each ConfigMap or Secret under its base name."""
     readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
     for item_key, item_usages in usages.by_item.items():
         for usage in item_usages:

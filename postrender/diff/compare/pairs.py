@@ -1,7 +1,7 @@
 """Pairs of one object before and after a change, matched by kind, namespace and base name.
 
-Similarity does not count. If two similar ConfigMaps swap their values, both change. A ConfigMap
-whose values all change is still the same ConfigMap.
+Similar content does not count. If two ConfigMaps swap their values, both ConfigMaps change. A
+ConfigMap whose values all change is still the same ConfigMap.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def find_pairs(
     """Return a pair for every object, sorted by namespace, kind and name.
 
     Objects match in three rounds:
-    1. equal group, kind, namespace and name, and both or neither are hooks;
-    2. equal kind, namespace and name, if each side has one candidate. The API group may differ
-    (`extensions`, `networking.k8s.io`);
-    3. equal group, kind and name, if each side has one candidate, and only one candidate has
-    a namespace.
+    1. equal group, kind, namespace and name, if both objects or neither object is a hook;
+    2. equal kind, namespace and name, if each side has exactly one candidate. The API group can
+    differ (`extensions`, `networking.k8s.io`);
+    3. equal group, kind and name, if each side has exactly one candidate, and only one of the two
+    candidates has a namespace.
 
     resolver: the resolver with the release namespace.
     """
@@ -85,8 +85,8 @@ def find_pairs(
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
     """Return the objects that a side defines more than once, in order, by key.
 
-    ConfigMaps and Secrets are left out: a plan handles their duplicates. For other objects, kubectl
-    and Helm leave the last definition in the cluster.
+    The result has no ConfigMaps and Secrets, because a plan handles their duplicates. For other
+    objects, kubectl and Helm leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for compared in side.by_item.values():
@@ -96,7 +96,7 @@ def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
 
 
 def sort_key(identity: Identity) -> tuple[str, str, str, str]:
-    """Return the sort key of an object, for every list of a preview."""
+    """Return the sort key of an object, which every list of a preview uses."""
     return identity.namespace or "", identity.kind, identity.name, identity.group
 
 
@@ -106,9 +106,9 @@ def _match(
     key: Callable[[ComparedObject], Hashable],
     is_match: Callable[[Sequence[ComparedObject], Sequence[ComparedObject]], bool] | None,
 ) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
-    """Return the pairs with equal keys, and the rest of each side.
+    """Return the pairs of objects with equal keys, and the objects of each side without a pair.
 
-    is_match: returns whether the objects with one key match; None: objects match in order.
+    is_match: decides whether the objects with one key match. If None, the objects match in order.
     """
     groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
         lambda: ([], [])

@@ -1,4 +1,4 @@
-"""The graph of references: all objects that change, and the objects connected with them."""
+"""The graph of references between the objects that change and the objects connected with these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from postrender.startup.records import NamedTuple
 
 
 class _Link(NamedTuple):
-    """A reference between two pairs, by their numbers."""
+    """A reference from one pair to another pair; source and target are numbers of pairs."""
 
     source: int
     target: int
@@ -29,15 +29,16 @@ def find_graph(
     changes: Mapping[int, str],
     effects: Mapping[int, str],
 ) -> tuple[Graph, frozenset[int]]:
-    """Return the graph, and the numbers of its pairs.
+    """Return the graph, and the numbers of the pairs in the graph.
 
-    pairs: sorted by identity; changes: the change of every pair that is reported;
-    effects: the effect on each workload.
+    pairs: all pairs, sorted by identity;
+    changes: the change of each reported pair, by the number of the pair;
+    effects: the effect on each workload, by the number of the pair.
     """
     before = set(_links(pairs, old, is_new=False))
     after = set(_links(pairs, new, is_new=True))
     connected = _connected(changes, before | after)
-    # Pairs are sorted. Their numbers, and not their identities, because identities may be equal.
+    # The numbers are in the order of the identities, and differ even if identities are equal.
     ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
     positions = {number: position for position, number in enumerate(ordered)}
     nodes = tuple(
@@ -90,7 +91,7 @@ def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
 
 
 def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
-    """Return the numbers of the pairs that change, and of the pairs connected with them."""
+    """Return the numbers of all pairs that change or that links connect with a changed pair."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for link in links:
         neighbours[link.source].add(link.target)

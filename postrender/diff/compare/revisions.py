@@ -26,11 +26,11 @@ def find_revisions(
 ) -> tuple[RevisionChange, ...]:
     """Return the status of the revisions of both sides, sorted by object and then by status.
 
-    An unchanged revision is left out, unless its pair is in the graph or its owners are deleted.
-
+    The result has an unchanged revision only if the graph has its ConfigMap or Secret, or if the
+    change deletes its owners.
     resolver: the resolver with the release namespace;
     connected: the numbers of the pairs in the graph;
-    lost: the deleted owners of each revision that is still used, by kind and name.
+    lost: the owners of each revision that loses all owners, by kind and name of the revision.
     """
     identities = {
         compared.identity: pair.identity
@@ -57,7 +57,7 @@ def find_revisions(
                 lost_owners=owners,
             )
         )
-    # Redacted before the sort: the order would show which of two hashes is the smaller one.
+    # Redacted before the sort, because the order would otherwise show which hash is smaller.
     shown = redact(changes, secret_names, has_base_names=True)
     return tuple(sorted(shown, key=_sort_key))
 
@@ -65,9 +65,9 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side.
+    """Return the revisions of a side, with the identities of the preview.
 
-    identities: the identities in the preview, by the identities on the side.
+    identities: the identity in the preview for each identity on a side.
     """
     revisions = {}
     for revision in side.revisions:
@@ -78,7 +78,7 @@ def _revisions_by_key(
 
 
 def _is_same(pair: Pair) -> bool:
-    """Return whether a revision stays the same; the namespace may be absent on one side."""
+    """Return whether a revision has the same role and base name on both sides."""
     if pair.both is None:
         return False
     old, new = pair.both

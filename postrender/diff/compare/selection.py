@@ -1,9 +1,10 @@
 """The documents that a comparison must read, selected by their text.
 
-A document with the same bytes on both sides has no change of its own, but a change may affect it.
-For example, a Rollout rolls if it references a ConfigMap that changes. The references to a
-ConfigMap also decide the strategy of the ConfigMap. A comparison therefore reads documents together
-that mention one ConfigMap or Secret. If a text is ambiguous, a comparison reads all documents.
+A change of one document can affect another document with the same bytes on both sides. For example,
+a Rollout rolls if a ConfigMap that the Rollout references changes. The references to a ConfigMap
+also decide the strategy of the ConfigMap. A comparison that reads a document therefore reads all
+documents that mention the same ConfigMap or Secret. If a text is ambiguous, a comparison reads all
+documents.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _NAMESPACE = pattern(r"namespace[\"']?:[ \t]*[\"']?([A-Za-z0-9.-]+)")
 _MOUNT_ANNOTATIONS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
 _WORKLOAD_REF = "workloadRef"
 _ANY_NAME = "*"  # not a valid name of an object
-# The kinds that a Rollout may take its pod template from (Argo Rollouts 1.8, spec.workloadRef).
+# The kinds whose pod template a Rollout can use (Argo Rollouts 1.8, spec.workloadRef).
 _TEMPLATE_KINDS = {"Deployment", "ReplicaSet", "PodTemplate"}
 
 
@@ -62,8 +63,8 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
 def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
     """Return the possible names of each ConfigMap and Secret, None if a text is ambiguous.
 
-    A List is ambiguous, because it may hold any object. A mount annotation is ambiguous, because
-    all workloads together decide which workload mounts the object.
+    A List is ambiguous, because a List can contain any object. A mount annotation is ambiguous,
+    because all workloads together decide which workload mounts the object.
     """
     names = {}
     for text in texts:
@@ -80,8 +81,9 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 def _connected(
     texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return texts that change or are always read, and all texts connected with them by names.
+    """Return the texts that change, the texts of `_always_read`, and all texts connected by names.
 
+    Names connect two texts if both texts mention the same ConfigMap or Secret.
     equal: the texts that do not change;
     names: the names of ConfigMaps and Secrets, by text.
     """
@@ -110,9 +112,9 @@ def _possible_duplicates(
     equal: AbstractSet[str],
     names: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
-    """Return the equal texts that may define an object that one side also adds or removes.
+    """Return the equal texts that may define the same object as a text that only one side has.
 
-    changed: the texts of each side that are not equal;
+    changed: the texts of each side that are not in `equal`;
     names: the names of ConfigMaps and Secrets, by text.
     """
     old_counts, new_counts = (
@@ -136,10 +138,10 @@ def _may_have_name(text: str, names_by_kind: Mapping[str, AbstractSet[str]]) -> 
 
 
 def _always_read(texts: Iterable[str], equal: AbstractSet[str]) -> set[str]:
-    """Return equal texts in which a search may miss a name, and texts with shared pod templates.
+    """Return equal texts in which a search can miss a name, and texts that can share pod templates.
 
-    A search misses a name that is written with escapes. A Rollout may share the pod template of
-    another workload (workloadRef).
+    A search misses a name with escapes. A Rollout can use the pod template of another workload
+    (workloadRef).
     """
     selected = {text for text in equal if may_escape_names(text)}
     if any(_WORKLOAD_REF in text for text in texts):
@@ -160,14 +162,14 @@ def _names_of(text: str) -> set[str]:
     if not all(names) or not any(indent == first[1] for indent, _ in lines):
         return set()
     written = {name[2] for name in names if name}
-    # A name with a hash also counts without the hash, which another tool may have added.
+    # A name with a hash also counts without the hash, because another tool may have added the hash.
     return written | {without_hash(name) for name in written} - {""}
 
 
 def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
     """Return whether one side writes a namespace that the other side does not write.
 
-    Then the meaning of an absent namespace may be certain on one side only.
+    If so, the meaning of an absent namespace can be certain on one side and unknown on the other.
     """
     old_namespaces, new_namespaces = (
         {namespace for text in texts for namespace in _namespaces_in(text)} for texts in sides
@@ -178,8 +180,8 @@ def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
 def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) -> bool:
     """Return whether the texts left out may decide the meaning of an absent namespace.
 
-    An absent namespace is read as the only namespace that the manifests write. That matters if some
-    of the selected texts write a namespace and other selected texts do not.
+    An absent namespace counts as the only namespace that the manifests write. The meaning matters
+    only if some of the selected texts write a namespace, and other selected texts do not.
     """
     written = [set(_namespaces_in(text)) for text in selected]
     if all(written) or not any(written):

@@ -1,8 +1,8 @@
-"""One side of a comparison: its objects as applied, known by their base names.
+"""One side of a comparison: the objects as applied, under their base names.
 
-`read_side` plans a side and applies the edits of the plan, because both sides are compared as they
-reach the cluster. A rendered side usually does not need edits. Side.written has its objects without
-edits, so that no edit hides a difference.
+`read_side` plans a side and applies the edits of the plan, because a preview compares the objects
+that reach the cluster. A rendered side usually does not need edits. For a rendered side,
+Side.written has the objects without edits, so that no edit hides a difference.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def read_side(
 ) -> Side:
     """Return the side that some documents of a stream describe.
 
+    indexes: the indexes of these documents;
     history: the earlier outputs, if revision numbers or retained revisions depend on a history;
     is_plain: whether the stream is applied without postrender, so that no object is revised.
     Raises UserError for input that render rejects.
@@ -71,7 +72,7 @@ def read_side(
     was_rendered = is_rendered(stream)
     if was_rendered:
         edits = _without_render_ids(edits)
-    # A side that is not rendered reaches the cluster with its edits.
+    # If the side is not rendered, the objects reach the cluster with the edits.
     written = _written(inventory, data, edits) if was_rendered else {}
     by_item, originals = _objects_by_item(inventory, data, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
@@ -109,7 +110,7 @@ def preview_settings(settings: Settings) -> Settings:
 
 
 def is_rendered(stream: Stream) -> bool:
-    """Return whether postrender rendered a stream: a document has the label of an attach group."""
+    """Return whether a document of a stream has GROUP_LABEL, the sign of an output of render."""
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
@@ -129,7 +130,7 @@ def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inve
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
-    """Return the edits without edits of render IDs, because a new render ID would roll the pods."""
+    """Return the edits without edits of render IDs, which a preview would show as a roll."""
     return {
         key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
         for key, item_edits in edits.items()
@@ -139,7 +140,7 @@ def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey
 def _written(
     inventory: Inventory, data: Mapping[int, Json], edits: Mapping[ItemKey, Sequence[Edit]]
 ) -> dict[ItemKey, dict[str, Json]]:
-    """Return the objects without edits, by item. Objects with edits are copied before the edits."""
+    """Return the objects before the edits, by item. Objects that have edits are copies."""
     from copy import deepcopy
 
     written = {}
@@ -156,7 +157,7 @@ def _objects_by_item(
     context: PlanContext | None,
     edits: Mapping[ItemKey, Sequence[Edit]],
 ) -> tuple[dict[ItemKey, ComparedObject], dict[ItemKey, ComparedObject]]:
-    """Return the objects and the originals that stay, by item."""
+    """Return the objects, and the originals that stay next to their revisions, each by item."""
     objects, originals = {}, {}
     for item in inventory.items:
         root = value_at(data[item.document], item.path)
@@ -171,7 +172,7 @@ def _objects_by_item(
 def _compared_objects(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
 ) -> tuple[ComparedObject, ComparedObject | None]:
-    """Return an object as applied, and the original if the original stays."""
+    """Return an object as applied, and the original if the original stays, else None."""
     decision = context.decisions.get(item.key) if context else None
     if context is None or decision is None:
         edited = _edited(data, edits, item.path)
@@ -208,7 +209,7 @@ def _compared_objects(
 def _with_kept_name(
     item: Item, data: dict[str, Json], decision: StrategyDecision, edits: Iterable[Edit]
 ) -> ComparedObject:
-    """Return a ConfigMap or Secret that keeps its name: a base name, or a revision's name."""
+    """Return a ConfigMap or Secret that keeps its name, which can be the name of a revision."""
     is_immutable = data.get("immutable") is True
     base_name = base_name_of(item, is_revision=decision.is_revision)
     is_retained = item.is_revision and PAIRING_ANNOTATION not in item.annotations
@@ -229,7 +230,7 @@ def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[st
 
 
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
-    """Return the objects with one CURRENT object for each base name: the newest object.
+    """Return the objects; only the newest object of each base name keeps the role CURRENT.
 
     Hooks and objects with generated names are left unchanged.
     """
@@ -249,20 +250,19 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
 
 
 def _is_standalone(item: Item | None) -> bool:
-    """Return whether an object is a hook or has a generated name, so that its name may repeat."""
+    """Return whether an object is a hook or has a generated name, so that its name can repeat."""
     return item is None or item.is_hook or item.has_generated_name
 
 
 def _recency(compared: ComparedObject) -> tuple[bool, int]:
-    """Return a key that is greater for a newer object: any revision is newer than an original.
+    """Return a key that is greater for a newer object.
 
-    Revisions are ordered by revision number.
+    Revisions are newer than originals, and are in the order of their revision numbers.
     """
     return compared.is_revised, compared.item.order if compared.item else 0
 
 
 def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]:
-    """Yield the revisions of the history that the output retains."""
     for retained in context.retained if context else ():
         if retained.is_emitted:
             revision = retained.revision
@@ -279,7 +279,7 @@ def _retained_revisions(context: PlanContext | None) -> Iterator[ComparedObject]
 def _non_objects(
     stream: Stream, data: Mapping[int, Json], basis: PlanBasis, inventory: Inventory
 ) -> Iterator[tuple[Json, Location]]:
-    """Yield the content of documents that is not a Kubernetes object, with its location."""
+    """Yield each value in the documents that is not a Kubernetes object, with the location."""
     known = {item.key for item in inventory.items} | basis.repeated
     for index, root in data.items():
         for path, value in roots_of(root):

@@ -24,10 +24,11 @@ def find_undecided(
     duplicates: tuple[Duplicates, Duplicates],
     resolver: Resolver,
 ) -> tuple[Undecided, ...]:
-    """Return the parts of a comparison that diff cannot decide, and that may be a change.
+    """Return the parts of a comparison that diff cannot decide, and that can be changes.
 
     usages, duplicates: the usages and the duplicates of each side;
-    connected: the numbers of the pairs in the graph; resolver: with the release namespace.
+    connected: the numbers of the pairs in the graph;
+    resolver: the resolver with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
     undecided = [
@@ -61,7 +62,6 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
 
 
 def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
-    """Yield a note if an object without a name (generateName) may have changed."""
     if pair.identity.name:
         return
     if pair.both and is_same(pair.both[0].data, pair.both[1].data):
@@ -77,7 +77,6 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
 
 
 def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield a note for content that is not an object, if the content differs."""
     old_values, new_values = ([value for value, _ in side.non_objects] for side in (old, new))
     if is_same(old_values, new_values):
         return
@@ -92,7 +91,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Yield a note about one object in each namespace that only one side writes."""
+    """Yield a note for the first object in each namespace that only one side writes."""
     seen = set()
     for pair in pairs:
         if pair.both is None:
@@ -116,7 +115,7 @@ def _namespaces(
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
     """Yield a note for each object that a side defines several times with different content.
 
-    Definitions that both sides have are left out.
+    If both sides have the same definitions, the function does not yield a note.
     """
     sides = (old, before), (new, after)
     for (side, duplicates), others in (sides, sides[::-1]):
@@ -140,7 +139,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
     """Yield a note for each reference that may mean an object in another namespace.
 
-    identities: the objects that the change affects.
+    identities: the identities of the objects in the graph.
     """
     if side.context is None:
         return
@@ -168,13 +167,13 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Yield a note if the manifests lack the pod template of a Rollout that may change."""
+    """Yield a note for each Rollout whose pod template is not in the manifests and can change."""
     for pair in pairs:
         if pair.new is None:
             continue
         for side, compared, index in ((new, pair.new, usages[1]), (old, pair.old, usages[0])):
             source = index.missing_source(compared) if compared else None
-            if compared and source and not _was_missing_before(pair, usages):
+            if compared and source and not _is_unchanged_without_template(pair, usages):
                 kind, name = source
                 yield Undecided(
                     location=str(_location(side, compared)),
@@ -185,8 +184,7 @@ def _missing_templates(
                 break
 
 
-def _was_missing_before(pair: Pair, usages: tuple[UsageIndex, UsageIndex]) -> bool:
-    """Return whether an object does not change, and neither side has its pod template."""
+def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIndex]) -> bool:
     return (
         pair.both is not None
         and is_same(pair.both[0].data, pair.both[1].data)
@@ -198,7 +196,7 @@ def _was_missing_before(pair: Pair, usages: tuple[UsageIndex, UsageIndex]) -> bo
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Yield a note for each original that Helm 4 keeps and Helm 3 would not keep."""
+    """Yield a note for each original that postrender would not keep with Helm 3."""
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
         if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):

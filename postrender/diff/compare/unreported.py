@@ -1,8 +1,8 @@
 """Differences that no other step of a comparison reports.
 
-Other modules leave out values that every render overwrites. This module compares the written form
-of every object without a reported change. A manifest therefore cannot hide a difference in such a
-value.
+Other modules leave out values that every render overwrites. If an object does not have a reported
+change, this module compares the object with these values (`as_written`). A manifest therefore
+cannot hide a difference in these values.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def find_unreported(
 ) -> dict[int, ObjectChange]:
     """Return the changes that no other step reports, by the number of the pair.
 
-    Attachers and objects without a name are left out. If only one side is rendered, the result is
-    empty, because the sides then differ in all values that the render adds.
+    The result has no attachers, and no objects without a name. If only one side is rendered, the
+    result is empty, because the sides differ in all values that a render adds.
     """
     if old.is_rendered != new.is_rendered:
         return {}
@@ -44,10 +44,9 @@ def find_unreported(
 def find_unreported_originals(
     contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
 ) -> list[ObjectChange]:
-    """Return the unreported changes of originals, if both sides are rendered.
+    """Return the changes of originals that no other step reports, if both sides are rendered.
 
-    contents: the reported changes of ConfigMaps and Secrets, including the revisions next to the
-    originals.
+    contents: the reported changes of originals and of all other ConfigMaps and Secrets.
     """
     if not (old.is_rendered and new.is_rendered):
         return []
@@ -87,32 +86,32 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 
 
 def _names(kind: str, side: Side, other: Side) -> BaseNames:
-    """Return the base names of the revisions that an object of a side may reference.
+    """Return the names that replace revision names in an object of a side, for the comparison.
 
-    A render adds the names of current and earlier revisions to a Role. For the comparison, the name
-    of a current revision in a Role becomes `<base name> (revision 1)`. A missing name is then a
-    difference. A base name has several current revisions if several namespaces have a ConfigMap of
-    this name.
+    A Role has the base names and the names of current and earlier revisions. In a Role, the name
+    of a current revision becomes `<base name> (revision 1)`, so that a missing name is a
+    difference. If several namespaces have a ConfigMap with this base name, the numbers are 1, 2, …
+    kind: the kind of the object.
     """
-    current = _current(side)
+    current = _current_revisions(side)
     if kind not in ("Role", "ClusterRole"):
         base_names = {revision.name: key.name for key, revision in current.items()}
         return BaseNames(of_all=base_names, of_secrets={})
     marked = {}
-    others = _current(other)
-    # If only one side has a ConfigMap, the ConfigMap itself is a change.
+    others = _current_revisions(other)
+    # A current revision counts only if both sides have its ConfigMap. Otherwise, the ConfigMap
+    # itself is a change.
     names_by_base = _names_by_base(current, others)
     other_names = _names_by_base(others, current)
     for base, names in names_by_base.items():
-        # If the sides have different counts, their numbers do not correspond.
+        # If the sides have different counts of names, equal numbers can mean different ConfigMaps.
         is_numbered = len(names) == len(other_names[base])
         for number, name in enumerate(names, 1):
             marked[name] = f"{base} (revision {number if is_numbered else 1})"
     return BaseNames({**other.base_names, **side.base_names, **marked}, of_secrets={})
 
 
-def _current(side: Side) -> dict[ObjectKey, ComparedObject]:
-    """Return the current revisions of a side, by the key of their base name."""
+def _current_revisions(side: Side) -> dict[ObjectKey, ComparedObject]:
     return {
         side.resolver.key_of(revision.identity): revision
         for revision in side.revisions
@@ -123,9 +122,9 @@ def _current(side: Side) -> dict[ObjectKey, ComparedObject]:
 def _names_by_base(
     current: Mapping[ObjectKey, ComparedObject], others: Container[ObjectKey]
 ) -> dict[str, list[str]]:
-    """Return the names of the revisions that have a counterpart, by base name.
+    """Return the names of the revisions whose key is also in `others`, by base name.
 
-    The names of one base name are in the order of their namespaces.
+    The names for each base name are in the order of the namespaces.
     """
     names: dict[str, list[str]] = {}
     for key in sorted(current, key=lambda key: key.namespace or ""):

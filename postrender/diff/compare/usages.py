@@ -16,7 +16,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-# The target of a reference, equal on both sides: the number of its pair, else its key.
+# The target of a reference: the number of the target's pair, or the key of a target without a pair.
 Target = int | ObjectKey
 
 
@@ -42,8 +42,8 @@ class UsageIndex(NamedTuple):
     """The usages on one side.
 
     by_item: the ConfigMaps and Secrets that each object uses;
-    sources: the workload that has the pod template, by Rollout with a workloadRef;
-    rollouts: the Rollouts that use a pod template, by the workload that has the template.
+    sources: the workload that has the pod template of each Rollout with a workloadRef;
+    rollouts: the Rollouts that use the pod template of each workload.
     """
 
     by_item: Mapping[ItemKey, Sequence[Usage]]
@@ -78,8 +78,8 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 class _Targets(NamedTuple):
     """The numbers of the pairs of ConfigMaps and Secrets.
 
-    here: the objects on this side, by key as written;
-    elsewhere: the objects on the other side only, by key in their effective namespace;
+    here: the numbers for objects on this side, by key with the namespace as written;
+    elsewhere: the numbers for objects on the other side only, by key with the effective namespace;
     resolver: the resolver of the other side.
     """
 
@@ -121,7 +121,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         is_in_template = _is_in_template(item, reference)
         yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        # The labels match the fields that render adds, so that both sides are equal.
+        # render adds fields with these labels, so a rendered side has the same labels.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             used = side.by_item[mount.item.key]
             yield _usage(used, targets, label, is_in_template=True)
@@ -131,7 +131,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
 
 
 def _is_in_template(item: Item, reference: Reference) -> bool:
-    """Return whether a reference is in a pod template; a Pod is a template itself."""
+    """Return whether a reference is in a pod template; a whole Pod counts as a template."""
     return (
         reference.template is not None
         or item.identity.group_kind == POD
@@ -159,7 +159,7 @@ def _usages_elsewhere(
 ) -> Iterator[Usage]:
     """Yield the usage for a reference to an object that this side does not have.
 
-    The target is an object of the other side, or a Secret with the name of a revision.
+    The target must be an object of the other side, or a Secret under the name of a revision.
     """
     name, kind = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)

@@ -1,8 +1,8 @@
 """The changes of workloads: the workloads that roll, and the causes.
 
-A workload rolls if its pod template differs after the rename. To find the causes, this module
-compares the templates again with base names. Changes of referenced ConfigMaps and Secrets are also
-causes.
+A workload rolls if its pod template differs after the rename. To find the causes, this module also
+compares the templates with base names instead of revision names. Changes of referenced ConfigMaps
+and Secrets are causes too.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import EVERY_ITEM, Json, mapping_at, value_at
 
-# Longer names are only in hostile manifests. An unbounded search would take quadratic time.
+# Only hostile manifests have longer names. An unbounded search would take quadratic time.
 _NAME = r"\[name=([^\]]{1,253})\]"
 _CONTAINER = r"\.(?:initContainers|containers|ephemeralContainers)" + _NAME
 _ENV = ".env"
 _IMAGE = pattern(_CONTAINER + r"\.image\Z")
 _ENV_LIST = pattern(_CONTAINER + r"\.env\Z")
 _ENV_VARIABLE = pattern(_CONTAINER + r"\.env" + _NAME + r"(?:\.value|\.valueFrom)?\Z")
-# A Pod is its own template.
+# The paths of a Pod that count as its pod template.
 _IN_POD = pattern(r"(?:spec|metadata\.(?:labels|annotations))(?:[.\[]|\Z)")
 _INDEX = pattern(r"^\[\d+\]")
 
@@ -76,7 +76,7 @@ _SCALES_DOWN = ("onsuccess", "progressively")
 _CAUSE_ORDER = (CONFIG, IMAGE, ENV, TEMPLATE)
 _CONTENT_CHANGES = "content changes"
 
-# The usages of one target in the pod templates of a workload, before and after.
+# The usages of one target in the pod templates of a workload, on the older and the newer side.
 _Usages = tuple[list[Usage], list[Usage]]
 
 
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
 
     old and new: the usages on each side;
     contents: the changes of ConfigMaps and Secrets, by the number of the pair;
-    rewritten: the numbers of the pairs whose two sides have different data.
+    rewritten: the numbers of the pairs with different data on the two sides.
     """
 
     old: UsageIndex
@@ -104,7 +104,7 @@ class _Difference(NamedTuple):
 
     fields: the changes outside of pod templates;
     causes: the causes of the difference between the pod templates;
-    is_in_template: whether the pod templates also differ with base names.
+    is_in_template: whether the pod templates differ in more than revision names.
     """
 
     fields: tuple[FieldChange, ...]
@@ -118,7 +118,7 @@ def is_workload(compared: ComparedObject) -> bool:
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
-    """Return the change of a workload, None if the change does not affect the workload."""
+    """Return the change of a workload, None if nothing changes for the workload."""
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
@@ -151,7 +151,6 @@ def _source(workload: ComparedObject, index: UsageIndex) -> ComparedObject:
 
 
 def _effect(workload: ComparedObject, comparison: Comparison) -> str:
-    """Return the effect of a new pod template on a workload."""
     if workload.is_hook:
         return HOOK
     effect = _EFFECTS.get(workload.identity.group_kind)
@@ -182,7 +181,7 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if is_same(templates[0], templates[1]):
-        # A field above the pod templates may change alone, such as a new metric without a Job.
+        # A field above the pod templates can change alone, for example if a new metric has no Job.
         inside = _inside_template(kind)
         return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
     around = _template_or_parent(kind)
@@ -199,10 +198,10 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """Yield the causes for pod templates that differ, but not in a field that `_difference` finds.
+    """Yield the causes for pod templates that differ, if `_difference` finds no other cause.
 
-    The templates may differ in a revision name in free text. They may also differ in a part that
-    only the render ID covers, such as `env: null`.
+    For example, only a revision name in free text differs, or a part that only the render ID
+    covers, such as `env: null`.
     """
     parts = _template_path(workload.identity.group_kind)
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
@@ -255,7 +254,6 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
 def _template_usages(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> dict[Target, _Usages]:
-    """Return the usages in the pod templates of a workload, by target."""
     usages: dict[Target, _Usages] = {}
     for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
         for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
@@ -300,7 +298,7 @@ def _reason(
 def _in_place(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> Iterator[Identity]:
-    """Yield the ConfigMaps and Secrets of a workload that change under the same name."""
+    """Yield the ConfigMaps and Secrets that a workload uses and that change under the same name."""
     for target, (before, after) in _template_usages(old, new, comparison).items():
         change = comparison.content_change(target)
         if change is None or target not in comparison.rewritten:
@@ -312,7 +310,7 @@ def _in_place(
 def _without_references(
     changes: Iterable[FieldChange], config_causes: Iterable[Cause]
 ) -> Iterator[FieldChange]:
-    """Yield the changes except for names in references, which the causes report already."""
+    """Yield the changes, except changes of references that config_causes already report."""
     names = {cause.subject.name for cause in config_causes if cause.subject}
     for change in changes:
         if not (_is_reference(change) and {change.old, change.new} <= names):
@@ -342,7 +340,7 @@ def _field_causes(changes: Iterable[FieldChange]) -> Iterator[Cause]:
 
 
 def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
-    """Yield the changes; a whole `env` that is added or removed becomes one change per variable."""
+    """Yield the changes, with one change for each variable if a whole `env` is added or removed."""
     for change in changes:
         items = change.old if change.new is None else change.new
         is_list = change.path.endswith(_ENV) and _ENV_LIST.search(change.path)
