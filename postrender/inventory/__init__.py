@@ -1,1 +1,1 @@
-"""The objects of a stream, their references, and the sites of likely edits."""
+"""The inventory of a stream: its objects, their references, and the sites of likely edits."""

@@ -1,8 +1,9 @@
-"""The inventory of a stream: its objects, references, and the sites of likely edits.
+"""The inventory of a stream: its objects, their references, and the sites of likely edits.
 
-take_inventory parses one document at a time, and does not keep the parsed nodes. take_inventory
-first parses the documents that may have ConfigMaps, because the prefilter needs the names of the
-ConfigMaps. The same rule applies to Secrets if Secrets are revised.
+A site is the part of the text that an edit replaces. take_inventory parses one document at a time,
+and does not keep the parsed nodes. take_inventory first parses the documents that can contain
+revisable objects: ConfigMaps, and Secrets if `with_secrets` is set. The prefilter needs the names
+of the revisable objects to select the other documents to parse.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from postrender.yaml.stream import Stream
 class Inventory(NamedTuple):
     """The facts of a stream that a plan needs.
 
-    items: the objects of the parsed documents. Documents that the prefilter skips have no items.
-    sites: by document, the sites of likely edits. A site is None if postrender must write the
-        object again.
+    items: the objects of the documents that take_inventory parsed.
+    sites: by document, the sites of likely edits. A site is None if postrender cannot edit the
+        text, and must write the whole object again.
     last_items: by document, the path of the last item of a List.
     open_ends: by document, the edit that adds a missing final line break after a block scalar.
-        render makes the edit only if the output has new objects.
-    findings: the findings about the text of the documents.
+        postrender applies the edit only if the plan adds objects to the output.
+    findings: the findings about duplicate keys.
     """
 
     stream: Stream
@@ -43,18 +44,18 @@ class Inventory(NamedTuple):
 
     @property
     def fixed_names(self) -> set[str]:
-        """The names of parsed objects that are never revised, such as Services and Deployments."""
+        """The names of the parsed objects without `content`, such as Services and Deployments."""
         return {item.identity.name for item in self.items if item.content is None} - {""}
 
     @property
     def is_from_helm_4(self) -> bool:
-        """Whether Helm 4 has written the stream."""
+        """Whether Helm 4 wrote the stream."""
         return any(HELM_FILENAME_ANNOTATION in item.annotations for item in self.items)
 
     def location_of(self, item: Item, path: Path = (), line: int | None = None) -> Location:
         """Return the location of an object, or of a part of the object.
 
-        path: the path of the part in the document;
+        path: the path of the part in the document.
         line: the line of the part in the document, None for the first line of the object.
         """
         document = self.stream.documents[item.document]
@@ -66,9 +67,9 @@ class Inventory(NamedTuple):
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """Return the inventory of a stream.
 
-    Raises UserError for a relevant document that cannot be parsed or is incomplete. An invalid
-    reference or annotation `postrender/rewrite-references` is an error too. For an invalid
-    ConfigMap or Secret, only Item.error has the error.
+    Raises UserError if a parsed document is not YAML or is incomplete. Also raises UserError for an
+    invalid reference, or an invalid annotation `postrender/rewrite-references`. For an invalid
+    ConfigMap or Secret, the function does not raise the error, but stores the error in Item.error.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
@@ -95,11 +96,11 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 def take_full_inventory(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of some documents with all references, and the data of each document.
+    """Return the inventory of the documents at some indexes, and the data of each document.
 
-    No plan edits these documents, so the inventory has no sites. The targets of references may be
-    outside of the stream. Raises UserError as take_inventory does, and for an invalid ConfigMap or
-    Secret.
+    No plan edits these documents, so the inventory has no sites. The inventory also has the
+    references to objects that are not in the stream.
+    Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """
     documents = {
         index: _examine(stream, index, settings, None, is_edited=False) for index in indexes
@@ -119,10 +120,6 @@ def _examine(
     *,
     is_edited: bool = True,
 ) -> ExaminedDocument:
-    """Return one examined document.
-
-    Raises UserError as examine does, and for an incomplete document.
-    """
     document = stream.documents[index]
     location = stream.location_of(document)
     examined = examine(index, document.text, location, settings, names, is_edited=is_edited)
@@ -148,7 +145,7 @@ def _inventory(stream: Stream, documents: dict[int, ExaminedDocument]) -> Invent
 
 
 def _target_names(items: Iterable[Item], settings: Settings) -> set[str]:
-    """Return the names of the objects that may be revised: current names and base names."""
+    """Return the names and the base names of the revisable objects."""
     names = set()
     for item in items:
         if item.identity.group_kind in settings.revisable:

@@ -1,7 +1,8 @@
-"""Duplicate keys in a mapping.
+"""Findings and errors about duplicate keys in a mapping.
 
-For kubectl, Helm and the API server, the last value counts. check_duplicate_keys describes the
-exception, an ambiguous pair of keys.
+If a key is duplicated, kubectl, Helm and the API server use the last value. The exception is an
+ambiguous pair of keys, such as an unquoted `on` and a quoted "true". For such a pair,
+sigs.k8s.io/yaml picks one of the two values at random.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
 
 
 def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
-    """Return the error for an ambiguous pair of keys."""
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
         f"the keys {_as_written(duplicate.first)} (line {line}) and "
@@ -46,15 +46,15 @@ def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
 
 
 def _as_written(key: YamlNode) -> str:
-    """Return a key, in quotes only if the input has quotes, because only the quotes may differ."""
+    """Return a key in backticks, and in quotes if the input has quotes."""
     return f"`{shown(key.value) if key.style else key.value}`"
 
 
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     """Raise UserError if the object at a path has an ambiguous pair of keys.
 
-    For keys such as an unquoted `on` and a quoted "true", sigs.k8s.io/yaml picks one value at
-    random. A revision would then have a hash of content that the API server may not store.
+    The name of a revision would have the hash of one value, and the API server could store the
+    other value.
     """
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:

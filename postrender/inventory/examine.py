@@ -1,7 +1,6 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-The result does not contain YAML nodes. A plan parses a document again only to search for mentions,
-or for signs of a program that reads objects by name.
+The result does not contain YAML nodes, because nodes take much memory.
 """
 
 from __future__ import annotations
@@ -47,15 +46,16 @@ _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 
 
 class ExaminedDocument(NamedTuple):
-    """The objects of one document.
+    """The objects of one document, and the sites of likely edits.
 
-    sites: the sites of likely edits, as in Inventory.
-    last_item: the path of the last item of a List, () if the document has no items.
-    open_end: the edit that adds a missing final line break after a block scalar, else None.
-    findings: the findings about the text of the document.
-    is_fragment: whether the document begins like an object and lacks the rest.
-    data: all data of the document, None if the text may be edited. A plan needs only the items, and
-        the data would take much memory.
+    sites: the sites. A site is None if postrender must write the whole object again.
+    last_item: the path of the last item of a List, () if the document is not a List with items.
+    open_end: the edit that adds a missing final line break after a block scalar, or None.
+    findings: the findings about duplicate keys.
+    is_fragment: whether the document has the key `apiVersion` or `kind`, but lacks other keys that
+        every object has.
+    data: all data of the document; None if a plan can edit the document. Such a plan needs only the
+        items, and the data would take much memory.
     """
 
     items: tuple[Item, ...]
@@ -76,12 +76,12 @@ def examine(
     *,
     is_edited: bool,
 ) -> ExaminedDocument:
-    """Return the objects of one document.
+    """Return the objects of one document, and the sites of likely edits.
 
     location: the location of the first line.
-    names: the names of possible targets, None for all names. The result lacks references to other
-        names, unless the name has a hash or the rule has `is_word`.
-    is_edited: whether a plan may edit the text. The result has sites only for such a document.
+    names: the names of possible targets of references, None for all names. The result lacks
+        references to other names, unless the name ends in a hash or the rule has `is_word`.
+    is_edited: whether a plan can edit the document. If not, the result has data instead of sites.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
     """
@@ -103,7 +103,6 @@ def examine(
 
 
 def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
-    """Return a document and its data. Raises UserError for text that is not YAML."""
     try:
         document = parse_document(text, location)
         return document, document.data
@@ -114,7 +113,6 @@ def _parsed(text: str, location: Location) -> tuple[ParsedDocument, Json]:
 
 
 def _open_end(document: ParsedDocument) -> SetScalar | None:
-    """Return the edit that adds a line break to the final block scalar, else None."""
     from postrender.yaml.nodes import last_block_scalar
 
     last = last_block_scalar(document.nodes.root)
@@ -130,7 +128,6 @@ def _findings(document: ParsedDocument) -> tuple[Finding, ...]:
 
 
 def _is_fragment(data: Json) -> bool:
-    """Return whether data begins like an object and lacks the rest."""
     if not isinstance(data, dict) or not {"apiVersion", "kind"} & data.keys():
         return False
     has_body = isinstance(data.get("metadata"), dict) or items_of(data) is not None
@@ -172,9 +169,10 @@ class _Examiner:
         return self.with_references(item, data)
 
     def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError for an annotation `postrender/rewrite-references` that has no effect.
+        """Raise UserError for an annotation `postrender/rewrite-references` without an effect.
 
-        The value is invalid, or a Rollout that uses the pod template of another object opts out.
+        An invalid value does not have an effect. The value "false" does not have an effect on a
+        Rollout that uses the pod template of another object.
         """
         value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
@@ -193,7 +191,7 @@ class _Examiner:
             self.refuse(path, problem, f"Move the annotation to {kind}/{name}")
 
     def bare_item(self, path: Path, group_kind: GroupKind, data: dict[str, Json]) -> Item:
-        """Return an item with metadata only."""
+        """Return an item without references, pod templates and content."""
         metadata = mapping_at(data, ("metadata",))
         name, namespace = _name_text(metadata.get("name")), metadata.get("namespace")
         labels, annotations = strings_at(data, "labels"), strings_at(data, "annotations")
@@ -219,7 +217,7 @@ class _Examiner:
         )
 
     def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError for metadata that an API server would reject in a revision."""
+        """Raise UserError for a name, namespace, label or annotation that is not a string."""
         path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
@@ -239,10 +237,7 @@ class _Examiner:
                 self.refuse((*path, name), problem, _string_fix(value))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a ConfigMap or Secret with its content.
-
-        If an API server would reject the object, the item has the error.
-        """
+        """Return the item of a ConfigMap or Secret with its content, or with an error."""
         try:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
@@ -255,7 +250,7 @@ class _Examiner:
             return item._replace(content=data, error=error)
 
     def editable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a ConfigMap or Secret, and locate its edits."""
+        """Return the item of a valid ConfigMap or Secret, and locate its likely edits."""
         metadata = (*item.path, "metadata")
         self.locate(SetScalar((*metadata, "name"), ""))
         self.locate(AddKeys((*metadata, "labels"), {}))
@@ -268,7 +263,7 @@ class _Examiner:
         return item._replace(content=data, folded=folded)
 
     def check_content(self, path: Path, data: dict[str, Json]) -> None:
-        """Raise UserError for content that an API server would reject: values must be strings."""
+        """Raise UserError if `data`, `binaryData` or `stringData` is not a mapping of strings."""
         for key in ("data", "binaryData", "stringData"):
             values = data.get(key)
             if values is None:
@@ -279,10 +274,7 @@ class _Examiner:
             self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return an item with its references, pod templates, workloadRef and history limit.
-
-        An object that is not rewritable has no pod templates in its item.
-        """
+        """Return an item with its references, pod templates, workloadRef and history limit."""
         group_kind = item.identity.group_kind
         templates = [
             ((*item.path, *path), template) for path, template in pod_templates(group_kind, data)
@@ -313,10 +305,10 @@ class _Examiner:
     def references(
         self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
-        """Return the references in an object; templates: the path and data of its pod templates."""
+        """Return the references in an object; templates: the path and data of each pod template."""
         settings, group_kind = self.settings, item.identity.group_kind
         if group_kind[1] == CRD:
-            return ()  # a schema has no references, and the prefilter skips most CRDs
+            return ()  # a schema does not have references
         matches = find_built_in(group_kind, settings.revisable, data)
         if settings.references:
             from postrender.references.custom import find_custom
@@ -352,7 +344,7 @@ class _Examiner:
     def reference(
         self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
-        """Return the reference at a path, None if its target is certainly not in the stream."""
+        """Return the reference at a path, or None if no possible target has the name."""
         if not isinstance(value, str):
             if self.is_unrelated(value, rule):
                 return None
@@ -376,7 +368,7 @@ class _Examiner:
         )
 
     def may_target(self, name: str) -> bool:
-        """Return whether a name is the name of a possible target, or may be a revision name."""
+        """Return whether a name is the name of a possible target, or ends in a hash."""
         return self.names is None or name in self.names or bool(without_hash(name))
 
     def is_unrelated(self, value: Json, rule: Rule) -> bool:
@@ -384,11 +376,10 @@ class _Examiner:
         if rule.origin:
             return False
         if isinstance(value, (dict, list)):
-            return rule.kind == EVERY_KEY  # a custom kind may use another schema
+            return rule.kind == EVERY_KEY  # the rule is for all kinds, so the field can differ
         return self.names is not None and str(value) not in self.names
 
     def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
-        """Raise UserError for a reference that is not a string."""
         types = {"dict": "a mapping", "list": "a list"}
         actual = types.get(type(value).__name__, "a number or a boolean")
         if rule.origin:
@@ -409,7 +400,7 @@ class _Examiner:
     def locate(self, edit: Edit) -> Site | None:
         """Return the site of an edit, and store the site for the plan.
 
-        The site is None if no plan edits the document, or if postrender must write the object
+        Returns None if no plan edits the document, or if postrender must write the whole object
         again.
         """
         if not self.is_edited:
@@ -432,7 +423,7 @@ def _string_fix(value: Json) -> str:
 def _name_text(name: Json) -> str:
     """Return a name as text, "" for a value that is neither a string nor a number.
 
-    A number is not a valid name, but a reference may contain the number as text.
+    A number is not a valid name, but a reference can contain the digits as a string.
     """
     is_number = isinstance(name, (int, float)) and not isinstance(name, bool)
     return str(name) if is_number or isinstance(name, str) else ""

@@ -29,11 +29,11 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    name: the referenced name as written, without the namespace; if the rule has `is_word`, the
-        whole string that contains the name.
+    name: the name in the field, without a namespace. If the rule has `is_word`, the whole string
+        in the field, which contains the name as a word.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
-    line: the line in the document, from 0.
+    line: the line of the field in the document, from 0.
     """
 
     path: Path
@@ -47,20 +47,20 @@ class Reference(NamedTuple):
 class Item(NamedTuple):
     """One Kubernetes object of the stream.
 
-    key: the index of the document and the path of the object, unique in the stream.
-    line: the line in the document, from 0.
+    key: the index of the document and the path of the object, together unique in the stream.
+    line: the first line of the object in the document, from 0.
     is_hook: whether Helm or Argo CD runs the object as a hook.
-    is_attacher: whether an earlier run appended the object as a part of the attacher.
-    is_rewritable: whether postrender rewrites the references of the object. False for a hook, a
-        generated name, an immutable kind such as Job, and an object that opts out.
+    is_attacher: whether an earlier run of postrender appended the object for the attacher.
+    is_rewritable: whether postrender rewrites the references of the object. False for a hook, an
+        object with a generated name, an immutable kind such as Job, and an object that opts out.
     templates: the pod templates, () if the object is not rewritable.
-    content: the whole object for a ConfigMap, for a Secret if Secrets are revised, and for an
-        object of the attacher; else None.
-    folded: the path and text of each folded scalar in content.
-    workload_ref: the group, kind and name of the object from which a Rollout takes its template.
+    content: the whole object, if the object is revisable or a part of the attacher; else None. A
+        ConfigMap is revisable, and a Secret only if `with_secrets` is set.
+    folded: the path and value of each folded block scalar (`>`) in content.
+    workload_ref: the group, kind and name of the object whose pod template a Rollout uses.
     history_limit: spec.revisionHistoryLimit, None if absent.
-    error: why postrender cannot revise a ConfigMap or Secret. A plan raises the error only if the
-        plan needs the content.
+    error: the error in an invalid ConfigMap or Secret, else None. A plan raises the error only if
+        the plan needs the content.
     """
 
     key: ItemKey
@@ -86,7 +86,7 @@ class Item(NamedTuple):
 
     @property
     def has_opted_out(self) -> bool:
-        """Whether an annotation leaves the references of the object unchanged."""
+        """Whether an annotation requires that postrender does not rewrite the references."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
@@ -116,6 +116,6 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of a revision in the history, 0 if absent or invalid."""
+        """The number of a revision in the history, 0 if the number is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if number and _REVISION_NUMBER.match(number) else 0

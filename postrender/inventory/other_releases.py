@@ -1,7 +1,8 @@
-"""Notes about objects that another release or another cluster owns, for `explain`.
+"""Notes for `explain` about references to other releases, and about copied objects with owners.
 
-No attacher can protect these objects. A reference to a revision of another release fails when that
-release no longer uses the revision. Kubernetes deletes a copied object if its owners do not exist.
+A reference to a revision of another release fails after the other release deletes the revision.
+Kubernetes deletes a copied object if its owners do not exist. An attacher cannot prevent these
+deletions.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
     """Yield the notes about copied objects, and about references to other releases."""
     yield from _copied_owners(inventory)
-    # Only these documents can reference a revision. Reading other documents would cost time.
+    # To save time, read only the documents with a text that looks like the name of a revision.
     indexes = [
         index
         for index, document in enumerate(inventory.stream.documents)
@@ -30,7 +31,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
     ]
     names = {item.identity.name for item in inventory.items if item.content is not None}
     try:
-        # An ordinary inventory has only the references to objects of the stream.
+        # The inventory of a render can lack documents that reference only other releases.
         full_inventory, _ = take_full_inventory(inventory.stream, indexes, settings)
     except UserError:
         return  # explain must not fail because of an object that render ignores
@@ -38,7 +39,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Yield a note for each reference to a revision of an object that the input does not have.
+    """Yield a note for each reference to a revision of a ConfigMap that is not in the input.
 
     names: the names of the ConfigMaps and Secrets in the input.
     """
@@ -59,7 +60,6 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
 
 
 def _copied_owners(inventory: Inventory) -> Iterator[Finding]:
-    """Yield a note for each ConfigMap or Secret with owners, as in a copy of a live object."""
     for item in inventory.items:
         metadata = mapping_at(item.content, ("metadata",))
         if metadata.get("ownerReferences"):

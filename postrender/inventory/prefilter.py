@@ -1,8 +1,8 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not concern ConfigMaps, and postrender never parses these documents. A
-render is therefore fast, and unusual YAML in these documents cannot cause an error. In this module,
-ConfigMap also means Secret if Secrets are revised.
+Most documents of a chart do not concern ConfigMaps. A render does not parse these documents, so the
+render is fast, and unusual YAML in these documents cannot cause an error. If `with_secrets` is set,
+each remark about ConfigMaps in this module also applies to Secrets.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
 _ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
-# The start of a line that may be the root key `kind` in another spelling. The pattern begins
-# with a literal, so that the regex engine scans megabytes of CRDs quickly.
+# The start of a line that can contain the root key `kind` in another spelling. Python searches
+# megabytes of CRDs quickly, because the pattern begins with a fixed character, the newline.
 _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
-# Escapes in a double-quoted scalar. A text search does not find a name with such an escape.
+# Escapes in a double-quoted scalar. A text search does not find a name that contains an escape.
 _NAME_ESCAPE = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
 _WORKLOADS = frozenset(kind for _, kind in WORKLOAD_KINDS)
 _ALWAYS_RELEVANT = (PREFIX, HELM_HOOK_ANNOTATION, "argocd.argoproj.io/", "workloadRef")
 
 
 def may_escape_names(text: str) -> bool:
-    """Return whether a text may contain names with escapes, which a text search does not find."""
+    """Return whether a text can contain names with escapes, which a text search does not find."""
     return "\\" in text and _NAME_ESCAPE.search(text) is not None
 
 
 def root_kind(text: str) -> str:
-    """Return the kind of the only object in a document, "" if the text is ambiguous."""
+    """Return the value of the root key `kind`, "" if a text search is not certain of the value."""
     start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
     kind = _kind_at(text, start)
     if not kind or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
@@ -39,26 +39,26 @@ def root_kind(text: str) -> str:
 
 
 def _kind_at(text: str, start: int) -> str:
-    """Return the kind in the line `kind: …` at an index, "" for another line."""
+    """Return the kind if a line `kind: …` begins at an index, else ""."""
     end = text.find("\n", start)
     kind = text[start + len(_KIND) : end]
     if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
-        return kind  # nearly every document, so the pattern is rarely compiled
+        return kind  # nearly every document; the pattern is compiled only for the others
     match = _ROOT_KIND.match(text, start)
     return match[1] if match else ""
 
 
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
-    """Return whether a document may contain an object of the kinds; kind: root_kind(text)."""
+    """Return whether a document can contain an object of the `kinds`; kind: root_kind(text)."""
     if kind and not kind.endswith("List"):
         return kind in kinds
     return any(name in text for name in kinds) or may_escape_names(text)
 
 
 def must_check_end(stream: Stream, index: int) -> bool:
-    """Return whether a document must be parsed because its text may end too early.
+    """Return whether postrender must parse a document because its end could be missing.
 
-    The text may be JSON without its last bracket, or the last line of a source has no line break.
+    The signs are JSON without its last bracket, and a source without a final line break.
     """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
@@ -67,13 +67,13 @@ def must_check_end(stream: Stream, index: int) -> bool:
 
 
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
-    """Return whether a document without ConfigMaps must be parsed.
+    """Return whether postrender must parse a document that does not contain ConfigMaps.
 
-    The document may reference a ConfigMap of the stream. Workloads, hooks and annotations may also
-    affect the plan without a reference.
+    The document can reference a ConfigMap. Workloads, hooks and annotations can affect the plan
+    even if they do not contain a reference.
     kind: root_kind(text).
     names: the names of the ConfigMaps.
-    has_mounts: whether a ConfigMap requests an auto-mount.
+    has_mounts: whether any ConfigMap requests an auto-mount.
     """
     if kind == CRD:
         return False
@@ -88,7 +88,7 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
 
 
 def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
-    """Return whether a document may have a Secret that contains one of the names in base64.
+    """Return whether a document can contain a Secret with one of the names in base64.
 
     kind: root_kind(text), None if the caller has not computed this kind.
     """
@@ -97,7 +97,7 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
     if kind is None:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
-        return False  # the word is only a part of a field, such as imagePullSecrets
+        return False  # `Secret` is a part of another word, such as imagePullSecrets
     # Imported late: most streams have no Secret with data.
     from postrender.text.encoded import decoded_values
 

@@ -1,4 +1,4 @@
-"""Annotations with the prefix of postrender that postrender does not know, such as misspellings."""
+"""Unknown annotations with the prefix `postrender/`, such as misspelled annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from postrender.kubernetes.annotations import PREFIX, USER_ANNOTATIONS, is_unkno
 
 
 def find_unknown_annotations(inventory: Inventory) -> Iterator[Finding]:
-    """Yield a finding for each annotation with the prefix of postrender that is unknown."""
+    """Yield a finding for each unknown annotation with the prefix `postrender/`."""
     for item in inventory.items:
         for key in item.annotations:
             if is_unknown(key):

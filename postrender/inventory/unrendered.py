@@ -17,9 +17,10 @@ _ACTION = "{{"
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
     """Return an error for an unrendered Helm template, None for any other text.
 
-    error: the error of the YAML parser. location: the location of the first line of the text.
-    A ConfigMap may contain the templates of another program. An action (`{{ … }}`) therefore counts
-    only in the line of the error, or in the nearest line with content above.
+    A template has an action (`{{ … }}`) in the line of the error, or in the nearest line with
+    content above. An action in another line can be data of a ConfigMap for another program.
+    error: the error of the YAML parser.
+    location: the location of the first line of the text.
     """
     if _ACTION not in text:
         return None
@@ -38,7 +39,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
     """Return a finding if a stream has content and no Kubernetes object, else None.
 
-    items: the objects of the inventory. The stream may have objects that the inventory lacks.
+    items: the objects of the inventory, which lacks the documents that the prefilter skips.
     """
     if items:
         return None

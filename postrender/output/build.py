@@ -1,8 +1,7 @@
 """The output of a plan: edits applied to the text, with all other bytes unchanged.
 
-If postrender cannot edit the text of an object, postrender writes the object again from the data,
-without comments. If the object is a whole document, or if the document has aliases, postrender
-writes the whole document again.
+If postrender cannot edit the text of an object, postrender writes the whole object again, without
+comments. If the document of this object has aliases, postrender writes the whole document again.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from postrender.yaml.stream import BOM, has_content, stream_texts
 
 
 def render(plan: Plan) -> list[str]:
-    """Return the output of a plan, in parts.
+    """Return the output of a plan, as texts to join.
 
-    Raises UserError for an edit that would also change an alias.
+    Raises UserError if an edit would also change another value through an alias.
     """
     stream = plan.inventory.stream
     # If the only document is a List, new objects become items of the List.
@@ -56,10 +55,7 @@ def render(plan: Plan) -> list[str]:
 
 
 def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
-    """Return, by document, the edits outside of objects.
-
-    These edits append items to a List, or add a line break after a block scalar.
-    """
+    """Return, by document, the edits that append objects to a List, or add a final line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
@@ -85,7 +81,7 @@ class _DocumentEdits:
     index: the index of the document in the stream.
     items: the objects with edits.
     removed: the paths of the objects to remove.
-    extra: the edits outside of objects.
+    extra: the edits from _extra_edits().
     """
 
     __slots__ = ("document", "extra", "index", "items", "plan", "removed")
@@ -107,9 +103,10 @@ class _DocumentEdits:
         self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the new text of the document, [] if the document is removed.
+        """Return the new text of the document, [] if the plan removes the document.
 
-        If a kept original is the whole document, the list has the revision as a second text.
+        If the document is an original that stays in the output, the list has a second text, the
+        revision.
         """
         if () in self.removed:
             return []
@@ -123,13 +120,13 @@ class _DocumentEdits:
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
-        """Return whether the document is JSON that no marker separates from the next document."""
+        """Return whether the document is JSON, and a marker does not follow the document."""
         after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
         is_separated = any(document.text.startswith("---") for document in after)
         return not is_separated and _is_json(self.document.text)
 
     def object_edits(self) -> list[Edit]:
-        """Return the edits of objects, without the edits of originals that stay in a List."""
+        """Return the edits of objects, except for the originals in a List that get a copy."""
         copies = self.plan.copies
         return [
             edit
@@ -139,9 +136,9 @@ class _DocumentEdits:
         ]
 
     def copy_edits(self) -> list[Edit]:
-        """Return the edits that add revisions after their originals in a List.
+        """Return the edits that add a revision after each original in a List.
 
-        The result also has the edits that remove annotations from these originals.
+        The result also has the edits that remove outdated annotations from these originals.
         """
         edits: list[Edit] = []
         for item in self.items:
@@ -156,16 +153,15 @@ class _DocumentEdits:
         return edits
 
     def parsed(self) -> ParsedDocument:
-        """Return the document, parsed again."""
         location = self.plan.inventory.stream.location_of(self.document)
         return parse_document(self.document.text, location)
 
     def location_of(self, path: Path) -> Location:
-        """Return the location of a path of the document."""
+        # The messages with this location contain the path, so the location does not need the path.
         return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """Return the text of the document with edits, by a splice or a rewrite of each object."""
+        """Return the text of the document after edits."""
         inventory = self.plan.inventory
         newline = inventory.stream.newline
         sites = inventory.sites.get(self.index, {})
@@ -191,7 +187,10 @@ class _DocumentEdits:
 
 
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
-    """Return the edits of a document by the path of the edited object; () for edits of a List."""
+    """Return the edits of a document, by the path of the edited object.
+
+    The path is () for an edit that adds or removes an item of a List.
+    """
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
     groups: dict[Path, list[Edit]] = defaultdict(list)
@@ -204,7 +203,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return edits and extra edits. An edit of a scalar replaces an extra edit of that scalar."""
+    """Return edits and extra edits, without extra edits of a scalar that another edit changes."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -213,7 +212,6 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
 
 
 def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool) -> list[str]:
-    """Return an original and its edited copy, as two documents."""
     if not original.endswith("\n"):
         original += newline
     marker = copy.find("---") if copy.startswith("%") else 0
@@ -224,7 +222,7 @@ def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool
 
 
 def _append(plan: Plan, texts: list[str]) -> list[str]:
-    """Return texts with the appended objects as documents."""
+    """Return the texts, followed by each appended object of the plan as a document."""
     if not plan.appended:
         return texts
     stream, newline = plan.inventory.stream, plan.inventory.stream.newline
@@ -240,7 +238,7 @@ def _append(plan: Plan, texts: list[str]) -> list[str]:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a document is a JSON object. YAML in flow style also begins with a brace."""
+    """Return whether a document is a JSON object, and not YAML that begins with a brace."""
     if not text.lstrip().startswith("{"):
         return False
     import json  # late: most charts are YAML

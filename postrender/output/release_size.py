@@ -15,8 +15,8 @@ from postrender.errors import Finding, Location
 from postrender.plan.build import Plan
 
 _LIMIT = 1024 * 1024  # bytes
-_WARN_AT = 0.75  # the part of the limit at which an output is near the limit
-# In bytes before base64. A smaller output is never near the limit, even without any compression.
+_WARN_AT = 0.75  # an output of at least this fraction of the limit is near the limit
+# In bytes. A smaller output is never near the limit, even if gzip does not compress the output.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
@@ -40,7 +40,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
 
 
 def _largest(plan: Plan) -> str:
-    """Return `. The base names … are …` for the largest retained revisions, or ""."""
+    """Return a sentence about the base names with the largest retained revisions, or ""."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:

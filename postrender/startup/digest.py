@@ -1,4 +1,4 @@
-"""SHA-256 without OpenSSL: loading OpenSSL takes 3 ms, more than the hashing of a small render.
+"""SHA-256 without OpenSSL, because Python needs 3 ms to load OpenSSL.
 
 The `random` module of the standard library avoids OpenSSL in the same way.
 """

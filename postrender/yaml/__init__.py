@@ -1,6 +1,6 @@
-"""YAML: reading documents, and editing their text without changing anything else.
+"""YAML: reading documents, and editing the text of documents with every other byte unchanged.
 
-An edit is data (`edits`). The site of an edit is the part of the text that the edit replaces
-(`sites`). `splice` makes the replacement. If an edit has no site, postrender writes the whole
-object again (`rewrite`, `emit`).
+An edit is a record (module `edits`). The site of an edit is the part of the text that the edit
+replaces. The module `sites` finds the site, and the module `splice` replaces this part of the text.
+If an edit has no site, the modules `rewrite` and `emit` write the whole object again.
 """

@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
-`plain` reads nearly every document line by line. The YAML parser (`nodes`) reads the other
-documents, and is imported on first use. Only the parser can find some locations, and the sites of
-some edits. The parser then also reads a document that `plain` has read.
+The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
+the other documents. Only the YAML parser can find some locations, and the sites of some edits. To
+find these, the YAML parser also reads a document that the module `plain` has read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ MAX_CHARACTERS = 32 * 1024 * 1024
 
 
 class ParsedDocument:
-    """A document that was read.
+    """A document, read by the module `plain` or by the YAML parser.
 
     location: the location of the text's first line.
-    plain: the document as read line by line, or None if `plain` cannot read the text.
+    plain: the result of the module `plain`, None if the module cannot read the text.
     """
 
     __slots__ = ("_data", "_nodes", "location", "plain", "text")
@@ -40,7 +40,8 @@ class ParsedDocument:
     def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
-        The last of duplicate keys wins. Raises UserError for a key that is not a scalar.
+        If a key is duplicated, the last value wins. Raises UserError for a key that is not a
+        scalar, and for an invalid merge key (`<<`).
         """
         if self._data is None:
             self._data = self.nodes.read()
@@ -70,7 +71,7 @@ class ParsedDocument:
         return self.nodes.is_literal(path) if is_literal is None else is_literal
 
     def folded_scalars(self, path: Path) -> list[tuple[Path, str]]:
-        """Return the path and text of each folded block scalar (`>`) in the object at a path."""
+        """Return the path and value of each folded block scalar (`>`) in the object at a path."""
         if self.plain:
             return []
         from postrender.yaml.nodes import folded_scalars, node_at
@@ -80,7 +81,7 @@ class ParsedDocument:
     def location_of(self, path: Path, fallback: Path = ()) -> Location:
         """Return the location of the value at a path.
 
-        fallback: the path that provides the line if the first path has no value.
+        fallback: the path of the value whose line to use if the first path has no value.
         """
         from postrender.yaml.nodes import node_at
 
@@ -89,7 +90,7 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return the location of the last key of a path; the value may begin lines below."""
+        """Return the location of the last key of a path, or of the value if a merge key sets it."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)
@@ -111,5 +112,5 @@ def parse_document(text: str, location: Location) -> ParsedDocument:
         )
     document = ParsedDocument(text, location, read_plain(text))
     if document.plain is None:
-        document.nodes  # noqa: B018 (parsed now: an error in the text is raised here)
+        document.nodes  # noqa: B018 (parse now, so that this function raises the errors)
     return document

@@ -1,7 +1,7 @@
-"""Edits of an object, as data, and their effect on plain data.
+"""Edits of a document, as records, and the effect of edits on parsed data.
 
-Every edit has a path in its document and is applied twice. This module applies the edit to plain
-data, because hashes cover the edited object. postrender.yaml.splice applies the edit to the text.
+postrender applies many edits twice. This module applies edits to parsed data, because hashes cover
+the edited data. The module `splice` applies edits to the text of the document.
 """
 
 from __future__ import annotations
@@ -13,35 +13,35 @@ from postrender.yaml.paths import Json, Path
 
 
 class SetScalar(NamedTuple):
-    """Replace the scalar at a path by another string or boolean."""
+    """An edit that replaces the scalar at a path by a string or a boolean."""
 
     path: Path
     value: str | bool
 
 
 class AddKeys(NamedTuple):
-    """Add new keys to the mapping at a path; create the mapping if it is missing."""
+    """An edit that adds new keys to the mapping at a path, and creates a missing mapping."""
 
     path: Path
     entries: Mapping[str, Json]
 
 
 class AddItems(NamedTuple):
-    """Insert items at the start of the list at a path; create the list if it is missing."""
+    """An edit that inserts items at the start of the list at a path, and creates a missing list."""
 
     path: Path
     items: Sequence[Json]
 
 
 class AddAfter(NamedTuple):
-    """Insert items after the list item at a path."""
+    """An edit that inserts items after the list item at a path."""
 
     path: Path
     items: Sequence[Json]
 
 
 class Remove(NamedTuple):
-    """Remove the value at a path from its list or mapping."""
+    """An edit that removes the value at a path from its list or mapping."""
 
     path: Path
 
@@ -53,13 +53,13 @@ Edit = SetScalar | Addition | Remove
 class Site(NamedTuple):
     """The site of an edit: the characters of the text from start to end that the edit replaces.
 
-    form: `scalar`; `value`, `whole`, `flow` or `flow-after` for text on one line; `block`,
-        `block-after` or `lines` for block text. `splice` writes each form.
+    form: the form in which the module `splice` writes the new text: `scalar` for a scalar; `value`,
+        `whole`, `flow` or `flow-after` for one line; `block`, `block-after` or `lines` for a block.
     indent: the column of block text.
-    missing: the keys at the end of the edit's path that do not exist and are created.
-    quote: the quote or block style of the replaced scalar.
-    alias_paths: other paths whose value is the same text, through YAML aliases.
-    line: the line of the changed scalar or item in the document, from 0.
+    missing: the last keys of the edit's path that do not exist. The edit creates these keys.
+    quote: the quote or block style of the replaced scalar, "" for an unquoted scalar.
+    alias_paths: the other paths at which the edit changes the document, because of YAML aliases.
+    line: the line, from 0, of the scalar of SetScalar or of the item of AddAfter; else 0.
     """
 
     start: int
@@ -76,7 +76,7 @@ SiteKey = tuple[type[Edit], Path]
 
 
 def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
-    """Return the edits that set values in the mapping at a path; existing: this mapping."""
+    """Return the edits that set values in a mapping; existing: the mapping at the path."""
     changed: list[Edit] = [
         SetScalar((*path, key), value)
         for key, value in values.items()
@@ -87,13 +87,13 @@ def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]
 
 
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
-    """Apply edits to plain data in place and return the data.
+    """Apply edits to data in place and return the data.
 
-    data: the value at `prefix` in the document; edits of other values are skipped.
+    data: the value at `prefix` in the document. The function skips edits outside of this value.
     """
     selected = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
     if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in selected):
-        # From the back: an added or removed item would shift the items after it.
+        # The last item first, because an added or removed item shifts all later items.
         selected.sort(key=_sort_key, reverse=True)
     for edit in selected:
         _apply(data, edit, edit.path[len(prefix) :])
@@ -136,7 +136,7 @@ def _set(parent: Json, last: str | int, value: Json) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return the value at a path; create missing mappings, and `empty` at the end of the path."""
+    """Return the value at a path. Create missing mappings, and `empty` for a missing value."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

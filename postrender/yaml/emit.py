@@ -1,4 +1,4 @@
-"""Plain data as YAML text: for added objects, and for objects that are written again."""
+"""Data as YAML text, for added objects and for objects that postrender writes again."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from postrender.yaml.scalars import resolve_plain
 
 _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
-# The punctuation of most plain keys and values, deleted from a text by str.translate.
+# A table for str.translate, to delete the punctuation of most unquoted keys and values.
 _PUNCTUATION = str.maketrans("", "", "_./-")
-# YAML 1.1 treats some of these characters as line breaks and rejects others. The JSON encoder does
-# not escape these characters.
+# YAML 1.1 treats some of these characters as line breaks, and rejects the other characters. The
+# JSON encoder does not escape these characters.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# Text that a literal (`|`) can contain, and that does not begin with white space.
+# Text that a literal block scalar (`|`) can contain, and that does not begin with white space.
 _LITERAL = pattern(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
 
 
 class Verbatim:
-    """A scalar that keeps its text from the input: a number, a boolean, a tagged value."""
+    """A scalar that keeps its text from the input: a number, a boolean or a tagged scalar."""
 
     __slots__ = ("text",)
 
@@ -33,15 +33,14 @@ class Verbatim:
 
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
-    """Return a string as YAML on one line, unquoted if that is safe."""
+    """Return a string as YAML on one line, without quotes if YAML certainly needs no quotes."""
     is_plain = _is_simple(value) or _PLAIN.match(value) is not None
     is_plain = is_plain and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
 
 
 def _is_simple(text: str) -> bool:
-    """Return whether a text begins with a letter and has only letters, digits and `_./-`."""
-    # This check is faster than a pattern, and a small render often does not need the pattern.
+    # Most strings are simple. This check is faster than _PLAIN, and avoids compiling _PLAIN.
     return text.isascii() and text[:1].isalpha() and text.translate(_PUNCTUATION).isalnum()
 
 
@@ -52,12 +51,12 @@ class VerbatimKey(str):
 
 
 def scalar_text(value: Json) -> str:
-    """Return a scalar as YAML on one line for a block context, unquoted if that is safe."""
+    """Return a scalar as YAML on one line, for use in a block mapping or a block list."""
     return _string_text(value) if isinstance(value, str) else flow_text(value)
 
 
 def flow_text(value: Json) -> str:
-    """Return data as flow YAML on one line; this is JSON, except for verbatim scalars."""
+    """Return data as flow YAML on one line: JSON, except for verbatim keys and scalars."""
     if isinstance(value, Verbatim):
         return value.text
     if isinstance(value, dict):
@@ -69,7 +68,7 @@ def flow_text(value: Json) -> str:
 
 
 def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
-    """Return data as block YAML, without an indent before the first line or a final newline."""
+    """Return data as block YAML. Only the second line and later lines have the indent."""
     lines = _block_lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 

@@ -1,8 +1,8 @@
-"""The keys of a mapping node: the last entry of a key wins, also if a merge key sets the key.
+"""The keys of a mapping node: if several entries set a key, the last entry wins.
 
 sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
 their order. Each entry overrides the entries above with the same key. A merge key (`<<`) sets all
-keys of the merged mappings. If the value of `<<` is a list of mappings, the first mapping wins.
+keys of the mappings in its value. If several of these mappings have a key, the first mapping wins.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class DuplicateKey(NamedTuple):
     """A key that is duplicated in a mapping.
 
     path: the path of the key in the document.
-    key: the node of the last key of this name. first: the node of the first key of this name.
-    is_ambiguous: whether YAML parsers disagree on the winner, because only some keys are strings.
+    key: the last node of the key.
+    first: the first node of the key.
+    is_ambiguous: whether some of the keys are strings and others are not, such as "true" and `on`.
     """
 
     path: Path
@@ -37,7 +38,7 @@ class DuplicateKey(NamedTuple):
 
 
 def key_name(key: YamlNode) -> str:
-    """Return the name that a key has in the data: `true` for an unquoted `on`."""
+    """Return the name that a key has in the data, such as `true` for an unquoted `on`."""
     text: str = key.value
     if key.style or (text.isidentifier() and text not in WORDS):
         return text
@@ -50,14 +51,14 @@ def is_merge_key(key: YamlNode) -> bool:
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges; value: one mapping, or a list of mappings."""
+    """Return the nodes that a merge key merges; value: the value node of the merge key."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
     """Return the mapping, the key and the value of the entry that sets a name, or None.
 
-    If the entry is merged, the returned mapping is not the given mapping.
+    If a merge key sets the name, the result is the merged mapping, with its key and its value.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):
@@ -71,7 +72,7 @@ def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNod
 
 
 def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
-    """Return the value node of each name of a mapping, in the order of the text."""
+    """Return the winning value node of each name in a mapping, in the order of the text."""
     values: dict[str, YamlNode] = {}
     for key, value in mapping.value:
         if is_merge_key(key):
@@ -84,9 +85,9 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 
 
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
-    """Yield the duplicate keys of a document in the order of the text.
+    """Yield the duplicate keys of a document, in the order of the text.
 
-    Each duplicated name of a mapping has one DuplicateKey.
+    A key that occurs three times in a mapping also has one DuplicateKey.
     """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]

@@ -1,4 +1,4 @@
-"""The search for the site of an edit in the YAML parser's nodes, if `sites` finds no site."""
+"""The search for the site of an edit in the nodes of the YAML parser."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _COMMENT = pattern(r"(?:^|\s)#")
 
 
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if the object must be written again.
+    """Return the site of an edit, or None if postrender must write the whole object again.
 
-    Raises UserError if keys or items would be added to a value of another type.
+    Raises UserError for AddKeys if the value is not a mapping, and for AddItems if the value is not
+    a list.
     """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
@@ -36,7 +37,7 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
         )
     if site is None or not document.has_aliases:
         return site
-    # The edit changes the text of a node, and so the values at all paths of the node.
+    # The edit changes the text of a node, and therefore the values at all paths of the node.
     changed = edit.path[: len(edit.path) - len(site.missing)]
     if isinstance(edit, AddAfter):
         changed = edit.path[:-1]
@@ -63,16 +64,16 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
 
 
 def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
-    """Return the site after the colon of a key without a value."""
+    """Return the site after the colon of a key with an empty value."""
     key = key_node(document.root, path)
     colon = None if key is None else _COLON.match(document.text, key.end_mark.index)
     return Site(start=colon.end(), end=colon.end(), form="value", line=line) if colon else None
 
 
 def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
-    """Return the site of added keys or items, in the collection at a path.
+    """Return the site of added keys or items in the collection at a path.
 
-    If the collection is missing, the site is in the innermost mapping above the collection.
+    If the collection is missing, the site is in the innermost existing mapping on the path.
     """
     node, depth = document.root, 0
     for part in path:
@@ -130,14 +131,14 @@ def column_of(text: str, index: int) -> int:
 def _in_place_of_empty(
     document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]
 ) -> Site | None:
-    """Return the site of a collection that replaces `{}`, `[]`, a null or an empty value."""
+    """Return the site at which a collection replaces `{}`, `[]`, a null or an empty value."""
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:
         if read_scalar(node) is not None:
             _refuse(document, node, path, kind)
         if node.ctag is not UNTAGGED:
             return None
-        if start != end and not node.value:  # only an anchor
+        if start != end and not node.value:  # an anchor without a value
             return Site(start=end, end=end, form="value")
         if start == end:
             return _after_colon(document, path)
@@ -178,9 +179,9 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
 
 
 def content_end(text: str, node: YamlNode) -> int:
-    """Return the index at which the text of a node ends, before the comments after the node.
+    """Return the index at which the text of a node ends, before any comments after the node.
 
-    A block scalar ends after its last line break; every other node ends within a line.
+    A block scalar ends after its last line break. Every other node ends before a line break.
     """
     if node.__class__ is ScalarNode or node.flow_style or not node.value:
         return int(node.end_mark.index)
@@ -191,10 +192,7 @@ def content_end(text: str, node: YamlNode) -> int:
 
 
 def _end_without_comments(text: str, start: int, end: int) -> int:
-    """Return the end of text[start:end] without the final blank lines and comments.
-
-    The function reads the lines backwards. A pattern for all lines would take exponential time.
-    """
+    # The loop reads the lines backwards, because a pattern for all lines takes exponential time.
     while end > start:
         line_start = max(text.rfind("\n", start, end) + 1, start)
         comment = _COMMENT.search(text[line_start:end])

@@ -1,9 +1,10 @@
-"""A document as nodes of the YAML parser, for documents that `plain` does not cover.
+"""A document as nodes of the YAML parser, for documents that the module `plain` cannot read.
 
-This module imports ruamel.yaml and is itself imported only when a document needs the parser.
-Scalars are read as the API server reads them (`scalars`). ruamel.yaml's constructors are not used,
-because they crash on a bare `=` and read `1e3` or `0o7` differently. Nodes take about fifty times
-the memory of the text, so postrender deletes the nodes of a document before the next document.
+postrender imports this module, and with it ruamel.yaml, only when a document needs the YAML parser.
+The module `scalars`, and not ruamel.yaml, converts scalars to values, as the API server does.
+ruamel.yaml would crash on an unquoted `=`, and convert `1e3` and `0o7` to other values. Nodes take
+about fifty times the memory of the text. postrender therefore deletes the nodes of each document
+before postrender reads the next document.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
-# A limit for hostile documents, whose nested aliases expand to billions of nodes.
+# A limit for hostile documents, in which nested aliases can expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
-# The extent of a node whose children are still being counted.
+# The extent of a node during the count of the node's children.
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
@@ -54,10 +55,10 @@ _ALIAS = pattern(r"(?:^|[\s\[{,:])\*[^\s,\[\]{}]", re.M)
 class NodeDocument:
     """The text of a document and its root node.
 
-    root: None if the document has no content.
+    root: the root node, None if the document has no content.
     location: the location of the text's first line.
-    has_aliases: whether a node may be read at several paths.
-    may_repeat_keys: whether read() has found a key that may be duplicated.
+    has_aliases: whether any node is at several paths, because of an alias.
+    may_repeat_keys: whether read() has found several entries that set a key of one mapping.
     """
 
     __slots__ = ("_paths", "has_aliases", "location", "may_repeat_keys", "root", "text")
@@ -73,7 +74,7 @@ class NodeDocument:
     def read(self) -> Json:
         """Return the document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that is not a scalar.
+        Raises UserError for a key that is not a scalar, and for an invalid merge key (`<<`).
         """
         return None if self.root is None else _read(self.root, self)
 
@@ -90,7 +91,7 @@ class NodeDocument:
         return bool(node_at(self.root, path).style == "|")
 
     def paths_to(self, node: YamlNode) -> list[Path]:
-        """Return every path at which a node is read."""
+        """Return every path at which the value of a node is in the data."""
         if not self._paths:
             self._paths = _paths_by_node(self.root)
         return self._paths[id(node)]
@@ -114,7 +115,7 @@ def compose(text: str, location: Location) -> NodeDocument:
     check_depth(text, location)
     root = parse(text, location)
     has_aliases = root is not None and "&" in text and _ALIAS.search(text) is not None
-    if has_aliases:
+    if has_aliases:  # or if text inside a scalar looks like an alias
         _check_expansion(root, location)
         has_aliases = _has_shared_nodes(root)
     if root is not None and "\\" in text and SURROGATE.search(text):
@@ -130,7 +131,6 @@ def _subject(node: YamlNode) -> str:
 
 
 def _has_shared_nodes(root: YamlNode) -> bool:
-    """Return whether any node occurs twice. Text inside a scalar may only look like an alias."""
     seen: set[int] = set()
     pending = [root]
     while pending:
@@ -145,12 +145,12 @@ def _has_shared_nodes(root: YamlNode) -> bool:
 def _check_expansion(root: YamlNode, location: Location) -> None:
     """Raise UserError for nested aliases that turn a small text into a huge or deep object.
 
-    Also raises UserError for an alias inside its own anchor.
+    Also raises UserError for an anchor that contains an alias of the same anchor.
     """
     extents: dict[int, tuple[int, int]] = {}
 
     def extent(node: YamlNode) -> tuple[int, int]:
-        """Return the number of nodes at and below a node, and the number of levels."""
+        """Return the number of nodes and the number of levels in the tree of a node."""
         if node.__class__ is ScalarNode:
             return 1, 1
         known = extents.get(id(node))
@@ -181,9 +181,9 @@ def _check_expansion(root: YamlNode, location: Location) -> None:
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair, which JSON uses for one character, by the character.
+    """Replace each surrogate pair by the character that JSON writes as this pair.
 
-    Raises UserError for one half of a pair.
+    Raises UserError for a half of a pair without the other half.
     """
     for child_node in children(node):
         _join_surrogates(child_node, location)
@@ -206,7 +206,7 @@ def children(node: YamlNode) -> list[YamlNode]:
 
 
 def _read(node: YamlNode, document: NodeDocument) -> Json:
-    # The hot loop of the program: most scalars are read inline, which avoids a call.
+    # For speed, the loop itself reads most scalars, without a call of read_scalar().
     kind = node.__class__
     if kind is MappingNode:
         mapping: dict[str, Json] = {}
@@ -219,7 +219,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
                     _merge(mapping, value, document)
                     continue
                 name = key_text(name)
-            if name in mapping:  # set by a merge key, or duplicated
+            if name in mapping:  # from a merge key, or duplicated
                 document.may_repeat_keys = True
             if value.__class__ is ScalarNode:
                 tag = value.ctag
@@ -260,10 +260,10 @@ def _from_base64(text: str) -> str:
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
-    """Set the keys that a merge key merges; value: the value of the merge key.
+    """Set the keys of a mapping that a merge key merges; value: the value of the merge key.
 
-    If several sources have a key, the first source wins. Raises UserError for another source than a
-    mapping.
+    If several merged mappings have a key, the first mapping wins. Raises UserError if a merged
+    value is not a mapping.
     """
     for source in reversed(merge_sources(value)):
         if not isinstance(source, MappingNode):
@@ -278,7 +278,7 @@ def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoRetur
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the node at a key or index of a node, also through merge keys, or None."""
+    """Return the node at a key or index of a node, or None. A merge key can set the key."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -298,16 +298,16 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
 
 
 def key_node(root: YamlNode, path: Path) -> YamlNode | None:
-    """Return the node of the last key of a path, or None if the key is merged or missing."""
+    """Return the node of the last key of a path, None if the key is missing or from a merge key."""
     parent = node_at(root, path[:-1])
     entry = winning_entry(parent, path[-1]) if isinstance(parent, MappingNode) else None
     return entry[1] if entry is not None and entry[0] is parent else None
 
 
 def is_alias(parent: YamlNode, index: int | str) -> bool:
-    """Return whether the item or value at an index of a parent is written as an alias.
+    """Return whether the item or value at an index of a parent is an alias in the text.
 
-    The node of an alias is the node of its anchor, which is earlier in the text.
+    For an alias, the parser returns the node of the anchor, which is earlier in the text.
     """
     if isinstance(parent, MappingNode):
         key, value = parent.value[int(index)]
@@ -318,7 +318,6 @@ def is_alias(parent: YamlNode, index: int | str) -> bool:
 
 
 def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
-    """Return every path at which a node is read, by the id() of the node."""
     paths: dict[int, list[Path]] = {}
 
     def walk(node: YamlNode, path: Path) -> None:
@@ -344,7 +343,7 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
 
 
 def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
-    """Return the path and text of the block scalar at the end of a document, or None."""
+    """Return the path and value of the block scalar at the end of a document, or None."""
     path: Path = ()
     while node.value and not isinstance(node, ScalarNode):
         if isinstance(node, SequenceNode):
@@ -357,9 +356,9 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and text of each folded scalar.
+    """Yield the path and value of each folded scalar.
 
-    Each pass of Helm 4 adds newlines to a folded scalar.
+    Helm 4 can add newlines to a folded scalar, so a plan replaces the folded scalars of revisions.
     """
     kind = node.__class__
     if kind is ScalarNode:

@@ -1,6 +1,6 @@
-"""Parsing text to nodes with ruamel.yaml: its C parser, or else its pure Python parser.
+"""The nodes of a text, from the C parser or the pure Python parser of ruamel.yaml.
 
-Nodes have marks and text, but no values: neither parser resolves or constructs anything here.
+Nodes have positions and text, but do not have values. The module `nodes` reads the values.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# The pure parser reads 0.2 MB a second, and therefore does not retry a large document.
+# The pure Python parser reads 0.2 MB a second, so parse() retries only texts up to this length.
 MAX_PURE_CHARACTERS = 256 * 1024
 
-# The tag of a plain scalar or a collection without a tag.
+# The tag of an unquoted scalar or a collection, if the text does not have a tag.
 UNTAGGED = Tag(suffix="")
-# The tag of a quoted scalar, a block scalar, or a plain scalar tagged `!` (a string, not a number).
+# The tag of a quoted scalar or a block scalar, and of an unquoted scalar with the tag `!`.
 STRING = Tag(suffix="tag:yaml.org,2002:str")
 
 # JSON writes a character beyond U+FFFF as two of these escapes.
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Each level of nesting has one of these texts, or a column of indentation.
+# Each level of nesting adds one of these texts, or at least one space of indentation.
 _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
 _DEEP_INDENT = " " * MAX_DEPTH
 
@@ -42,13 +42,14 @@ _DEEP_INDENT = " " * MAX_DEPTH
 class _NoResolver:
     """A ruamel.yaml resolver that resolves nothing."""
 
-    # Called for every node. These C functions accept the arguments, do nothing and cost less than
-    # a Python function.
+    # ruamel.yaml calls both methods for every node. These C functions accept the arguments, change
+    # nothing, and are faster than Python functions.
     descend_resolver = staticmethod(operator.is_)
     ascend_resolver = staticmethod(gc.isenabled)
 
     def resolve(self, _kind: YamlNode, value: str | None, implicit: YamlNode) -> Tag:
-        # For a scalar, `implicit` is a pair. Its first part is true for a plain, untagged scalar.
+        # For a scalar, `implicit` is a pair. The first part is true for an unquoted scalar without
+        # a tag.
         return UNTAGGED if value is None or implicit[0] else STRING
 
 
@@ -72,7 +73,7 @@ def parse(text: str, location: Location) -> YamlNode:
 
 
 def check_depth(text: str, location: Location) -> None:
-    """Raise UserError for nesting that would exhaust the stack, before the document is parsed.
+    """Raise UserError for a document that is nested too deeply.
 
     Both parsers recurse, and the C parser would crash the process. Reading events does not recurse.
     """
@@ -90,10 +91,10 @@ def check_depth(text: str, location: Location) -> None:
 
 
 def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
-    """Return whether the pure parser may read a text that the C parser rejects.
+    """Return whether the pure Python parser can perhaps read a text that the C parser rejects.
 
     The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and an anchor
-    that is defined again. An alias means the last definition before the alias, as in YAML 1.2.
+    that is defined again. In YAML 1.2, an alias refers to the last such anchor above the alias.
     """
     is_unusual = _is_repeated_anchor(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS

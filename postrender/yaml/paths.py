@@ -1,8 +1,8 @@
 """Paths of values in an object, and patterns that match paths.
 
-A path is a tuple of keys and indexes. Users write patterns in the configuration, such as
-`spec.template.spec.volumes[].configMap.name`. `[]` matches every item, and `*` every key. A key
-with special characters is quoted, as in `metadata.annotations["example.com/config"]`.
+A path is a tuple of keys and indexes. In the configuration, a pattern is a text such as
+`spec.template.spec.volumes[].configMap.name`. `[]` matches every item, and `*` matches every key. A
+key with special characters has quotes, as in `metadata.annotations["example.com/config"]`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
-    # A value of YAML or JSON. Parsers return lists and dicts; other code may not change the values.
+    # A value of YAML or JSON. Parsers return lists and dicts, which other code must not change.
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
@@ -31,13 +31,13 @@ EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
 _PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
-# parse_pattern needs _PART for a text with one of these characters outside of `[]`.
+# If a text has one of these characters outside of `[]`, parse_pattern needs _PART.
 _SPECIAL = frozenset('*"[]')
 _SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:
-    """Return a path as text: `spec.containers[0].env`, `data["app.yaml"]`."""
+    """Return a path as text, such as `spec.containers[0].env` or `data["app.yaml"]`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -50,7 +50,7 @@ def format_path(path: Path) -> str:
 
 
 def object_path(path: Path) -> Path:
-    """Return the path of the object that contains a path.
+    """Return the path of the object that contains the value at a path.
 
     For an object in a List, the result is `items` and the index, repeated for nested Lists.
     """
@@ -82,7 +82,7 @@ def parse_pattern(text: str) -> tuple[str, ...]:
 
 
 def matches_start(path: Path, pattern: Sequence[str]) -> bool:
-    """Return whether a pattern matches a path or its beginning; () matches every path."""
+    """Return whether a pattern matches a path, or the beginning of the path."""
     if len(path) < len(pattern):
         return False
     return all(
@@ -110,8 +110,8 @@ class PatternTree:
     def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
         """Return the (path, value, payload) of every match.
 
-        Patterns with the same beginning are matched together. The payloads of one pattern keep
-        the order in which they were added.
+        The matches of patterns with the same beginning are adjacent. If a pattern has several
+        payloads, the order of its matches is the order of the calls of add().
         """
         matches: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), matches)

@@ -1,8 +1,8 @@
 r"""A fast line-by-line reader for simple block YAML, which covers nearly every chart.
 
-`read_plain` returns a document only if the grammar below covers every line. Otherwise it returns
-None, and the YAML parser (`nodes`) reads the document or reports the error. Both readers return
-equal data: tests/yaml/test_plain.py compares them.
+`read_plain` returns a document only if the grammar below covers every line. Otherwise `read_plain`
+returns None, and the YAML parser (module `nodes`) reads the document or reports the error.
+tests/yaml/test_plain.py checks that both readers return equal data.
 
     document  = [ "---" [comment] ] line*
     line      = indent [dash] entry [comment]  |  comment  |  empty line
@@ -25,7 +25,7 @@ Not covered, among others:
 - tabs outside literals, carriage returns
 - a list directly in a list, a duplicate key
 
-Each distinct line is matched only once, because charts repeat most of their lines.
+The reader matches equal lines only once, because charts repeat most of their lines.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
-# The forms of a line, in this order. With a key: `key: scalar`, `key:`, `key: |`, `key: {…}`.
-# Others: a list item, an empty line or comment, a scalar, a line that the grammar does not cover.
+# The forms of a line are `key: scalar`, `key:`, `key: |`, `key: {…}`, and a list item. The other
+# forms are an empty line or comment, a scalar, and a line that the grammar does not cover.
+# read_plain relies on this order. After a dash, LITERAL and FLOW do not need a key.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
@@ -77,7 +78,7 @@ _LINE = pattern(
     """,
     re.VERBOSE,
 )
-# A subset of _LINE that matches nine lines in ten, in a third of the time.
+# A pattern for nine lines in ten, which takes a third of the time of _LINE.
 _USUAL_LINE = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: |$))?"
     r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
@@ -87,7 +88,7 @@ _FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
 _ESCAPE = pattern(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
-# The lines of a literal with a given indentation: in ASCII, and with any printable character.
+# Templates of patterns for the lines of a literal: in ASCII, and in any text. %d is the indent.
 _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
 _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
@@ -96,13 +97,13 @@ _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
 class Line(NamedTuple):
     """One line of the grammar.
 
-    form: PAIR to NOT_COVERED.
-    column: the column of the key, the dash or the scalar.
-    key: None for a line without a key.
-    value: the scalar of a PAIR or SCALAR; the chomping indicator of a LITERAL;
-        for a FLOW, a function that returns the collection.
-    span: start, end and quote ("" if plain) of the scalar in the line.
-    entry: the entry after the dash of an ITEM.
+    form: a constant from PAIR to NOT_COVERED.
+    column: the column at which the line begins, after the indentation.
+    key: the key, None if the line has no key.
+    value: the scalar of a PAIR or SCALAR; the chomping indicator of a LITERAL; for a FLOW, a
+        function that returns the collection; None for the other forms.
+    span: the start, end and quote ("" if unquoted) of the scalar in the line, or None.
+    entry: the fields of the entry after the dash of an ITEM, None for the other forms.
     """
 
     form: int
@@ -113,14 +114,14 @@ class Line(NamedTuple):
     entry: Fields | None
 
 
-# The reader uses plain tuples with the fields of Line, because Python unpacks plain tuples faster.
+# The reader uses tuples with the fields of Line, because Python unpacks a tuple faster than a Line.
 _NOT_COVERED: Fields = (NOT_COVERED, 0, None, None, None, None)
 _SKIPPED: Fields = (SKIPPED, 0, None, None, None, None)
 _line_cache: dict[str, Fields] = {}
 
 
 class PlainDocument:
-    """A document as plain data, with the line of each entry of its block collections.
+    """The data of a document, with the line of each entry of a block collection.
 
     lines: the texts of the lines. A line number is an index in this list.
     entry_lines: by the id() of a block collection, the line number of each of its entries.
@@ -138,20 +139,20 @@ class PlainDocument:
         """Return the index in the text at which a line begins."""
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self.lines))]
-        return self._starts[number] + number  # one line break per line
+        return self._starts[number] + number  # `lines` do not contain their line breaks
 
     def parsed_line(self, number: int) -> Line:
-        """Return the record of a line."""
+        """Return the Line at a line number."""
         text = self.lines[number]
         return Line._make(_line_cache.get(text) or _read_line(text))
 
     def parsed_entry(self, number: int) -> Line:
-        """Return the record of a line; for an item, the record of the entry after the dash."""
+        """Return the Line at a line number; for an ITEM, return the entry after the dash."""
         line = self.parsed_line(number)
         return Line._make(line.entry) if line.entry else line
 
     def entry_line(self, path: Path) -> int | None:
-        """Return the line number of the key or dash at a path, or None in a flow collection."""
+        """Return the line number of the key or dash at a path, None if the number is unknown."""
         try:
             return self.entry_line_in(self.existing_value(path[:-1]), path[-1])
         except (KeyError, IndexError, TypeError, ValueError):
@@ -165,7 +166,7 @@ class PlainDocument:
         return int(self.entry_lines[id(collection)][index_of(collection, part)])
 
     def existing_value(self, path: Path) -> Any:
-        """Return the value at a path. Raises KeyError, IndexError or TypeError for a wrong path."""
+        """Return the value at a path, or raise KeyError, IndexError or TypeError."""
         value: Any = self.data
         for part in path:
             value = value[part]
@@ -203,13 +204,13 @@ def read_plain(text: str) -> PlainDocument | None:
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
-    # The innermost open block collection, the line numbers and the column (level) of its entries,
-    # and the collections around it.
+    # The innermost block collection at the line, with the line numbers and the column (level) of
+    # its entries. `outer` has the collections around the innermost collection.
     inner: Any = root
     numbers: list[int] = []
     level, is_list = 0, False
     outer: list[tuple[Any, list[int], int, bool]] = []
-    # The key of the last line, if the value is on the lines below.
+    # The key of the entry above, if the value of the entry can be on the lines below the key.
     open_key: str | None = None
     entry_lines = {id(root): numbers}
     document = PlainDocument(root, lines, entry_lines)
@@ -286,7 +287,6 @@ def read_plain(text: str) -> PlainDocument | None:
 
 
 def _is_marker(line: str) -> bool:
-    """Return whether a line that begins with `---` has nothing after it except a comment."""
     rest = line[3:].strip(" ")
     return not rest or (rest[0] == "#" and line[3] == " " and rest.isprintable())
 
@@ -390,7 +390,6 @@ def _flow_maker(text: str) -> Callable[[], Json] | None:
 
 
 def _flow_parts(text: str) -> list[re.Match[str]] | None:
-    """Return the parts of a flow collection, or None if the grammar does not cover the text."""
     is_mapping, last = text[0] == "{", len(text) - 1
     if text[last] != ("}" if is_mapping else "]"):
         return None
@@ -418,7 +417,7 @@ def _skip_spaces(text: str, start: int) -> int:
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
-    """Return start, end and quote of each value in the collection of a FLOW line."""
+    """Return the start, end and quote of each value of the flow collection in a line."""
     match = _LINE.match(text)
     parts = _flow_parts(match["flow"]) if match and match["flow"] else None
     if match is None or parts is None:
@@ -433,7 +432,7 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return a literal and its last line number, None if the grammar does not cover the text.
+    """Return the value and last line number of a literal, None if the text is not in the grammar.
 
     number: the number of the line with `|`.
     column: the column of the mapping or list that contains the literal.
@@ -456,7 +455,7 @@ def _read_literal(
         if not body.isascii() and not body.replace("\n", "").replace("\t", "").isprintable():
             return None
     last = number + body.count("\n")
-    # The next line must be clearly outside the literal: not only spaces, and not a deeper comment.
+    # The next line must not consist of spaces, and must not be indented deeper than `column`.
     following = lines[last + 1] if last + 1 < end else ""
     content = following.lstrip(" ")
     if following and (not content or len(following) - len(content) > column):

@@ -1,4 +1,4 @@
-"""Writing a whole object again, if `splice` cannot make one of the object's edits in the text."""
+"""Writing a whole object again, if the module `splice` cannot apply all edits of the object."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def rewrite_object(
 ) -> Splice:
     """Return the splice that replaces the object at a path by the edited object.
 
-    The order of keys and the text of numbers, booleans and tagged scalars are unchanged. Comments
-    inside the object are lost. Plain values replace aliases and merge keys.
+    Keys keep their order, and numbers, booleans and tagged scalars keep their text. The new text
+    lacks the comments of the object, and has values instead of aliases and merge keys.
     """
     node = node_at(document.root, path)
     data = apply_edits(verbatim(node), edits, path)
@@ -38,12 +38,12 @@ def rewrite_object(
 
 
 def verbatim_at(document: NodeDocument, path: Path) -> Json:
-    """Return verbatim() of the object at a path."""
+    """Return the object at a path as data, in the form that verbatim() returns."""
     return verbatim(node_at(document.root, path))
 
 
 def verbatim(node: YamlNode) -> Json:
-    """Return a node as plain data in which numbers, booleans and tagged scalars keep their text."""
+    """Return a node as data in which numbers, booleans and tagged scalars keep their text."""
     if isinstance(node, SequenceNode):
         return [verbatim(item) for item in node.value]
     if not isinstance(node, MappingNode):

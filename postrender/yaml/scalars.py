@@ -1,7 +1,7 @@
-"""Plain YAML scalars as the API server reads them.
+"""The values of plain YAML scalars (unquoted and untagged), as the API server reads the scalars.
 
-Helm, kubectl and kustomize use sigs.k8s.io/yaml 1.4 to convert manifests to JSON. That library is
-a fork of go-yaml v2, which implements YAML 1.1.
+Helm, kubectl and kustomize use sigs.k8s.io/yaml 1.4 to convert manifests to JSON. This library
+contains a fork of go-yaml v2, which implements YAML 1.1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WORDS: dict[str, Scalar] = {
 }
 _NUMBER_STARTS = frozenset("0123456789+-.")
 _PREFIXED = pattern(r"[-+]?0([xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)\Z")
-# The first characters that an octal number, or a number with a prefix such as 0x, may have.
+# The possible first characters of an octal number, and of a number with a prefix such as 0x.
 _BEFORE_PREFIX = frozenset("0+-")
 _OCTAL = pattern(r"[-+]?0[0-7]*\Z")
 _DECIMAL = pattern(r"[-+]?[0-9]+\Z")
@@ -37,7 +37,7 @@ _INFINITE = (float("inf"), float("-inf"))
 
 
 def resolve_plain(text: str) -> Scalar:
-    """Return the value of a plain scalar (unquoted and untagged)."""
+    """Return the value of a plain scalar."""
     if text in WORDS:
         return WORDS[text]
     if text[0] in _NUMBER_STARTS:
@@ -46,7 +46,7 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def key_text(name: str) -> str:
-    """Return an unquoted key as sigs.k8s.io/yaml writes it in JSON: `true` for `on`."""
+    """Return an unquoted key in the JSON of sigs.k8s.io/yaml, such as `true` for `on`."""
     value = resolve_plain(name)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -71,6 +71,6 @@ def _number(text: str) -> Scalar:
         value = float(digits)
         if value in _INFINITE:
             return text
-        # JSON has one number type: 1e3 reaches the API server as 1000.
+        # JSON has one type for all numbers, so 1e3 reaches the API server as 1000.
         return int(value) if value.is_integer() and abs(value) < _EXPONENT_FROM else value
     return text

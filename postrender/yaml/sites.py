@@ -1,7 +1,7 @@
 """The search for the site of an edit in the text of a document.
 
-`locate` finds most sites in the lines that `plain` has read, and other sites in the nodes of the
-YAML parser.
+`locate` finds most sites in the lines that the module `plain` has read. `locate` finds the other
+sites in the nodes of the YAML parser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if the object must be written again."""
+    """Return the site of an edit, or None if postrender must write the whole object again."""
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
         return site
@@ -41,7 +41,7 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
     """Return the site before the first entry of a block collection.
 
-    If the collection is missing, the site is in the innermost mapping above the collection.
+    If the collection is missing, the site is in the innermost existing mapping on the path.
     """
     value: Any = plain.data
     depth = 0
@@ -107,7 +107,7 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
 def _span_in_flow(
     plain: PlainDocument, path: Path, parent: Any
 ) -> tuple[int, tuple[int, int, str]]:
-    """Return the line of a flow collection, and the span of one of its values in the line.
+    """Return the line number of a flow collection, and the span of the value at a path in the line.
 
     Raises IndexError, TypeError or ValueError if the value does not exist.
     """

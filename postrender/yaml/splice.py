@@ -1,4 +1,4 @@
-"""Making edits in the text of a document, with every other byte left unchanged."""
+"""The edits of a document, applied to the text, with every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Splice(NamedTuple):
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Return a text with splices applied.
 
-    Equal splices are applied once. Different splices at the same position keep their order.
+    The function applies equal splices once, and different splices of one position in their order.
     """
     parts, position = [], 0
     for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
@@ -45,15 +45,17 @@ def splice(
     newline: str,
     location_of: Callable[[Path], Location],
 ) -> list[Splice] | None:
-    """Return the splices that make edits, or None if the object must be written again.
+    """Return the splices that make edits, or None if postrender must write the whole object again.
 
     The result is None if an edit has no site or is a Remove, or if two edits replace the same text.
-    The result is also None for an addition to only some paths of an aliased value.
+    The result is also None if an edit adds to a value with aliases, but all_edits lacks this
+    addition for an alias.
 
     edits: the edits of one object.
-    all_edits: the edits of the document; an aliased value must be edited equally at all its paths.
-    location_of: returns the location of a path, and is called only for an error.
-    Raises UserError if the edits change an aliased string at only some of its paths.
+    all_edits: the edits of all objects of the document.
+    location_of: a function that returns the location of a path, for errors.
+    Raises UserError if an edit changes a string with aliases, but all_edits lacks this change for
+    an alias.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
     edit_keys: set[str] = set()

@@ -1,12 +1,12 @@
-"""Splitting the input into YAML documents, and joining them again byte for byte.
+"""Splitting the input into YAML documents, and joining the documents again byte for byte.
 
 A line with `---` or `...` at column 0 is never inside a YAML node, so these lines divide the input.
 A document begins with `---`, or with the directives above `---`. A document includes a `...` line
 at its end, and all text up to the next document. There are two exceptions:
 
-- Each of several JSON objects in a row is a document.
-- kubectl ignores a byte order mark on the line after a marker. The marker and the byte order mark
-  are then a document without content, and the object after them is the next document.
+- If several JSON objects follow each other, each JSON object is a document.
+- kubectl ignores a byte order mark on the line after a marker. In this module, the marker and the
+  byte order mark are a document without content. The text after the mark is the next document.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from postrender.startup.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return is a line break in YAML. A slower pattern splits input that contains this
-# line break.
+# A lone carriage return is a line break in YAML. If the input contains this line break, _markers
+# uses _MARKER, which is slower than a search for bytes.
 _LONE_CR = pattern(rb"\r(?!\n)")
 _MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
@@ -36,7 +36,7 @@ _SOURCE = pattern(r"^# Source: (.*\S)\s*$", re.M)
 
 
 class Source(NamedTuple):
-    """An input that was read; name: its name in messages."""
+    """The bytes of a part of the input, such as a file; name: the name of the part in messages."""
 
     name: str
     data: bytes
@@ -45,7 +45,7 @@ class Source(NamedTuple):
 class Document(NamedTuple):
     """One document of the input.
 
-    number: the number of the document, from 1; 0 for comments before the first document.
+    number: the number of the document, from 1. 0 for comments before the first document.
     line: the line on which the document begins, from 1.
     text: the text with the document marker, up to the next document.
     source: the name of the source.
@@ -58,10 +58,11 @@ class Document(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """The documents of the input, in order; joined, their texts are the input without the BOM.
+    """The documents of the input, in order.
 
+    The joined texts of all documents are the input without the byte order mark at its start.
     source: the name of the whole input in messages.
-    newline: the line ending of the first line, used for added text.
+    newline: the line break after the first line, which postrender also uses in added text.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
     """
 
@@ -71,15 +72,15 @@ class Stream(NamedTuple):
     has_bom: bool
 
     def may_be_cut(self, index: int) -> bool:
-        """Return whether a document is the last of its source and lacks a final newline."""
+        """Return whether a document is the last of its source, and does not end with a newline."""
         document = self.documents[index]
         following = self.documents[index + 1 : index + 2]
         is_last = not following or following[0].source != document.source
         return is_last and not document.text.endswith("\n")
 
     def location_of(self, document: Document, line: int = 0) -> Location:
-        """Return the location of a line of a document; the line counts from 0 in the document."""
-        # Helm writes the comment `# Source:`. The search for a text is faster than the pattern.
+        """Return the location of a line of a document; line: the line in the document, from 0."""
+        # Helm writes the comment `# Source:`. The method find() is faster than the pattern.
         has_comment = document.text.find("# Source: ", 0, 4096) >= 0
         comment = _SOURCE.search(document.text, 0, 4096) if has_comment else None
         return Location(
@@ -91,11 +92,9 @@ class Stream(NamedTuple):
 
 
 def read_stream(data: bytes, source: str) -> Stream:
-    """Split the bytes of a source into documents.
+    """Return the stream of the documents in the bytes of a source.
 
-    Each document is decoded separately: Python needs two or four bytes for every character of a
-    text with one character beyond Latin-1.
-    Raises UserError for bytes that are not UTF-8 and for a NUL byte.
+    Raises UserError for bytes that are not UTF-8, and for a NUL byte.
     """
     nul = data.find(b"\0")
     if nul >= 0:
@@ -113,9 +112,9 @@ def read_stream(data: bytes, source: str) -> Stream:
 
 
 def read_streams(sources: Sequence[Source], name: str) -> Stream:
-    """Return one stream of several sources.
+    """Return one stream with the documents of several sources.
 
-    Each source is split separately, because the last line of a source may lack a newline.
+    The function splits each source separately, because a source can end without a newline.
     name: the name of the whole input in messages.
     Raises UserError as read_stream does.
     """
@@ -128,14 +127,14 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return new texts of the documents, with the byte order mark of the stream first, if any."""
+    """Return new texts of the documents. A byte order mark of the stream is the first text."""
     return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
     """Return whether a document has more than comments, directives and markers."""
     if "\napiVersion:" in text or "\nkind:" in text:
-        return True  # nearly every document; the pattern is compiled only for others
+        return True  # nearly every document; the pattern is compiled only for the others
     text = text.removesuffix(BOM)
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
@@ -149,7 +148,11 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents. A text before the first marker gets a number only with content."""
+    """Yield the documents in the bytes of a source.
+
+    The function decodes each document separately, to save memory. If a text contains any character
+    beyond Latin-1, Python stores every character of the text in two or four bytes.
+    """
     starts = _starts(data, begin)
     number, line = 0, 1
     for start, end in zip(starts, [*starts[1:], len(data)], strict=True):
@@ -178,19 +181,20 @@ def _starts(data: bytes, begin: int) -> list[int]:
     for marker in _markers(data, begin):
         is_end = data.startswith(b"...", marker)
         start = _next_line(data, marker) if is_end else marker
-        # Directives are before the marker of their document.
+        # A document with directives begins at the directives, and not at its marker.
         if not is_end and _has_only_directives(data, starts[-1], marker):
             continue
         if start > starts[-1]:
             starts.append(start)
-    # The search for one byte is a hundred times as fast, and most streams lack the byte.
+    # Most streams do not contain the first byte of the byte order mark. The search for this byte is
+    # much faster than the search for the whole mark.
     if _BOM[:1] in data and data.find(b"\n" + _BOM, begin) >= 0:
         starts = _with_bom_starts(data, starts)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
 def _with_bom_starts(data: bytes, starts: list[int]) -> list[int]:
-    """Return starts, and the index after each byte order mark that follows a marker line."""
+    """Return starts and the index after each byte order mark that follows a marker, in order."""
     ends = (_next_line(data, start) for start in starts if data.startswith(b"---", start))
     after_boms = {end + len(_BOM) for end in ends if data.startswith(_BOM, end)}
     return sorted({*starts, *after_boms})
@@ -209,7 +213,6 @@ def _next_line(data: bytes, index: int) -> int:
 
 
 def _markers(data: bytes, begin: int) -> list[int]:
-    """Return the indexes of the document markers, in order."""
     is_marker = data[begin : begin + 3] in _MARKERS and data[begin + 3 : begin + 4] in _AFTER_MARKER
     indexes = [begin] if is_marker else []
     if b"\r" in data and _LONE_CR.search(data):
@@ -224,7 +227,7 @@ def _markers(data: bytes, begin: int) -> list[int]:
 
 
 def _split_json(text: str) -> list[str]:
-    """Split a document that consists of several JSON objects into one text per object."""
+    """Return one text for each JSON object of a document, or the text of any other document."""
     begin = text.find("\n") + 1 if text.startswith("---") else 0
     character = text[begin : begin + 1]
     may_be_json = character == "{" or character.isspace()
