@@ -1,4 +1,4 @@
-"""`postrender adopt`: protect the live originals before the first release with revisions."""
+"""`postrender adopt`: protect originals in the cluster from the first release with revisions."""
 
 from __future__ import annotations
 

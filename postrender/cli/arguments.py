@@ -1,8 +1,8 @@
-"""The arguments of a plain call, read without click.
+"""The values of the arguments and options of a command, read without click.
 
-Importing click takes longer than a small render. click reads all other command lines: joined short
-options, `--`, help, and every mistake. A test compares this module with click on random command
-lines and environments.
+The import of click takes longer than a small render. click reads the command lines that this module
+cannot read: joined short options, `--`, help options, and invalid arguments. A test compares this
+module with click on random command lines.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     Values = dict[str, object]
 
-# The words that click reads as a boolean in a variable.
+# The values of an environment variable that click reads as a boolean.
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-# The most digits of a number that this module reads. click reads longer numbers.
-_LONGEST_NUMBER = 7
+# The maximum number of digits in a number that this module reads. click reads longer numbers.
+_MAX_DIGITS = 7
 
 
 class _NotPlainError(Exception):
@@ -33,16 +33,16 @@ class _NotPlainError(Exception):
 def read_arguments(
     command: Command, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Values | None:
-    """Return the value of each parameter, or None if click must read the command line.
+    """Return the value of each parameter of a command, or None if click must read the command line.
 
-    arguments: the arguments after the name of the command.
+    arguments: the words of the command line after the name of the command.
     """
     try:
         positional, given = _split(command, arguments)
         return {
-            **_match_arguments(command, positional),
+            **_argument_values(command, positional),
             **{
-                option.parameter: _value(option, given.get(option.name, []), environment)
+                option.parameter: _option_value(option, given.get(option.name, []), environment)
                 for option in command.all_options
             },
         }
@@ -51,7 +51,7 @@ def read_arguments(
 
 
 def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
-    """Return the positional arguments, and the given values of each option by its name."""
+    """Return the positional arguments, and the given values of options by the option's name."""
     options = {name: option for option in command.all_options for name in option.long_names}
     shorts = {f"-{option.short}": option for option in command.all_options if option.short}
     positional: list[str] = []
@@ -76,8 +76,8 @@ def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[
 def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
     """Return the value of one occurrence of an option, None for a FLAG or a SWITCH.
 
-    separator, text: the `=` in the argument and the value after the `=`, "" if absent.
-    rest: the arguments after the option, from which a separate value is taken.
+    separator, text: the `=` after the name and the value after the `=`, "" if absent.
+    rest: the later words of the command line. If `separator` is "", the next word is the value.
     """
     if option.form in (FLAG, SWITCH):
         if separator:
@@ -90,15 +90,15 @@ def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) 
     if option.form in (CHOICE, CHOICES) and text not in option.choices:
         raise _NotPlainError
     if option.form == NUMBER:
-        is_short = len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdecimal()
+        is_short = len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal()
         if not is_short or int(text) > option.limit:
             raise _NotPlainError
         return int(text)
     return text
 
 
-def _value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
-    """Return the value of an option: the given value, the variable, or the default."""
+def _option_value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
+    """Return the value of an option from `given`, else from the variable, else the default."""
     if option.form not in (VALUE, CHOICE, NUMBER, FLAG, SWITCH):
         return tuple(given) or option.default or ()
     if given:
@@ -114,8 +114,7 @@ def _value(option: Option, given: list[object], environment: Mapping[str, str]) 
     return _BOOLEANS[word]
 
 
-def _match_arguments(command: Command, given: list[str]) -> Values:
-    """Return the values of the positional arguments."""
+def _argument_values(command: Command, given: list[str]) -> Values:
     values: Values = {}
     rest = list(given)
     for argument in command.arguments:

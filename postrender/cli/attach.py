@@ -1,4 +1,4 @@
-"""`postrender attach`: the command that the appended Job runs in the cluster."""
+"""`postrender attach`: the command of the Job that `postrender render` appends to manifests."""
 
 from __future__ import annotations
 

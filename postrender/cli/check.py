@@ -1,4 +1,4 @@
-"""`postrender check`: the findings about manifests. Strict findings fail the command."""
+"""`postrender check`: print the findings about manifests, and fail if a finding is strict."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ COMMAND = Command(
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
     settings = render_settings(config, given)
-    # A file in git may have only comments, and check does not append objects.
+    # A file of comments only is valid input. check does not append the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Check one input, report its findings or its error, and return the exit code."""
+    """Check an input, report its findings or its error, and return the exit code."""
     try:
         plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
         if plan.findings:
-            report_configuration(settings)  # the cause may be a rule, or a missing rule
+            report_configuration(settings)  # the rules of the configuration affect the findings
         report_findings(plan, settings, cause="the check", fix="Fix the findings")
     except UserError as error:
         report_error(error)

@@ -1,4 +1,4 @@
-"""The command line as read by click: help, completion, usage errors, unusual arguments."""
+"""The click application, for help, completion, usage errors and unusual arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_with_click(arguments: Sequence[str]) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return a usage error. For an unknown -f, add a hint if the command reads a file."""
+    """Return an error, with a hint if the error is about -f and the command reads a file."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
@@ -55,16 +55,15 @@ def _with_hint(error: click.ClickException) -> click.ClickException:
 
 
 def _reads_files(command: click.Command) -> bool:
-    """Return whether a command has an argument for a file."""
     return isinstance(command, _Command) and any(
         not argument.choices for argument in command.declaration.arguments
     )
 
 
 class _WritesHelp(click.Command):
-    """A command or group that reports an error of stdout.
+    """A command or group that raises UserError if stdout cannot be written.
 
-    click writes the help and the version while reading the arguments.
+    click prints the help and the version in make_context.
     """
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
@@ -79,7 +78,7 @@ class _Group(_WritesHelp, click.Group):
 
 
 class _Commands(_Group):
-    """The commands. The error for a file in place of a command shows how to render the file."""
+    """All commands. If a user passes a file as command, the error shows how to render the file."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -96,7 +95,7 @@ class _Commands(_Group):
 
 
 class _Command(_WritesHelp):
-    """A command that has an example in the help, and that may read `-name` as `--name`."""
+    """A command that shows its example in the help, and reads arguments with `with_two_dashes`."""
 
     declaration: Command
 
@@ -173,7 +172,7 @@ def _click_command(name: str, module: str) -> click.Command:
 
 
 def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
-    """Return whether an argument is stdin, and stdin is a terminal."""
+    """Return whether a command would read stdin for an argument, and stdin is a terminal."""
     return not values.get("filename") and is_terminal_input(
         values[argument.parameter] or argument.default
     )
@@ -232,7 +231,7 @@ _FORMS: Mapping[str, Any] = {
 
 
 class _Number(click.IntRange):
-    """A whole number, whose range the help does not show."""
+    """A whole number. The help does not show the range of the number."""
 
     def _describe_range(self) -> str:
         return ""

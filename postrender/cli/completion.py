@@ -1,4 +1,4 @@
-"""`postrender completion`: the completion script of a shell."""
+"""`postrender completion`: the completion script for a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`postrender config admission-policy`: a policy that limits the accounts of attachers."""
+"""`postrender config admission-policy`: a policy that limits the writes of attachers."""
 
 from __future__ import annotations
 

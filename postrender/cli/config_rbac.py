@@ -1,4 +1,4 @@
-"""`postrender config rbac`: the permissions of the attachers, for a user who may create Roles."""
+"""`postrender config rbac`: the Role and RoleBinding of the attachers in a namespace."""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def _lines(
 ) -> Iterator[str]:
     """Yield the lines of a mapping, with the source of each value in a comment.
 
-    default_values: the default of each key. A default that is a mapping with keys marks a section.
+    default_values: the default of each key. If the default is a mapping with keys, the function
+    yields each of these keys with its own source.
     """
     indent = "  " * len(path)
     for key, value in values.items():
@@ -66,7 +67,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
     """Return the location of each key, as `FILE:LINE`, by the path of the key.
 
     files: the configuration file, then the files that it extends. A list or a mapping in several
-    files has several locations, because its items may be from all these files.
+    files has several locations, because postrender merges the items from all these files.
     """
     sources: dict[Path, str] = {}
     for file in reversed(files):
@@ -78,7 +79,7 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the path of every key in a value, also inside mappings; path: the path of the value."""
+    """Yield the path of every key in a mapping and its nested mappings."""
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, key)
@@ -86,7 +87,7 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the option or the variable that sets each key, by the path of the key."""
+    """Return the name of the option or variable that sets a key, by the path of the key."""
     import click
     from click.core import ParameterSource
 

@@ -130,7 +130,7 @@ def run(
 
 
 def _side(name: str, settings: Settings) -> Stream:
-    """Return the stream of OLD or NEW. Raises UserError for empty input, unless allowed."""
+    """Return the stream of OLD or NEW. Raises UserError as check_content does."""
     sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else name)
     check_content(stream, settings)

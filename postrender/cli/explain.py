@@ -1,4 +1,4 @@
-"""`postrender explain`: the decisions of render, and the reasons."""
+"""`postrender explain`: the decisions of `postrender render`, and the reasons."""
 
 from __future__ import annotations
 

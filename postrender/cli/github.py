@@ -1,7 +1,7 @@
 """Messages as workflow commands, which GitHub shows next to the code of a pull request.
 
-GitHub's runner reads workflow commands from stdout and stderr, and decodes the escapes that this
-module writes (actions/runner, Handlers/ScriptHandler.cs and ActionCommand.cs).
+GitHub's runner reads workflow commands from stdout and stderr (actions/runner,
+Handlers/ScriptHandler.cs). Therefore, `without_commands` escapes the commands in a result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Location
 
-# The escapes of `:` and `#`, by output format. Other formats use the escapes `\x3a` and `\x23`.
+# The escapes of `:` and `#`, by output format. All other formats use the escapes `\x3a` and `\x23`.
 _ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
@@ -23,7 +23,7 @@ def is_job() -> bool:
 
 
 def is_in_log() -> bool:
-    """Return whether stdout may go to the log of a job: stdout is not a file or a terminal."""
+    """Return whether stdout can be the log of a job: False if stdout is a file or a terminal."""
     import stat
 
     try:
@@ -39,8 +39,9 @@ def without_commands(text: str, form: str) -> str:
     form: the output format of the result.
 
     The runner treats `::` as a command at the start of a line, also after white space. The
-    runner treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). One character of
-    each of these texts becomes an escape. No line of the JSON begins with a text of the input.
+    runner treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). This function
+    escapes one character of `::` and of `##[`. JSON does not need an escape for `::`, because no
+    line of the JSON begins with text from the input.
     """
     colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
     text = text.replace("##[", f"#{hash_sign}[")
@@ -54,7 +55,7 @@ def without_commands(text: str, form: str) -> str:
 
 
 def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
-    """Return a message as a command: `::warning file=…,line=…,title=…::…`."""
+    """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`."""
     file, line = _file_of(location) if location else ("", 0)
     properties = {"file": file, "line": str(line or ""), "title": title}
     given = ",".join(
@@ -66,15 +67,16 @@ def workflow_command(severity: str, title: str, text: str, location: Location | 
 
 
 def _escaped(text: str) -> str:
+    # The runner decodes these escapes (actions/runner, ActionCommand.cs).
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    The file is "" if there is none. For input on stdin, the file is the chart's template, if the
-    chart's folder is in the working directory. The line is then 0, because a template and its
-    output have different lines.
+    For input on stdin, the file is the chart's template, if the chart's folder is in the working
+    directory. The line of a template is 0, because a template and its output have different lines.
+    If the repository does not contain the file, the result is `("", 0)`.
     """
     file, line = location.source, location.line
     if file.startswith("<"):
@@ -83,6 +85,6 @@ def _file_of(location: Location) -> tuple[str, int]:
         return "", 0
     try:
         relative = os.path.relpath(file, os.environ.get("GITHUB_WORKSPACE") or None)
-    except ValueError:  # another drive
+    except ValueError:  # the file is on another drive of Windows
         return "", 0
     return ("", 0) if relative.startswith("..") else (relative.replace(os.sep, "/"), line)

@@ -30,8 +30,8 @@ def run(arguments: Sequence[str]) -> int:
     The command is `render` for an empty command line. The command is also `render` if the first
     argument is an option other than -h, --help and --version.
     """
-    # Most runs are short and do not create cycles. Collecting garbage would take a tenth of a run.
-    # `attach`, which may wait for minutes, enables the collection again.
+    # Most runs are short and do not create reference cycles. Garbage collection would take a tenth
+    # of a run. `attach` can wait for minutes, and enables garbage collection again.
     gc.disable()
     is_completion = _COMPLETION_VARIABLE in os.environ
     if not is_completion and (
@@ -51,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        if is_completion and isinstance(error, OSError):  # click cannot write the script to stdout
+        if is_completion and isinstance(error, OSError):  # click cannot write to stdout
             report_error(unwritable_error(error))
             return FAULT
         report_bug(error)
@@ -59,10 +59,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
-    """Run a command line that can be read without click, and return its exit code.
+    """Run a command line that the module `arguments` can read, and return its exit code.
 
-    Return None if click must read the command line, or must report a usage error. click also
-    reports that stdin is a terminal.
+    Return None if click must read the command line, or must report a usage error. Also return None
+    if the input is a terminal: click then prints the help or a usage error.
     """
     module = COMMANDS.get(arguments[0])
     if module is None:
@@ -82,4 +82,4 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     try:
         return invoke(code, values)
     except UsageError:
-        return None  # click reports the error, because the command has not started
+        return None  # click runs the command again, and reports the error

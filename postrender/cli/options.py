@@ -1,6 +1,6 @@
 """Declarations of arguments and options, and the options that several commands share.
 
-Both readers of the command line use these declarations: `arguments` and `click_app`.
+The modules `arguments` and `click_app` read command lines according to these declarations.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Argument(NamedTuple):
     parameter: the parameter of `run` that gets the value.
     default: the value if the argument is absent, None if the argument is required.
     is_many: whether the argument can be repeated; the value is then a tuple.
-    choices: the allowed values; if empty, the value is a path, `-` for stdin, or `git:REV:PATH`.
+    choices: the allowed values, () for an argument that is an input, a file or a chart.
     """
 
     parameter: str
@@ -45,12 +45,13 @@ class Argument(NamedTuple):
 class Option(NamedTuple):
     """An option.
 
-    name: the name without dashes. short: one letter. aliases: other long names.
+    name: the long name, without dashes. aliases: more long names.
+    short: the letter of the short name, "" if there is none.
     variable: the environment variable that postrender reads if the option is not given.
     key: the path of the configuration key that the option overrides, () if there is none.
     limit: the highest value of a NUMBER.
-    default_text: the default in words, if `default` does not show the default.
-    own_parameter: the parameter, if the parameter differs from the name.
+    default_text: the default in the help, if the help cannot show `default`.
+    own_parameter: the parameter, if the parameter is not the name with underscores.
     """
 
     name: str
@@ -81,9 +82,10 @@ class Option(NamedTuple):
 class Command(NamedTuple):
     """A command.
 
-    name: two words if the command is in a group. summary: one sentence of at most 45 characters.
-    details: more sentences of the help. example: a command line.
-    has_one_dash: whether `-name` is also read as `--name`.
+    name: the name, of two words if the command is in a group.
+    summary: the first sentence of the help, at most 45 characters. details: the other sentences.
+    example: a command line for the help.
+    has_one_dash: whether the command reads `-name` as `--name`.
     """
 
     name: str
@@ -112,7 +114,7 @@ FILENAME = Option(
     default_text="none",
 )
 
-# The options of every command, which cli/registry.py applies.
+# The options that every command has. `invoke` in cli/registry.py applies these options.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
     Option("verbose", "Print notes about the run too.", SWITCH, default=False, short="v"),
@@ -128,7 +130,7 @@ COMMON = (
 
 
 def _with_variables(*options: Option) -> tuple[Option, ...]:
-    """Return options with their variables: POSTRENDER_ and the option's name in capitals."""
+    """Return options, each with the variable POSTRENDER_NAME: the option's name in capitals."""
     return tuple(
         option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
         for option in options
@@ -247,7 +249,7 @@ SETTINGS = _with_variables(
         default_text="none",
     ),
 )
-# Variables without an option.
+# The environment variables that do not belong to an option.
 OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
 CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key}
 
@@ -295,9 +297,9 @@ def output_option(formats: tuple[str, ...]) -> Option:
 
 
 def with_filename(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a command, with the file after -f as INPUT.
+    """Return the values of a command, in which the file after -f is the value of INPUT.
 
-    For `check`, the files after -f are added to the other files.
+    For `check`, the function adds the files after -f to the other files.
     Raises UsageError if both INPUT and -f are given.
     """
     if "filename" not in values:
@@ -314,9 +316,9 @@ def with_filename(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
-    """Return arguments with `--name` for `-name`, if the command has has_one_dash.
+    """Return the words of a command line, with `--name` for `-name` if `has_one_dash` is True.
 
-    Only long names of the command's own options change. The options in COMMON need two dashes.
+    Only the long names in `command.options` change. The options in COMMON need two dashes.
     """
     if not command.has_one_dash:
         return arguments

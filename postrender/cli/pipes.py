@@ -1,4 +1,4 @@
-"""stdin and stdout of the process."""
+"""stdin and stdout of the process, and the end of the process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_terminal_input(name: object) -> bool:
 
 
 def write_for_reader(text: str, form: str) -> None:
-    """Write a result to stdout for a person, who may quit the pager before the end.
+    """Write a result to stdout for a person. In a GitHub Actions job, escape workflow commands.
 
     form: the output format of the result.
     Raises UserError if stdout cannot be written.
@@ -33,15 +33,15 @@ def write_for_reader(text: str, form: str) -> None:
 
 
 def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
-    """Write the result of a successful command to stdout.
+    """Write the result of a command to stdout.
 
-    for_reader: whether a person reads the result, and may quit the pager before the end.
+    for_reader: whether a person reads the result, and can quit the pager before the end.
     Raises UserError if stdout cannot be written.
     """
     try:
         if sys.stdout is None:
             raise OSError(0, "stdout is closed")
-        # With PYTHONUNBUFFERED, sys.stdout is not buffered. Therefore `write` opens stdout again.
+        # If PYTHONUNBUFFERED is set, sys.stdout is not buffered, so `write` opens stdout again.
         with open(sys.stdout.fileno(), "wb", closefd=False) as output:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
@@ -51,7 +51,7 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
 
 
 def unwritable_error(error: OSError) -> UserError:
-    """Return the error for a stdout that cannot be written, and close sys.stdout for good."""
+    """Return the error for a stdout that cannot be written, and set sys.stdout to None."""
     # The interpreter must not write the rest of the output when the process ends.
     sys.stdout = None
     problem = f"the result cannot be written: {error.strerror}"
@@ -61,12 +61,12 @@ def unwritable_error(error: OSError) -> UserError:
 
 
 def end_process(code: int) -> None:
-    """Flush the output and end the process at once, because a normal exit takes longer."""
+    """Flush stderr and stdout, and end the process at once, because a normal exit takes longer."""
     os._exit(_flush() or code)
 
 
 def _flush() -> int:
-    """Return DONE after a flush of stderr and stdout, or FAULT if stdout cannot be written."""
+    """Flush stderr and stdout. Return DONE, or FAULT if stdout cannot be written."""
     try:
         if sys.stderr is not None:
             sys.stderr.flush()

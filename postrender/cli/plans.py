@@ -16,7 +16,7 @@ from postrender.yaml.stream import Stream, has_content
 def check_content(stream: Stream, settings: Settings) -> None:
     """Raise UserError for empty input, unless the settings allow empty input.
 
-    In most cases, the command that produced the input has failed.
+    Empty input usually means that the command that produced the input has failed.
     """
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
@@ -29,7 +29,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, with the history from --previous and with all findings.
+    """Return the plan for a stream, with the findings about configuration, input and history.
 
     Raises UserError for empty or invalid input, and for a history that cannot be read.
     """
@@ -51,9 +51,9 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 
 
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, without findings about the delivery to a cluster.
+    """Return the plan for a stream, without the finding UNPROTECTED.
 
-    Only the command that renders the manifests for a release uses the attacher and --previous.
+    Only the command that renders manifests for a release can use the attacher and --previous.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
@@ -61,7 +61,7 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
-    """Yield the findings about the input as a whole, and about its keys and annotations."""
+    """Yield the findings about missing objects, duplicate keys and unknown annotations."""
     if not inventory.items:
         from postrender.inventory.unrendered import find_no_objects
 
@@ -82,9 +82,9 @@ def report_findings(
     cause: str = "with --strict",
     fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
-    """Print the findings. Raises UserError if a finding fails the run.
+    """Print the findings. Raises UserError if a strict finding fails the run.
 
-    cause: the last words of the problem; fix: the fix of the error.
+    cause: the last words of the problem in the error; fix: the fix in the error.
     """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict
@@ -92,7 +92,7 @@ def report_findings(
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
         lines = dict.fromkeys(finding.location.line for finding in failing)
-        listed = ", ".join(str(line) for line in lines if line)  # a setting has no line
+        listed = ", ".join(str(line) for line in lines if line)  # 0: a finding without a line
         count = f"{len(failing)} findings fail" if failing[1:] else "1 finding fails"
         problem = f"{count} {cause}" + (f" (line {listed})" if listed else "")
         raise UserError(problem, fix, Location(failing[0].location.source))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# A call without click imports only the module of its command, and click imports all modules. A
-# command of two words belongs to a group.
+# The module of each command. A command of two words belongs to a group. click imports all modules.
+# If click does not read the command line, postrender imports only the module of the command.
 COMMANDS = {
     "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",
@@ -38,14 +38,10 @@ COMMANDS = {
 GROUPS = {"config": "Create, check and show the configuration."}
 
 
-def load(reference: str) -> Any:
-    """Import a module and return the module, or return an attribute for `module:name`.
-
-    importlib is not used, because its own import takes half a millisecond.
-    """
-    module, _, name = reference.partition(":")
-    __import__(module)
-    return getattr(sys.modules[module], name) if name else sys.modules[module]
+def load(module: str) -> Any:
+    """Import and return a module."""
+    __import__(module)  # importing importlib would take half a millisecond
+    return sys.modules[module]
 
 
 def invoke(module: Any, values: Mapping[str, object]) -> int:

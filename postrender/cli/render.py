@@ -46,8 +46,8 @@ def run_render(
 ) -> int:
     """Render an input and return the exit code.
 
-    given: the values of the other options, by parameter.
-    is_function: whether kustomize or kpt started the program, with a ResourceList on stdin.
+    given: the values of all options except --config, by parameter.
+    is_function: whether the command is `fn`, which reads a ResourceList of kustomize or kpt.
     """
     settings = render_settings(config, given)
     findings: tuple[Finding, ...] = ()
@@ -81,7 +81,7 @@ def run_render(
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """Print a finding if --previous is a Helm release, and the output may be too large for Helm."""
+    """Report an output near the size limit of Helm, if --previous is a Helm release."""
     if settings.history.previous.startswith("helm:"):
         from postrender.output.release_size import find_size
 

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
-# The number of frames in the report of a bug. A deep recursion would make the report unreadable.
+# The maximum number of stack frames in the report of a bug, because a recursion can have thousands.
 _MOST_FRAMES = 50
 
 
 class _Presentation:
-    """The choice of messages and colours: global state, as in the logging module."""
+    """The values of --quiet, --verbose and --color: global state, as in the module `logging`."""
 
     is_quiet = False
     is_verbose = False
@@ -27,7 +27,7 @@ class _Presentation:
 
 
 def set_presentation(*, is_quiet: bool, is_verbose: bool, color: str) -> None:
-    """Choose which messages are printed, and whether in colours: auto, always or never."""
+    """Set the values of --quiet, --verbose and --color."""
     _Presentation.is_quiet = is_quiet
     _Presentation.is_verbose = is_verbose
     _Presentation.color = color
@@ -39,10 +39,10 @@ def is_quiet() -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Return whether colours are written to a stream.
+    """Return whether postrender writes colours to a stream.
 
-    With `auto`, colours are written to a terminal, or to any stream if FORCE_COLOR is set, for
-    example in a CI job. NO_COLOR switches off the colours of `auto`, also if FORCE_COLOR is set.
+    With --color=auto, postrender writes colours to a terminal, or to every stream if FORCE_COLOR is
+    set. If NO_COLOR is set, `auto` never writes colours.
     """
     if _Presentation.color != "auto" or stream is None:
         return _Presentation.color == "always" and stream is not None
@@ -52,7 +52,7 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def report_warning(problem: str, fix: str) -> None:
-    """Print a warning without a code and a location, unless --quiet is set."""
+    """Print a warning that does not have a code or a location, unless --quiet is set."""
     if not _Presentation.is_quiet:
         _print_message(WARNING, "postrender", sentences(problem, fix), None)
 
@@ -64,16 +64,16 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note, unless --quiet is set or report_detail has printed the note (--verbose)."""
+    """Print a note, unless --quiet is set, or report_detail has printed the note with --verbose."""
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, "postrender", sentences(text, ""), None)
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
-    """Print one finding as a line on stderr, and append the line to the log file, if any.
+    """Print a finding on stderr, and append the finding to the log file if `log_file` is set.
 
-    With --quiet, only a finding that fails the run is printed.
-    is_failure: whether the run fails because of the finding.
+    is_failure: whether the run fails because of the finding. With --quiet, the function does not
+    print other findings.
     """
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
@@ -83,22 +83,22 @@ def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None
 
 
 def report_error(error: UserError) -> None:
-    """Print one error as a line on stderr."""
+    """Print an error as a line on stderr."""
     _print_message(ERROR, "postrender", str(error), error.location)
 
 
 def log_error(error: UserError, log_file: str) -> None:
-    """Append one error to the log file, if any."""
+    """Append an error to the log file if `log_file` is set."""
     _log(f"error: {error}", log_file)
 
 
 def log_note(text: str, log_file: str) -> None:
-    """Append a note to the log file, if any."""
+    """Append a note to the log file if `log_file` is set."""
     _log(f"{NOTE}: {sentences(text, '')}", log_file)
 
 
 def check_log_file(name: str) -> None:
-    """Create the log file if it is missing. Raises UserError if the file cannot be written."""
+    """Create a missing log file. Raises UserError if the log file cannot be written."""
     if name:
         try:
             with open(name, "a", encoding="utf-8"):
@@ -112,9 +112,8 @@ def check_log_file(name: str) -> None:
 
 
 def _log(line: str, log_file: str) -> None:
-    """Append a line to the log file, if any."""
     if log_file:
-        # The file was writable at the start. After a later error, stderr still gets the line.
+        # check_log_file has opened the file. A later error, such as a full disk, is ignored.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(_visible(line) + "\n")
@@ -123,8 +122,8 @@ def _log(line: str, log_file: str) -> None:
 
 
 def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
-    """Print a message on stderr; in a GitHub Actions job, as a workflow command."""
-    # Imported late: most runs are not jobs of GitHub Actions.
+    """Print a message on stderr. In a GitHub Actions job, the message is a workflow command."""
+    # Imported late: most runs are not in a GitHub Actions job.
     if os.environ.get("GITHUB_ACTIONS"):
         from postrender.cli import github
 
@@ -135,7 +134,7 @@ def _print_message(severity: str, title: str, text: str, location: Location | No
 
 
 def _visible(line: str) -> str:
-    """Return a message with escapes for control characters, which names may contain."""
+    """Return a message with escapes for control characters, which a name can contain."""
     if line.isascii() and line.isprintable():
         return line
     from postrender.text.escapes import visible
@@ -144,7 +143,6 @@ def _visible(line: str) -> str:
 
 
 def _print(line: str, colour: str = "") -> None:
-    """Print a line on stderr, with a colour if stderr has colours."""
     if sys.stderr is None:
         return
     line = _visible(line)
@@ -152,14 +150,14 @@ def _print(line: str, colour: str = "") -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        # Nobody can read the message. The interpreter must not try again when the process ends.
+        # stderr cannot be written. The interpreter must not try again when the process ends.
         sys.stderr = None
 
 
 def report_bug(error: BaseException) -> None:
     """Write the traceback of a bug to a file and print the path of the file.
 
-    If no file can be written, print the locations in the code instead.
+    If the file cannot be written, print the locations of the stack frames instead.
     """
     # Imported late: these imports take longer than a small render.
     import platform
@@ -184,7 +182,7 @@ def report_bug(error: BaseException) -> None:
             report.write(text)
         fix = f"Open an issue, and attach the report {report.name} and the input"
     except (OSError, ValueError):
-        # The attacher's Pod has a read-only root, so only the location in the code is printed.
+        # The attacher's Pod has a read-only root file system, so the file cannot be written there.
         frames = traceback.extract_tb(error.__traceback__)
         locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
         trail = " < ".join(locations)

@@ -7,7 +7,7 @@ from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.config.schemas import schema_text
 
-# The schema of each command that prints JSON.
+# The file of the JSON Schema for each command that prints JSON.
 JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.schema.json"}
 
 COMMAND = Command(

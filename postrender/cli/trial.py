@@ -1,4 +1,4 @@
-"""The manifests of `postrender try`: rendered with helm, planned and compared."""
+"""The manifests that helm renders for `postrender try`, with their plan and their previews."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 class Sides(NamedTuple):
     """The manifests of the chart, before and after the change.
 
-    old: the manifests before the change; new: None if try does not preview a change;
-    note: the reason why try does not preview the change, "" if no change was requested;
-    if_unchanged: the line in place of a preview without changes, "" for the preview itself.
+    old: the manifests before the change, or the only manifests that helm can render;
+    new: the manifests after the change, None if try does not preview a change;
+    note: the reason if try does not preview a requested change, else "";
+    if_unchanged: the line that replaces a preview without changes, "" to show the preview.
     """
 
     old: Stream
@@ -32,14 +33,14 @@ class Sides(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A chart that `postrender try` shows.
+    """A chart and the data that `postrender try` shows.
 
     title: the name of the chart in the report;
     sides: the manifests as helm passes them to a post-renderer;
-    settings: the settings of the previews; plan: the plan for the manifests before the change;
-    findings: the findings about the manifests after the change;
-    left_out: the problems that previews leave out, because helm passes hooks to a post-renderer;
-    undecided: the parts that previews add, because helm does not pass hooks.
+    settings: the settings of the previews; plan: the plan for `sides.old`;
+    findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
+    left_out: the problems that previews must not show, because helm passes hooks (Helm 4);
+    undecided: the parts that previews must also show, because helm does not pass hooks (Helm 3).
     """
 
     title: str
@@ -52,9 +53,9 @@ class Trial(NamedTuple):
 
 
 def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> Trial:
-    """Return a chart, rendered as helm passes the chart to a post-renderer, with its findings.
+    """Render a chart with helm, make the plan, and return the trial.
 
-    new_chart: the chart after the change, "" for the same chart; settings: of a real release.
+    new_chart: the chart after the change, "" for the same chart; settings: for a release.
     Raises UserError if helm fails or does not print manifests.
     """
     settings = _trial_settings(settings)
@@ -68,7 +69,7 @@ def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Sett
         left_out = frozenset(finding.problem for finding in hook_findings)
         findings = tuple(finding for finding in findings if not _is_about_hooks(finding))
     elif hook_findings:
-        # Helm 3 renders hooks, but does not pass hooks to a post-renderer.
+        # Helm 3 does not pass hooks to a post-renderer, so render the chart again without hooks.
         sides = _sides(chart, new_chart, options._replace(with_hooks=False))
         plans = [plan_before_delivery(sides.old, settings)]
         undecided = tuple(as_undecided(finding) for finding in findings if _is_about_hooks(finding))
@@ -88,9 +89,9 @@ def _is_about_hooks(finding: Finding) -> bool:
 
 
 def preview_change(trial: Trial, context: int = 3) -> Preview | None:
-    """Return the preview of the change, None if no change was requested.
+    """Return the preview of the change, None if `trial.sides.new` is None.
 
-    context: the number of lines around each change of text.
+    context: the number of unchanged lines around each changed line of a text.
     """
     if trial.sides.new is None:
         return None
@@ -98,7 +99,7 @@ def preview_change(trial: Trial, context: int = 3) -> Preview | None:
 
 
 def preview_first_release(trial: Trial) -> Preview:
-    """Return the preview of the first release with postrender, before the change."""
+    """Return the preview of the first release with postrender, for `trial.sides.old`."""
     manifests = trial.sides.old
     preview = compare(manifests, manifests, trial.settings, is_first_release=True)
     title = manifests.source
@@ -108,7 +109,7 @@ def preview_first_release(trial: Trial) -> Preview:
 
 
 def _with_hooks(trial: Trial, preview: Preview) -> Preview:
-    """Return a preview with the undecided parts that fit this version of helm."""
+    """Return a preview without `trial.left_out`, and with `trial.undecided`."""
     parts = (part for part in preview.undecided if part.problem not in trial.left_out)
     return preview._replace(undecided=(*parts, *trial.undecided))
 
@@ -125,10 +126,10 @@ def _trial_settings(settings: Settings) -> Settings:
 
 
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
-    """Return the sides, rendered with helm.
+    """Render the chart with helm before and after the change, and return both sides.
 
-    Raises UserError if helm fails or does not print manifests. If only the chart without the change
-    fails, `old` is the changed chart, and `note` contains the reason.
+    Raises UserError if helm fails or does not print manifests. If helm fails only without the
+    changed values, `old` contains the manifests with these values, and `note` the reason.
     """
     if new_chart:
         old = _stream(chart, chart, options._replace(new_values=()))
@@ -149,7 +150,7 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
-    """Return the rendered chart; title: the name of the chart in messages.
+    """Return the manifests of a chart; title: the name of the chart in messages.
 
     Raises UserError if helm fails or does not print manifests.
     """

@@ -152,9 +152,9 @@ def run(
 def _first_release_report(
     trial: Trial, preview: Preview, settings: Settings, options: ChartOptions
 ) -> list[str]:
-    """Return the lines about the names and the first release.
+    """Return the lines about the names of revisions, and about the first release.
 
-    preview: the preview of the first release; settings: the settings of a real release.
+    preview: the preview of the first release; settings: for a release, unlike `trial.settings`.
     """
     from postrender.explain.build import explain
     from postrender.explain.first_look import first_release_lines, name_lines
@@ -173,7 +173,7 @@ def _first_release_report(
 def _change_report(trial: Trial, other_lines: int) -> list[str]:
     """Return the lines about the change, [] if no change was requested.
 
-    other_lines: the number of other lines of the report.
+    other_lines: the number of lines in the rest of the report.
     """
     from postrender.cli.trial import preview_change
     from postrender.diff.formats.text import render
@@ -181,7 +181,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.first_look import preview_lines
 
-    # The report fits a screen, so the report shows changed lines without the lines around them.
+    # The report must fit on a screen, so the report shows only changed lines.
     preview = preview_change(trial, context=0)
     if preview is None:
         note = f"{trial.sides.note} postrender therefore cannot preview a change."
@@ -189,7 +189,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     if trial.sides.if_unchanged and not preview.has_changes:
         return [trial.sides.if_unchanged, ""]
     terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-    # The part about the first release shows the problems of hooks.
+    # The lines about the first release already contain the undecided parts of the trial.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
     shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
     return ["The change", *preview_lines(render(shown, terminal), other_lines + 3), ""]
@@ -207,7 +207,7 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write the preview as a page, and return the path. Raises UserError."""
+    """Write the preview as an HTML page, by default to a temporary file, and return its path."""
     from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.wording.terminal import Terminal
 
@@ -233,7 +233,6 @@ def _write_page(preview: Preview, file: str | None) -> str:
 
 
 def _report_findings(findings: Sequence[Finding]) -> None:
-    """Print the first findings, and the number of other findings."""
     for finding in findings[:_MOST_FINDINGS]:
         report_finding(finding, "", is_failure=False)
     rest = len(findings) - _MOST_FINDINGS
@@ -245,7 +244,7 @@ def _report_findings(findings: Sequence[Finding]) -> None:
 
 
 def _open_page(file: str) -> None:
-    """Open the page in a browser, if a person sees the output."""
+    """Open the page in a browser if stdout is a terminal, else print a warning."""
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",

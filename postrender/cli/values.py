@@ -1,4 +1,4 @@
-"""The configuration in effect, its report, and the checks of a KRM function's input.
+"""The settings in effect, messages about the configuration, and checks of a KRM function's input.
 
 Options override variables, variables override a functionConfig, and a functionConfig overrides the
 file.
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _PREFIX = "POSTRENDER_"
 # Argo CD sets this variable for its config management plugins.
 _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
-# The least similarity of a misspelt name. Names that only share some words are less similar.
+# The minimum similarity of a misspelt variable to the correct variable. Variables that only have
+# some words in common are less similar.
 _CUTOFF = 0.85
 
 
@@ -43,7 +44,7 @@ class EffectiveValues(NamedTuple):
     """The values in effect, without defaults.
 
     source: the configuration file, None if there is none;
-    findings: about the search for the configuration file.
+    findings: the findings of the search for the configuration file.
     """
 
     values: dict[str, Any]
@@ -54,9 +55,9 @@ class EffectiveValues(NamedTuple):
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> EffectiveValues:
-    """Return the values in effect.
+    """Return the values in effect. Raises UserError for an invalid configuration.
 
-    config: the file in --config, None for the nearest file.
+    config: the file in --config, None for the nearest postrender.yaml.
     given: the values of the options, by parameter.
     function: the values of a functionConfig, which override the file; None if there is none.
     """
@@ -79,9 +80,10 @@ def effective_values(
 def config_source(
     config: str | None, *, is_untrusted: bool = False
 ) -> tuple[Source | None, tuple[Finding, ...]]:
-    """Return the configuration file, None if there is none, and findings of the search.
+    """Return the configuration file, or None if there is none, and the findings of the search.
 
-    config: the file in --config, None for the nearest file.
+    config: the file in --config, None for the nearest postrender.yaml.
+    is_untrusted: whether --untrusted is set.
     """
     if not config:
         found = find_config(_working_directory())
@@ -107,12 +109,12 @@ def settings_of(
 ) -> Settings:
     """Return the settings in effect, and warn of misspelt variables.
 
-    The parameters are those of effective_values. Raises UserError for an invalid configuration,
-    and for a log file that cannot be written.
+    The parameters are the parameters of effective_values. Raises UserError for an invalid
+    configuration, and for a log file that cannot be written.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
-    if function is None:  # a function call reads the settings a second time
+    if function is None:  # with a functionConfig, this is the second call in the run
         _check_variables()
         report_detail(_configuration_note(path))
     settings = Settings()
@@ -131,7 +133,7 @@ def settings_of(
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Return settings with the hash key for Secrets.
+    """Return settings, with the hash key if postrender creates revisions of Secrets.
 
     Raises UserError as read_hash_key does.
     """
@@ -146,14 +148,14 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
 def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
     """Print the findings about ignored configuration files.
 
-    A command with a plan prints these findings with report_findings.
+    Only commands that do not use plan_of call this function. plan_of adds the findings to the plan.
     """
     for finding in findings:
         report_finding(finding, log_file, is_failure=False)
 
 
 def report_configuration(settings: Settings) -> None:
-    """Print the configuration file of a run, if settings_of has not printed the file already."""
+    """Print the path of the configuration file, unless settings_of has printed the path."""
     report_unless_verbose(_configuration_note(settings.file))
 
 
@@ -162,7 +164,7 @@ def _configuration_note(path: str) -> str:
 
 
 def _check_variables() -> None:
-    """Report each variable of the environment that looks like a misspelt postrender variable."""
+    """Warn of each environment variable that looks like a misspelt variable of postrender."""
     known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
     unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
     if not unknown:
@@ -182,7 +184,8 @@ def render_settings(
 ) -> Settings:
     """Return the settings in effect for a command that makes a plan.
 
-    Raises UserError as settings_of and with_hash_key do, and for numbered names without --previous.
+    Raises UserError as settings_of and with_hash_key do. Also raises UserError if `naming` is
+    SEQUENCE and --previous is not set.
     """
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
@@ -204,7 +207,7 @@ def check_function_call(stream: Stream) -> None:
 
 
 def _is_resource_list(stream: Stream) -> bool:
-    """Return whether a stream is a ResourceList, with which kustomize and kpt call a function."""
+    """Return whether a stream is a ResourceList, the input of a function of kustomize or kpt."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return False
     from postrender.krm.resource_list import is_resource_list
@@ -221,7 +224,7 @@ def check_not_a_function(stream: Stream) -> None:
 
 
 def function_settings(stream: Stream, config: str | None, given: Mapping[str, object]) -> Settings:
-    """Return the settings of a function call."""
+    """Return the settings for a call of `fn`, with the functionConfig in the stream."""
     from postrender.krm.function_config import function_values
 
     return render_settings(config, given, function_values(stream))

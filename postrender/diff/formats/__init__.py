@@ -1,8 +1,8 @@
-"""The output formats of `postrender diff`; every module in this folder is a format.
+"""The output formats of `postrender diff`. Every module in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file with that output. A new format needs no registration: the command line,
-the tests and the documentation list this folder.
+the suffix of a file for the output. The command line, the tests and the documentation list this
+folder, so a new format does not need a registration.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import os
 
 
 def format_names() -> tuple[str, ...]:
-    """Return the names of the formats, sorted. No format is imported."""
+    """Return the names of the formats, sorted. The function does not import the formats."""
     try:
         entries = os.listdir(os.path.dirname(__file__))
-    except OSError:  # in a zip file; pkgutil takes longer to import than a small render
-        import pkgutil
+    except OSError:  # the package is in a zip file
+        import pkgutil  # imported late: the import takes longer than a small render
 
         entries = [module.name for module in pkgutil.iter_modules(__path__)]
     names = {entry.removesuffix(".py") for entry in entries if not entry.startswith(("_", "."))}

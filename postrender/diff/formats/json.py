@@ -1,4 +1,4 @@
-"""A preview as JSON, for programs; diff.schema.json describes the format and its stability."""
+"""A preview as JSON, for programs. diff.schema.json describes the format and its stability."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _summary(preview: Preview) -> Json:
 
 
 def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
-    """Return how often each word is among the values, including words with a count of 0."""
+    """Return how often each word occurs in the values, 0 for a word that does not occur."""
     counts = Counter(values)
     return {_camel_case(word): counts[word] for word in words}
 

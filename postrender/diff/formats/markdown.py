@@ -1,8 +1,8 @@
 """A preview as a comment on a pull request, for GitHub and GitLab.
 
-Text from manifests is in code spans or fenced blocks, where Markdown, HTML, mentions and issue
-numbers have no effect. Text in the summaries of folded sections, which are HTML, is escaped. A long
-preview is truncated: see `render`.
+Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. There,
+Markdown, HTML, mentions and issue numbers have no effect. The summary of a folded section is HTML,
+so its text from manifests is escaped. `render` truncates a long preview.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ FILE_SUFFIX = "md"
 
 
 MARKER = "<!-- postrender diff -->"
-"""The first line, by which a CI job finds the comment of its last run."""
+"""The first line of a comment. By this line, a CI job finds the comment of its previous run."""
 
-# GitHub accepts 65,536 characters (GitLab 1,000,000). The remainder is for text that a CI job adds,
-# such as a link to the HTML page.
+# A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. The remaining 536 are for
+# text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
-# Truncation drops a group of objects with equal changes as a whole, so large groups are split.
+# Truncation drops a group of objects with equal changes as a whole, so `_split` limits its size.
 _LARGEST_GROUP = 50
 
 # The only field outside the pod template that the table of workloads shows.
@@ -80,14 +80,15 @@ _UNDECIDED = Forms("undecided item", "undecided items")
 _END = "\n</details>\n"
 
 _TICKS = pattern("`+")
-# GitHub and GitLab treat GH-1 as an issue, www.… as a link and :word: as an emoji.
+# A word without a meaning in Markdown. GitHub and GitLab treat GH-1 as an issue, www.… as a link
+# and :word: as an emoji.
 _PLAIN_WORD = pattern(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
 )
 
 
 def code(text: str) -> str:
-    """Return any text as a code span."""
+    """Return a text as a code span, in which control characters are escaped."""
     text = visible(text) or " "
     fence = "`" * (_longest_ticks(text) + 1)
     is_stripped = text[0] == text[-1] == " " and text.strip()  # CommonMark 0.31, code spans
@@ -123,10 +124,10 @@ def _prose_in_table(text: str) -> str:
 def render(preview: Preview, terminal: Terminal) -> str:
     """Return a preview as Markdown of at most LIMIT characters, as GitHub counts them.
 
-    A longer preview is truncated until the text fits. The steps are:
-    1. abbreviate other objects, then long diffs, the longest first;
-    2. from the end of each section, drop other objects, other fields of workloads, revisions,
-    ConfigMaps and Secrets, then undecided items;
+    If the text is longer, these steps truncate the sections until the text fits:
+    1. abbreviate the section of other objects, then abbreviate long diffs, the longest diff first;
+    2. drop items from the end of sections: other objects, fields outside the pod template,
+    revisions, ConfigMaps and Secrets, and undecided items;
     3. abbreviate the causes in the table of workloads, then drop rows of the table.
     """
     style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
@@ -163,7 +164,7 @@ def _notice(omissions: Sequence[str]) -> str:
 
 
 def _split(groups: Iterable[list[Change]]) -> Iterator[list[Change]]:
-    """Yield the groups; a group larger than _LARGEST_GROUP is split."""
+    """Yield groups of at most _LARGEST_GROUP changes. A larger group becomes several groups."""
     for group in groups:
         for start in range(0, len(group), _LARGEST_GROUP):
             yield group[start : start + _LARGEST_GROUP]
@@ -252,7 +253,7 @@ def _key(key: KeyChange, style: Style) -> Part:
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    """Return the changes of workloads that are not in the table."""
+    """Return the section of the changed fields that the table of workloads does not show."""
     outside = [
         ObjectChange(
             workload.identity,
@@ -261,7 +262,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         )
         for workload in workloads
     ]
-    # The groups differ from the groups of the table, which depend on the causes.
+    # The groups in the table also depend on the causes, so the groups in this section can differ.
     parts = [
         _object_item(group, style)
         for group in _split(group_equal(change for change in outside if change.fields))

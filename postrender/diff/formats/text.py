@@ -1,8 +1,8 @@
 """A preview as text for a terminal.
 
-All lines except diff lines are wrapped at the width of the terminal. A diff line is printed whole:
-a truncated line could hide a change, and a wrapped line would look like two lines. Control
-characters from manifests are escaped, so that a ConfigMap cannot write to the terminal.
+All lines except diff lines are wrapped at the width of the terminal. Diff lines are printed whole.
+A truncated diff line could hide a change, and a wrapped diff line would look like two lines.
+Control characters from manifests are escaped, so that a ConfigMap cannot control the terminal.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Page(NamedTuple):
     is_coloured: bool
 
     def lines(self, text: str, indent: str = _INDENT, colour: str = "") -> Iterator[str]:
-        """Yield a text as lines that fit; lines after the first are indented further."""
+        """Yield a text as lines of at most `width` columns; later lines have a larger indent."""
         for line in _wrap(text, self.width, indent, indent + _HANG):
             yield self.paint(line, colour)
 
@@ -130,7 +130,7 @@ def _section(
 ) -> Iterator[str]:
     """Yield a title and the lines of each change.
 
-    is_dense: whether the changes follow each other without an empty line.
+    is_dense: whether to omit the empty lines between changes.
     """
     for number, change in enumerate(changes):
         if not number:
@@ -167,7 +167,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield the lines of one ConfigMap in a group: its own names and users."""
+    """Yield the lines of a ConfigMap in a group with equal changes: its names and its users."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -176,7 +176,7 @@ def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
 def _rest(
     rest: Sequence[Change], write: Callable[[Change, _Page], Iterator[str]], page: _Page
 ) -> Iterator[str]:
-    """Yield the lines of the objects in a group, except the first object."""
+    """Yield the lines of all objects in a group, except the first object."""
     if rest:
         yield from page.lines(describe_rest(rest), _HANG, _DIM)
     for change in rest:
@@ -206,7 +206,7 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
-    """Return blocks of groups: a block of all single objects, then a block for each other group."""
+    """Return blocks: a block of all groups with one object, then a block for each larger group."""
     groups = group_equal(objects)
     single = [group for group in groups if len(group) == 1]
     return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
@@ -260,10 +260,10 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
-    """Yield pieces of at most `room` columns, each with the space before the piece or "".
+    """Yield pairs: the space before a piece, or "", and a piece of at most `room` columns.
 
-    A word that is too long is broken after the punctuation of a path or name. A part that is still
-    too long is broken anywhere.
+    If a word is too long, the word is broken after the punctuation of a path or name. If a part is
+    still too long, the part is broken at any character.
     """
     gap = ""
     for word in text.split(" "):

@@ -1,4 +1,4 @@
-"""A preview as one HTML page, with its style and script inside."""
+"""A preview as one HTML page, which contains its style and its script."""
 
 from postrender.diff.formats.html.page import FILE_SUFFIX, render
 

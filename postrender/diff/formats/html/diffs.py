@@ -1,4 +1,4 @@
-"""Diffs of texts and values as HTML; the words that differ are marked."""
+"""Diffs of texts and values as HTML, with marks around the words that differ."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# Words are marked only if enough of the line is unchanged; otherwise marks are noise.
+# Words are marked only if at least this part of the longer line is unchanged.
 _MIN_COMMON = 1 / 3
 _LONGEST_VALUE = 5000
 _WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff; each line is an element with its old and new line number in data-l."""
+    """Return a unified diff. Each line is an element with the old and new line number in data-l."""
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
 
@@ -37,7 +37,7 @@ def _hunk(hunk: Hunk) -> str:
 
 
 def _line(line: Line, text: Html, width: int) -> str:
-    """Return a line. Its numbers are in an attribute, so that copied text has only the sign."""
+    """Return a line. The line numbers are in an attribute, so they are not in copied text."""
     name = {"-": "del", "+": "ins"}.get(line.sign, "span")
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
@@ -49,7 +49,7 @@ def _unchanged(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Yield the removed and then the added lines; words that differ within a pair are marked."""
+    """Yield the removed lines, then the added lines. `_marked` compares the lines in pairs."""
     old = [line for line in lines if line.sign == "-"]
     new = [line for line in lines if line.sign == "+"]
     pairs = [_marked(before.text, after.text) for before, after in zip(old, new, strict=False)]
@@ -64,7 +64,7 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Return two lines as markup; the part that differs is marked, in whole words."""
+    """Return two lines as markup, with a mark from the first to the last word that differs."""
     start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
         start -= 1
@@ -104,13 +104,13 @@ def _field(field: FieldChange) -> Html:
 
 
 def sign_markup(change: str) -> Html:
-    """Return the sign of a change; screen readers get the word instead."""
+    """Return the sign of a change. Screen readers read the name of the change instead."""
     sign = tag("span", MARKS[change], class_=f"sign {change}", aria_hidden="true")
     return joined(sign, tag("span", f"{change} ", class_="sr-only"))
 
 
 def values_markup(old: Json, new: Json) -> Html:
-    """Return an old and a new value; None: the side does not have the value."""
+    """Return an old and a new value as markup. None means that the value does not exist."""
     parts = []
     if old is not None:
         parts.append(tag("del", value_markup(old)))
@@ -122,7 +122,7 @@ def values_markup(old: Json, new: Json) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """Return a value for a reader: plain text or JSON, truncated if it is long."""
+    """Return a value as markup: an unambiguous string as plain text, another value as JSON."""
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
@@ -135,7 +135,7 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string needs quotes: it is empty, has outer spaces or resembles JSON."""
+    """Return whether a string needs quotes: empty, with outer spaces, or similar to JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:
@@ -145,6 +145,6 @@ def _is_ambiguous(text: str) -> bool:
 
 
 def _with_breaks(text: str) -> Iterator[Html]:
-    """Yield lines as markup; a line break in a value is a line break on the page."""
+    """Yield the lines and line breaks of a text as markup. `escaped` would escape line breaks."""
     for number, line in enumerate(text.split("\n")):
         yield Html("\n" * bool(number) + escaped(line))

@@ -1,4 +1,4 @@
-"""The entries of the HTML page: a foldable element for each change."""
+"""The entries of the HTML page: an element for each change, or for a group of equal changes."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ _NO_FACTS = Html("")
 class ObjectNames:
     """The names of objects on the page, with links to their entries.
 
-    effects: the effect on each workload;
-    style: writes the names of objects as links, and other texts from manifests as code.
+    effects: the effect on each workload; name: the function that returns the name of an object;
+    style: the style with links for the names of objects, and code for other texts from manifests.
     """
 
     __slots__ = ("_anchors", "effects", "name", "style")
@@ -93,10 +93,10 @@ class ObjectNames:
 
 
 class _Member(NamedTuple):
-    """An object of an entry; most entries have one object, others a group with equal changes.
+    """An object of an entry. An entry has one object, or several objects with equal changes.
 
-    attributes: the attributes of the object's element, an anchor and the effects for the filter;
-    facts: facts about this object only.
+    attributes: the HTML attributes of the object, with the anchor and the effects for the filter;
+    facts: the facts that the other objects of the entry do not share.
     """
 
     name: Html
@@ -105,7 +105,7 @@ class _Member(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The first line of an entry: its change, its badge, and a summary of the details."""
+    """The first line of an entry: a change for the filter, a badge, a summary of the details."""
 
     change: str
     badge: str
@@ -113,14 +113,14 @@ class _Line(NamedTuple):
 
 
 def section_markup(name: str, count: int, *parts: Html) -> Html:
-    """Return a section of the page, with its title and the number of its objects."""
+    """Return a section of the page, with its title and the number of its items."""
     number = tag("small", f"{count:,}", class_="count")
     heading = tag("h2", TITLES[name], " ", number, id=f"{name}-h")
     return tag("section", heading, *parts, id=name, aria_labelledby=f"{name}-h")
 
 
 def badge_text(word: str) -> str:
-    """Return a change or an effect in one or two words."""
+    """Return the text of the badge for a change or an effect."""
     return BADGES.get(word, word)
 
 
@@ -173,7 +173,7 @@ def _item(member: _Member) -> Html:
 
 
 def _sentence(clause: str) -> Html:
-    """Return a clause, which is markup already, as a paragraph."""
+    """Return a clause, which is already markup, as a sentence in a paragraph."""
     return tag("p", Html(f"{clause[:1].upper()}{clause[1:]}."))
 
 
@@ -188,7 +188,7 @@ def undecided_entry(item: Undecided) -> Html:
 
 
 def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of a group of workloads: the effect and each cause."""
+    """Return the entry of a group of workloads with equal changes: the effect and each cause."""
     workload = group[0]
     effects = dict.fromkeys(map(describe_effect, group))
     body = [
@@ -229,9 +229,9 @@ def _cause_details(cause: Cause, names: ObjectNames) -> list[Html]:
 
 
 def content_entry(group: Sequence[ContentChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of a ConfigMap, key by key, or of a group with equal changes.
+    """Return the entry of a ConfigMap or Secret, or of a group with equal changes.
 
-    Facts about only one member of a group are next to the name of the member.
+    If a fact is about only one object of a group, the fact is next to the name of the object.
     """
     content = group[0]
     is_group = len(group) > 1
@@ -278,7 +278,7 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
 
 
 def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
-    """Return the entry of a revision: its status and its base name."""
+    """Return the entry of a revision: its name, its status and its base name."""
     status = describe_revision(revision, names.style)
     parts = [
         _badge(revision.change),
@@ -291,7 +291,7 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
 
 
 def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """Return the entries of unchanged revisions: a single entry for several revisions."""
+    """Return the entries of unchanged revisions. Several revisions have one common entry."""
     if len(group) < 2:
         return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)
@@ -305,7 +305,7 @@ def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> li
 
 
 def object_entry(group: Sequence[ObjectChange], names: ObjectNames, is_open: bool) -> Html:
-    """Return the entry of another object, or of a group with equal changes."""
+    """Return the entry of objects with equal changes, for the section of other objects."""
     change = group[0]
     brief = escaped(counted(len(change.fields), "field")) if change.fields else Html("")
     members = [_member(item.identity, names) for item in group]

@@ -1,4 +1,4 @@
-"""The reference graph in the HTML page: a list in words; page.js draws the same graph."""
+"""The reference graph in the HTML page, as a list. page.js draws the graph from this list."""
 
 from __future__ import annotations
 

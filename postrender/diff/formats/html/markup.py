@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: every text is escaped unless it is already markup."""
+"""Functions that build safe HTML: they escape every text that is not an Html."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """Return a text as markup; invisible characters are replaced by their escapes."""
+    """Return a text as markup, in which characters of HTML and invisible characters are escaped."""
     if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))
@@ -42,5 +42,5 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def joined(*parts: str) -> Html:
-    """Return markup and texts, one after the other, as markup."""
+    """Return the parts, joined as markup. The function escapes the parts that are not markup."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))

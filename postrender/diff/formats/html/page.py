@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# A page with more diff lines folds ConfigMaps at first. A page with more groups of workloads folds
-# workloads and other objects.
+# If a page has more diff lines, ConfigMaps and Secrets are folded when the page opens. If a page
+# has more groups of workloads, workloads and other objects are folded.
 _OPEN_LINES = 400
 _OPEN_GROUPS = 40
 
@@ -85,7 +85,7 @@ def _asset(name: str) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a policy that allows only the script and style of the page, and no requests."""
+    """Return a Content-Security-Policy that allows only the script and style, and no requests."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -113,7 +113,7 @@ def _header(preview: Preview) -> Html:
 def _tiles(preview: Preview) -> Html:
     effects = Counter(workload.effect for workload in preview.workloads)
     new = sum(1 for revision in preview.revisions if revision.change == NEW)
-    # A tile has no other hint that it counts workloads.
+    # Only these words show that the tiles count workloads.
     verbs = {
         **EFFECTS,
         STARTS: Forms("workload is added", "workloads are added"),
@@ -131,7 +131,7 @@ def _tiles(preview: Preview) -> Html:
 
 
 def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
-    """Return a count with a link to its section, "" for a count of 0."""
+    """Return a tile: a count with a link to the section, or "" if the count is 0."""
     if not count:
         return Html("")
     parts = tag("b", f"{count:,}"), " ", tag("span", forms.of(count))
@@ -226,7 +226,7 @@ def _shortcuts() -> Html:
 
 
 def _section_links(preview: Preview) -> Html:
-    """Return links to the sections of the page that have entries."""
+    """Return a link to each section that has entries."""
     sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
