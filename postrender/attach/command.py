@@ -105,6 +105,7 @@ def run_adopt(
     context: str | None,
     kubeconfig: str | None,
     *,
+    in_cluster: bool | None,
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
@@ -112,13 +113,14 @@ def run_adopt(
 
     namespace: the namespace for objects that do not set a namespace, None for that of the Pod or of
     the kubeconfig's context.
+    in_cluster: the variable IS_IN_CLUSTER, from `is_in_cluster`.
     is_dry: whether this is a dry run, which does not change the cluster.
     is_quiet: whether to log only errors, and no warnings.
-    Raises UserError, and UsageError if IS_IN_CLUSTER is invalid.
+    Raises UserError.
     """
     originals = find_originals(inventory)
     configure_log("error" if is_quiet else "warning", is_json=False)
-    connection = connect(is_in_cluster(), context, kubeconfig)
+    connection = connect(in_cluster, context, kubeconfig)
     lines = []
     for written_namespace in dict.fromkeys(original.namespace for original in originals):
         actual = written_namespace or namespace or connection.namespace

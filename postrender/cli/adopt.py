@@ -34,17 +34,25 @@ def run(
     dry_run: bool,
 ) -> int:
     """Run the command and return its exit code."""
-    from postrender.attach.command import run_adopt
+    from postrender.attach.command import is_in_cluster, run_adopt
     from postrender.config.settings import Settings
     from postrender.inventory.build import take_inventory
     from postrender.sources.inputs import read_input
     from postrender.yaml.stream import read_stream
 
+    # Before stdin: after a usage error, click runs the command again, and stdin is then empty.
+    in_cluster = is_in_cluster()
     settings = Settings(with_secrets=True)
     stream = read_stream(*read_input(input, "render | postrender adopt"))
     inventory = take_inventory(stream, settings)
     lines = run_adopt(
-        inventory, namespace, kube_context, kubeconfig, is_dry=dry_run, is_quiet=is_quiet()
+        inventory,
+        namespace,
+        kube_context,
+        kubeconfig,
+        in_cluster=in_cluster,
+        is_dry=dry_run,
+        is_quiet=is_quiet(),
     )
     write([f"{line}\n" for line in lines])
     return DONE

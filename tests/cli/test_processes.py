@@ -387,6 +387,12 @@ def test_completion_on_a_full_stdout_is_an_error() -> None:
     assert_refused(run("", command=command, variables=variables), "<stdout>", "cannot be written")
 
 
+def test_an_invalid_variable_is_reported_although_stdin_can_be_read_only_once() -> None:
+    done = run(GOOD, "adopt", variables={"IS_IN_CLUSTER": "perhaps"})
+    assert (done.code, done.out) == (2, b"")
+    assert 'IS_IN_CLUSTER is "perhaps"' in done.err
+
+
 def run_unread(data: bytes, *arguments: str) -> Run:
     """Run the program with nobody to read what it writes."""
     with subprocess.Popen(
