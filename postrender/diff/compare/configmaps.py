@@ -227,10 +227,10 @@ def compare_earlier(
 
     The function leaves out a revision that is current on both sides. If another revision becomes
     current, a render changes the annotations about retention. In that case, the function does not
-    compare these annotations.
+    compare these annotations. If postrender has rendered only one side, or no side, the function
+    does not compare any annotations of revisions.
     """
-    if not (old.is_rendered and new.is_rendered):
-        return []
+    is_exact = old.is_rendered and new.is_rendered
     before, after = (
         {resolver.key_of(revision.identity, revision.name): revision for revision in side.revisions}
         for side in (old, new)
@@ -248,7 +248,7 @@ def compare_earlier(
         pair = Pair(before[key], after[key])
         identity = pair.identity
         is_moved = currents[0].get(identity) != currents[1].get(identity)
-        left_out = _RETENTION_ANNOTATIONS if is_moved else ()
+        left_out = (_RETENTION_ANNOTATIONS if is_moved else ()) if is_exact else None
         content = compare_content(pair, names, Users(), context, left_out)
         if content:
             note = f"this is an earlier revision of the {identity.kind}"

@@ -165,6 +165,9 @@ def _usages_elsewhere(
     base_name = side.base_names.get(name, name)
     identity = Identity(*kind, reference.namespace or item.identity.namespace, base_name)
     number = targets.elsewhere.get(targets.resolver.key_of(identity))
+    if number is None and base_name != name:
+        # The name of a revision that only a render of this side creates.
+        number = targets.here.get(_written_key(identity))
     if number is None and (kind != SECRET or base_name == name):
         return
     yield Usage(
