@@ -258,7 +258,7 @@ def test_reloaders_variable_stays_until_it_is_removed(
         promote(api)
         wait_for_phase(api, "Healthy")
         assert RELOADER_VARIABLE in str(api.get("Rollout", "app")["spec"])
-        recipe.run("remove the checksum variable")
+        recipe.run("remove the variable of Reloader")
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "bye")
         promote(api)
@@ -534,7 +534,7 @@ KAPP_AS_BEFORE = (
 def keep_with_kapp(recipe: Recipe) -> Done:
     """Run the first step of the recipe for kapp."""
     kept = recipe.run("protect the live ConfigMaps")
-    recipe.run("exempt the ConfigMap from kapp")
+    recipe.run("make kapp orphan the old versions")
     return kept
 
 
