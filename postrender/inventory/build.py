@@ -16,6 +16,7 @@ from postrender.inventory.examine import ExaminedDocument, examine
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
+from postrender.kubernetes.kinds import GroupKind
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar, Site, SiteKey
@@ -33,6 +34,7 @@ class Inventory(NamedTuple):
     open_ends: by document, the edit that adds a missing final line break after a block scalar.
         postrender applies the edit only if the plan adds objects to the output.
     findings: the findings about duplicate keys.
+    fixed_kinds: the kinds that are never revised although their items have `content`.
     """
 
     stream: Stream
@@ -41,11 +43,16 @@ class Inventory(NamedTuple):
     last_items: Mapping[int, Path]
     open_ends: Mapping[int, SetScalar]
     findings: tuple[Finding, ...]
+    fixed_kinds: frozenset[GroupKind] = frozenset()
 
     @property
     def fixed_names(self) -> set[str]:
-        """The names of the parsed objects without `content`, such as Services and Deployments."""
-        return {item.identity.name for item in self.items if item.content is None} - {""}
+        """The names of the parsed objects that are never revised, such as Services."""
+        return {
+            item.identity.name
+            for item in self.items
+            if item.content is None or item.identity.group_kind in self.fixed_kinds
+        } - {""}
 
     @property
     def is_from_helm_4(self) -> bool:

@@ -388,6 +388,19 @@ def test_the_graph_has_a_reference_to_a_name_that_only_a_render_creates() -> Non
     assert {(edge.source, edge.target) for edge in graph.edges} == {(1, 0), (2, 0)}
 
 
+def test_a_secret_can_explain_a_value_as_in_a_render_without_secrets() -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\n"
+    config_map = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\n"
+    deployment = DEPLOYMENT.replace("image: a", "image: a, env: [{name: TEAM, value: web}]")
+    old = "---\n".join((config_map, deployment, secret))
+    new = old.replace("one", "two")
+    for with_secrets, is_kept in ((False, False), (True, True)):
+        run = Settings(with_secrets=with_secrets)
+        is_original = "\nmetadata: {name: web, labels" in rendered(new, run)
+        [content] = compare(stream_of(old), stream_of(new), run).contents
+        assert (is_original, "original" in content.note) == (is_kept, is_kept)
+
+
 def test_changes_of_earlier_revisions_are_in_the_order_of_the_older_manifests() -> None:
     revision = """\
 apiVersion: v1

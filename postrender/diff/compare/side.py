@@ -64,7 +64,10 @@ def read_side(
     if is_plain:
         inventory = _without_requests(inventory, (CONFIG_MAP, SECRET))
     elif not settings.with_secrets:
-        inventory = _without_requests(inventory, (SECRET,))
+        # A render without Secrets reads a Secret like a Service.
+        inventory = _without_requests(inventory, (SECRET,))._replace(
+            fixed_kinds=frozenset({SECRET})
+        )
     basis = build_basis(inventory, side_settings, history)
     context = basis.context
     inventory = context.inventory if context else inventory
