@@ -77,7 +77,7 @@ def _objects(
 def _references(
     context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
 ) -> tuple[ObjectReference, ...]:
-    """Return the references to an object, first the references that cause the rename."""
+    """Return the references to an object. The references that cause the rename are first."""
     is_renamed = decision.strategy == RENAME
     causes: list[ObjectReference] = []
     others: list[ObjectReference] = []

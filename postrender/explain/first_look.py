@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from postrender.diff.model import Preview, Undecided
     from postrender.kubernetes.kinds import Identity
 
-_MOST_OBJECTS, _MOST_OBJECTS_WITH_PREVIEW = 10, 4
-_LEAST_PREVIEW_LINES = 15
+_MAX_OBJECTS, _MAX_OBJECTS_WITH_PREVIEW = 10, 4
+_MIN_PREVIEW_LINES = 15
 _SCREEN_LINES = 46
-_MOST_NAMES = 4
-_MOST_KEPT = 2
+_MAX_NAMES = 4
+_MAX_KEPT = 2
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
@@ -53,7 +53,7 @@ def name_lines(
             f"{visible(chart)} has no {kinds}, so postrender would not change anything.",
             *([] if with_secrets else ["Pass --secrets to include Secrets."]),
         ]
-    most = _MOST_OBJECTS_WITH_PREVIEW if is_short else _MOST_OBJECTS
+    most = _MAX_OBJECTS_WITH_PREVIEW if is_short else _MAX_OBJECTS
     shown = entries if len(entries) <= most + 1 else entries[:most]
     width = max(len(_title(entry.identity)) for entry in shown)
     number = len(_renamed(explanation))
@@ -93,8 +93,8 @@ def first_release_lines(
         "The first release with postrender",
         *_row("rolls", f"{_names(rolling)}{canary}" if rolling else ""),
         *_row("adds", f"{counted(len(renamed), 'new name')}{_attacher(settings)}"),
-        *(line for text in kept[:_MOST_KEPT] for line in _row("keeps", text)),
-        *_row("keeps", and_more(len(kept) - _MOST_KEPT) if len(kept) > _MOST_KEPT else ""),
+        *(line for text in kept[:_MAX_KEPT] for line in _row("keeps", text)),
+        *_row("keeps", and_more(len(kept) - _MAX_KEPT) if len(kept) > _MAX_KEPT else ""),
         *_row("deletes", f"{_names(deleted)}{_PROTECT}" if deleted else ""),
         *(
             line
@@ -125,9 +125,9 @@ def _attacher(settings: Settings) -> str:
 
 
 def _names(identities: Sequence[Identity]) -> str:
-    """Return the first names, and the number of other names."""
-    names = ", ".join(str(identity) for identity in identities[:_MOST_NAMES])
-    rest = len(identities) - _MOST_NAMES
+    """Return the names of the first objects, and the count of the other objects."""
+    names = ", ".join(str(identity) for identity in identities[:_MAX_NAMES])
+    rest = len(identities) - _MAX_NAMES
     return f"{names} {and_more(rest)}" if rest > 0 else names
 
 
@@ -157,13 +157,13 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and the number of lines left out.
+    """Return the first lines of a preview, indented, and a line with the count of other lines.
 
     other_lines: the number of lines of the report without the preview.
     """
     lines = _without_repeated_summary(text.rstrip().splitlines())
     lines = [line for above, line in pairwise(["", *lines]) if line or not above.isupper()]
-    most = max(_SCREEN_LINES - other_lines - 1, _LEAST_PREVIEW_LINES)
+    most = max(_SCREEN_LINES - other_lines - 1, _MIN_PREVIEW_LINES)
     if len(lines) > most + 1:
         rest = len(lines) - most
         shown = "\n".join(lines[:most]).rstrip().splitlines()
@@ -172,7 +172,7 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
 
 
 def _without_repeated_summary(lines: list[str]) -> list[str]:
-    """Return the lines of a preview, without last lines that repeat the first lines."""
+    """Return the lines of a preview, without a repetition of the first lines at the end."""
     for number in range(len(lines) // 2, 0, -1):
         if lines[-number:] == lines[:number]:
             return "\n".join(lines[:-number]).rstrip().splitlines()

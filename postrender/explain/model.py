@@ -45,7 +45,10 @@ class ObjectEntry(NamedTuple):
 
 
 class EarlierEntry(NamedTuple):
-    """The decision for an earlier object; number: the revision number, 0 for an original."""
+    """The decision for one object of earlier outputs.
+
+    number: the revision number, 0 for an original.
+    """
 
     identity: Identity
     base_name: str
@@ -59,8 +62,9 @@ class Explanation(NamedTuple):
 
     objects: the ConfigMaps of the input and, if --secrets is set, the Secrets;
     earlier: the objects of earlier outputs, which --previous provides;
-    attach_groups: the names of the attach groups. A group has one Job for each sync wave;
-    mode, mode_reason: the form of the Jobs (job or hook), and the reason; "" if there are none;
+    attach_groups: the names of the attach groups;
+    mode, mode_reason: the form of the attachers' Jobs (job or hook), and the reason; "" if
+        attach_groups is empty;
     graph: the reference graph, for the formats mermaid and dot.
     """
 

@@ -1,7 +1,7 @@
 """The reference graph of a plan, for `postrender explain`.
 
 The node of a ConfigMap or Secret has the base name, and a note with the decision. The note contains
-the revision name, unless a hash in the name could reveal a Secret. The hash of a ConfigMap that
+the revision name, unless the hash in the name could reveal a Secret. The hash of a ConfigMap that
 references a Secret could reveal the Secret, because the hash covers the Secret's revision name.
 """
 
@@ -38,13 +38,13 @@ def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
     edges += _workload_refs(context, {edge.source for edge in edges})
     keys = {*context.decisions, *(edge.source for edge in edges)}
     items = [item for item in context.inventory.items if item.key in keys]
-    numbers = {item.key: number for number, item in enumerate(items)}
+    indexes = {item.key: index for index, item in enumerate(items)}
     return Graph(
         tuple(_node(context, item, secret_names) for item in items),
         tuple(
             Edge(
-                source=numbers[edge.source],
-                target=numbers[edge.target],
+                source=indexes[edge.source],
+                target=indexes[edge.target],
                 label=edge.label,
                 keeps_base_name=edge.keeps_base_name,
             )
@@ -71,9 +71,9 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Yield an edge from each Rollout to the workload in its workloadRef.
+    """Yield an edge from each Rollout to the workload in its workloadRef, if `sources` has it.
 
-    sources: the objects that reference a ConfigMap or Secret. Other workloads get no edge.
+    sources: the objects that reference a ConfigMap or Secret.
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():

@@ -1,10 +1,10 @@
-"""The plan of a render. The module `build` runs these steps. Each step begins with its modules.
+"""The plan of `postrender render`: the steps of the module `build`, each after its modules.
 
 1. duplicates: drop repeated definitions of an object.
 2. namespaces, links, auto_mount: resolve references and auto-mounts to objects of the stream.
 3. strategy, well_known: decide the strategy of each ConfigMap and Secret.
 4. helm_3_hooks: report originals that postrender would not keep under Helm 3.
-5. mentions, readers: find programs that read an object by name, and adjust the decisions.
+5. mentions, readers: find programs that read objects by name, and adjust the decisions of step 3.
 6. numbering, names: number and name the revisions.
 7. pins: find the revision names that a person wrote into pod templates.
 8. retained: decide which revisions of earlier outputs stay in the output.
@@ -12,9 +12,9 @@
 10. attach_groups, group_names: assign revisions to attach groups.
 11. configmap_edits: collect the edits that turn objects into revisions.
 12. originals: find the originals that stay in the output next to their revision.
-13. retired_secrets, attacher_job, appended: build the appended objects.
-14. protection, leftovers, last_owner: report problems with the result.
+13. retired_secrets, attacher_job, appended: build the objects that the output appends.
+14. protection, leftovers, last_owner: report problems with the output.
 
-The modules model, workload_refs and workload_order serve several steps. Two modules do not serve a
-plan: `config rbac` uses attacher_rbac, and `config admission-policy` uses attacher_policy.
+Several steps use the modules model, workload_refs and workload_order. No step uses attacher_rbac
+and attacher_policy: these modules serve `config rbac` and `config admission-policy`.
 """

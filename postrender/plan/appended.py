@@ -39,7 +39,7 @@ def retained_objects(
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects to append, and the keys of attachers' objects to remove."""
+    """Return the attachers' objects to append, and the keys of the stream's outdated objects."""
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()
@@ -63,7 +63,7 @@ def new_attachers(
 
 
 def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> list[Item]:
-    """Return the attachers' objects of these groups that an earlier run has appended."""
+    """Return the attachers' objects of these groups that are already in the stream."""
     names = {(group.namespace, group.name) for group in groups}
     return [
         item
@@ -73,13 +73,13 @@ def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> 
 
 
 def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
-    """Return the key of an attacher object, with the namespace as written."""
+    """Return the key of an object of an attacher; its namespace is AttachGroup.namespace."""
     group_kind = api_group(str(data["apiVersion"])), str(data["kind"])
     return ObjectKey(group_kind, group.namespace, str(value_at(data, ("metadata", "name"))))
 
 
 def without_tool_annotations(item: Item) -> dict[str, Json]:
-    """Return an attacher object of the stream without the annotations that tools add."""
+    """Return an object of an attacher, without the annotations of Helm 4, kustomize and kpt."""
     data = dict(item.content or {})
     annotations = own_annotations(item.annotations)
     if annotations != item.annotations:
@@ -90,7 +90,7 @@ def without_tool_annotations(item: Item) -> dict[str, Json]:
 
 
 def _with_template_name(data: Mapping[str, Json], template_name: str) -> dict[str, Json]:
-    """Return an object with the annotation from which Helm 4 writes `# Source: …`.
+    """Return an object with the annotation from which Helm 4 prints the line `# Source: …`.
 
     Helm later removes the annotation. The hash in a Job's name does not cover the annotation.
     """

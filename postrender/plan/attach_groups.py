@@ -1,8 +1,8 @@
-"""Attach groups: the revisions that one attacher looks after.
+"""Attach groups. Each attacher looks after the revisions of one attach group.
 
-The name of a new group is derived from the release, or from a workload if the release is unknown.
-A namespace gets at most one new group. A revision with a group label from an earlier run keeps its
-group. The groups stay the same if postrender renders its own output, or several outputs together.
+The module `group_names` derives the name of a new group. A namespace gets at most one new group. A
+revision that already has a group label keeps its group. The groups therefore do not change if the
+input is an output of postrender, or several such outputs.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: the group name of each object that is renamed, or that an attached workload
-        references. A revision with a group label keeps the group;
+    group_names: the group name, by ConfigMap or Secret. Includes the objects to rename, the objects
+        that attached workloads reference, and the revisions with a group label;
     retained_group_names: the group name for each item of PlanContext.retained, in the same order;
-    named_after: for each group with a name derived from a workload, the name and this workload.
+    named_after: pairs of a group name and the workload from which postrender derives the name.
     """
 
     groups: tuple[AttachGroup, ...]
@@ -54,7 +54,7 @@ class AttachGroups(NamedTuple):
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
     """Return the groups of a stream.
 
-    render_ids: the render ID of each workload that references revisions.
+    render_ids: the render IDs, by workload that references revisions.
     """
     workloads = sorted(
         (
@@ -106,11 +106,11 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Yield the group of all revisions, if they have the same namespace and group name.
+    """Yield one group, if all revisions have the same namespace and group name.
 
-    The stream has no attached workload, so the attacher adds only the release owner to these
-    revisions. An absent namespace and an explicit namespace can be the same namespace. In
-    this case, two attachers would have duplicate objects.
+    The stream has no attached workload, so the attacher adds only the release owner to the
+    revisions. Several groups are not safe, because an absent and an explicit namespace can be equal
+    in the cluster. The output would then contain two attachers with the same objects.
     """
     items = [context.decisions[key].item for key in group_names]
     revisions = [item for item in items if context.revision_of(item)]
@@ -134,11 +134,11 @@ def _namespace(context: PlanContext, identity: Identity) -> str | None:
 def _default_names(
     context: PlanContext, workloads: Sequence[Item]
 ) -> tuple[dict[str | None, str], list[tuple[str, Item]]]:
-    """Return the group name of each namespace, and the value of AttachGroups.named_after.
+    """Return the default group name, by namespace, and the value of AttachGroups.named_after.
 
-    If the first workload of a namespace references a revision from an earlier run, the namespace
-    gets the group of this revision. Otherwise, the name is derived from the release, or from the
-    first workload if the release is unknown.
+    If the first workload of a namespace references a revision with a group label, the label is the
+    default. Otherwise, the default is a name for the release, or for the first workload if the
+    release is unknown.
     """
     members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
@@ -158,7 +158,7 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group of the first earlier revision that a workload references, else ""."""
+    """Return the group label of the first existing revision that a workload references, else ""."""
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -180,9 +180,9 @@ def _group_names(
 ) -> dict[ItemKey, str]:
     """Return the value of AttachGroups.group_names.
 
-    An object gets the group of the first attached workload that references the object. If no
-    attached workload references the object, the object gets the group of the namespace. A revision
-    from an earlier run keeps its group.
+    A revision that already has a group label keeps its group. Any other object gets the group of
+    the first attached workload that references the object. If no attached workload references the
+    object, the object gets the default group of its namespace.
     """
     names: dict[ItemKey, str] = {}
     for item in workloads:
@@ -231,13 +231,13 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield pairs of a group key and an object: a revision, or the original next to a revision.
+    """Yield pairs of a group key and a revision, or an original that stays next to its revision.
 
     A group includes originals, because `postrender adopt` adds the group label to live originals.
     """
     items = [(context.decisions[key].item, name) for key, name in group_names.items()]
     pairs = [((_namespace(context, item.identity), name), item) for item, name in items]
-    # If only the revision sets its namespace, the group key of the workload can be different.
+    # If a revision sets its namespace, but its workload does not, the group keys can differ.
     pairs += [
         (group_keys[workload.key], target)
         for workload in workloads
@@ -267,7 +267,7 @@ def _attached_workloads(
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
-    """Yield each workload of a group, and then the Rollouts that use its pod template."""
+    """Yield each workload of a group, followed by the Rollouts that use its pod template."""
     for item in items:
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
             yield AttachedWorkload(
@@ -279,9 +279,9 @@ def _attached_workloads(
 
 
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
-    """Return the revisions that an object's pod templates reference or mount."""
+    """Return the revisions that the pod templates of a workload reference or auto-mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sorted, because a second render finds the reference of an auto-mount at another position.
+    # Sort the revisions, because a render of the output finds an auto-mount at another position.
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 

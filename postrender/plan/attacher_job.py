@@ -2,7 +2,7 @@
 
 The Job has one of two forms, which `attacher.mode` selects. The form *hook* is a hook of Helm and
 of Argo CD. The form *job* is an ordinary Job. For some streams, a Sync hook would block Argo CD's
-sync until a canary ends. The mode `auto` selects *job* for these streams, and *hook* for others.
+sync until a canary ends. The mode `auto` selects *job* for these streams, else *hook*.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ HOOK, JOB = "hook", "job"
 # Linux cannot execute a program with an argument of more than 128 KiB. 100 names of the maximum
 # length take 26 KiB.
 _MAX_NAMES_PER_ARGUMENT = 100
-# In seconds. With a lower TTL, Helm's --wait-for-jobs can miss the end of the Job.
-_MIN_TTL = 300
+# If the TTL is lower, Helm's --wait-for-jobs can miss the end of the Job.
+_MIN_TTL_SECONDS = 300
 
 # The hooks of Helm and of Argo CD that Argo CD runs before or during the sync (argo-cd 3.2).
 _EARLY_HOOKS = frozenset({"crd-install", "pre-install", "pre-upgrade", "PreSync", "Sync"})
@@ -60,7 +60,7 @@ _RESOURCES = {
 
 
 class AttachedWorkload(NamedTuple):
-    """A workload; names: the revisions in its pod templates, sorted by kind and name."""
+    """A workload; names: the revisions that its pod templates use, sorted by kind and name."""
 
     identity: Identity
     render_id: str
@@ -71,11 +71,12 @@ class AttachedWorkload(NamedTuple):
 class AttachGroup(NamedTuple):
     """The workloads of one namespace that use revisions, and all revisions of the group.
 
-    namespace: as written in the objects, None if absent;
-    workloads: empty if only objects without a pod template reference the revisions;
+    namespace: the namespace that the objects set, None if they set none;
+    workloads: () if the stream has no attached workload;
     emitted: all revisions of the group in the output, including retained revisions, and the
         originals next to these revisions;
-    retired: earlier revisions of Secrets to delete, if the settings no longer include Secrets.
+    retired: the revisions of Secrets that the attacher deletes after their last use, because the
+        settings no longer include Secrets.
     """
 
     name: str
@@ -94,7 +95,7 @@ def wave_of(item: Item) -> int:
     """Return the Argo CD sync wave of an object, 0 if the object sets no valid wave."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION)
     if not text:
-        return 0  # nearly every object
+        return 0  # a shortcut, because nearly every object sets no wave
     try:
         return int(text.strip())
     except ValueError:
@@ -135,7 +136,7 @@ def _hooks(item: Item) -> list[str]:
 
 
 def is_workload_attachable(item: Item) -> bool:
-    """Return whether an object is a workload that postrender rewrites and the attacher sees."""
+    """Return whether an object is a workload that postrender rewrites and the attacher can read."""
     return item.is_rewritable and is_namespaced_workload(item.identity.group_kind)
 
 
@@ -154,13 +155,13 @@ def attacher_findings(settings: AttacherSettings, mode: str, location: Location)
                 strict=True,
             )
         )
-    if mode == HOOK and settings.ttl < _MIN_TTL:
+    if mode == HOOK and settings.ttl < _MIN_TTL_SECONDS:
         findings.append(
             Finding(
                 code="short-ttl",
                 problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so Kubernetes may "
                 "delete the Job before Helm's --wait-for-jobs sees that the Job is finished",
-                fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL} or more",
+                fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL_SECONDS} or more",
                 location=location,
             )
         )
@@ -172,7 +173,7 @@ def attacher_objects(
 ) -> list[dict[str, Json]]:
     """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave.
 
-    The settings can leave out the ServiceAccount, or both the Role and the RoleBinding.
+    The settings can exclude the ServiceAccount, and can exclude the Role with the RoleBinding.
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
@@ -188,7 +189,8 @@ def attacher_objects(
 def service_account(metadata: Mapping[str, Json]) -> dict[str, Json]:
     """Return a ServiceAccount for attachers.
 
-    A Pod with this account gets the token only on request. The attacher's Pods request the token.
+    A Pod gets the token of the account only if the Pod sets `automountServiceAccountToken: true`.
+    The attacher's Pods set this field.
     """
     return {
         "apiVersion": "v1",
@@ -248,11 +250,11 @@ def _group_metadata(group: AttachGroup, annotations: Mapping[str, str]) -> dict[
 
 
 def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]:
-    """Return the objects of a group that exist as long as the release, as `Kind/name`.
+    """Return, as `Kind/name`, the attacher's objects that exist as long as the release exists.
 
-    Each of these objects can own the revisions of the group. The ServiceAccount is first, because
-    the token in the Job's Pod contains the account's uid. `attach` must read the uid of a Role from
-    the API server.
+    Each of these objects can own the revisions of the group. An owner reference contains the uid of
+    the owner. The ServiceAccount is first, because the token in the Job's Pod contains its uid. For
+    a Role, `attach` must read the uid from the API server.
     """
     objects = []
     if settings.appends_service_account:
@@ -291,11 +293,11 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     """Return the rules of the Role: exactly the verbs that `postrender attach` uses.
 
-    mode: the form of the Job, HOOK or JOB. The rules for JOB suit both forms.
+    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms.
     """
     watch = ["list", "watch"]
-    # Before attach changes or deletes a ConfigMap, attach compares the content with the hash in the
-    # name, which needs `get`. attach does not use the content of Secrets. With the admission plugin
+    # Before attach changes or deletes a ConfigMap, attach gets the ConfigMap, and compares the
+    # content with the hash in the name. attach does not get Secrets. With the admission plugin
     # OwnerReferencesPermissionEnforcement, a change of owner references needs `delete`.
     rules: list[Json] = [
         {"apiGroups": groups, "resources": resources, "verbs": verbs}
@@ -431,8 +433,9 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
-    """Return data, changed by a patch. Mappings are merged by key, lists of named items by name.
+    """Return data, changed by a patch.
 
+    The function merges mappings by key, and lists by name if all items of both lists have a `name`.
     A null in a mapping of the patch removes the key. Any other value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):

@@ -2,8 +2,8 @@
 
 The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits new
 Events, and requires the label of an attach group on every object that an attacher changes or
-deletes. For a ConfigMap or Secret, the policy permits changes only to the owner references and to
-one annotation. The policy needs Kubernetes 1.30.
+deletes. In a ConfigMap or Secret, the policy permits changes only to the owner references and to
+the annotation UNUSED_ANNOTATION. The policy needs Kubernetes 1.30.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from postrender.yaml.paths import Json
 VERSION = "admissionregistration.k8s.io/v1"
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 
-# dyn() turns off the type check, because the kinds in `_RULES` have different fields. The API
+# dyn() turns off CEL's type check, because the kinds in `_RULES` have different fields. The API
 # server evaluates a variable only if an expression uses the variable. CEL limits the cost of an
 # expression, so no expression compares every item of a list with every item of another list.
 _VARIABLES = {
@@ -129,8 +129,8 @@ def _condition(settings: AttacherSettings) -> str:
     """Return the CEL condition that selects the requests of attachers, by ServiceAccount.
 
     The condition selects every account with the suffix SUFFIX, even an account that a user creates.
-    If releases create the account in attacher.serviceAccount.name, the condition also selects this
-    account. The condition does not select any other account, which could have other tasks.
+    The condition selects the account in attacher.serviceAccount.name only if releases create this
+    account. An account that a user creates could have other tasks.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]

@@ -23,14 +23,14 @@ def rbac_objects(
 ) -> list[dict[str, Json]]:
     """Return the Role and the RoleBinding of attachers.
 
-    If attachers use the shared ServiceAccount and the settings do not turn off its creation, the
-    ServiceAccount is the first object.
+    If attachers use SHARED_ACCOUNT, and the settings do not turn off the creation of
+    ServiceAccounts, this ServiceAccount is the first object.
     namespace: the namespace that the objects set, "" if they set none.
     """
     account = settings.service_account or SHARED_ACCOUNT
     # An account with other tasks can already have a Role with the name of the account.
     name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
-    # With the mode `auto`, the form depends on the release. The Role for JOB suits both forms.
+    # With the mode `auto`, the release decides the Job's form. The Role for JOB suits both forms.
     mode = HOOK if settings.mode == HOOK else JOB
     rules = role_rules(mode, with_secrets)
     objects = role_objects(metadata_of(name, namespace), account, rules)

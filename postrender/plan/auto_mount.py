@@ -1,9 +1,9 @@
 """Auto-mounts: mounts that annotations of a ConfigMap request, and that render adds.
 
 Either `postrender/mount-path: /etc/app` or `postrender/env-from: "true"` requests an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the namespace must
-have exactly one workload. `postrender/containers: app,worker` selects the containers; the default
-is every container except init containers.
+`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the ConfigMap's
+namespace must have exactly one workload. `postrender/containers: app,worker` selects the
+containers; the default is every container except init containers.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
 
 
 class Mount(NamedTuple):
-    """The auto-mount of one object in a workload.
+    """The auto-mount of one ConfigMap or Secret in a workload.
 
-    workload: the object with the pod template, such as the Deployment that a Rollout references;
+    workload: the object with the pod template. For a Rollout, possibly the referenced Deployment;
     path: the value of `postrender/mount-path`, "" if absent;
     env_from: whether `postrender/env-from` is true;
     containers: the names in `postrender/containers`, () if absent.
@@ -53,7 +53,7 @@ class Mount(NamedTuple):
 
 
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
-    """Return, by workload, the auto-mounts that ConfigMaps (and Secrets) request.
+    """Return, by workload, the auto-mounts that ConfigMaps and Secrets request.
 
     Raises UserError if a mount path is relative, or if the workload is missing or ambiguous. Also
     raises UserError if two objects have the same mount path in one container.
@@ -78,7 +78,7 @@ def _is_requested(item: Item) -> bool:
 
 
 def _has_revision(inventory: Inventory, item: Item, resolver: Resolver) -> bool:
-    """Return whether an object is an original that an earlier run kept next to its revision."""
+    """Return whether the stream also contains a revision of an object."""
     return any(
         other.annotations.get(BASE_NAME_ANNOTATION) == item.identity.name
         and other.identity.group_kind == item.identity.group_kind
@@ -157,8 +157,8 @@ def _check_rewritable(
 ) -> None:
     """Raise UserError if postrender does not rewrite the workload for an auto-mount.
 
-    in_namespace: the workloads of the namespace;
-    selected: the rewritable workloads that `mount-in` selects. If absent, all rewritable workloads.
+    in_namespace: all workloads in the namespace of the ConfigMap or Secret;
+    selected: the rewritable workloads that `mount-in` selects, by default all rewritable workloads.
     """
     refused = _refused(item, in_namespace, selected)
     opted_out = next((workload for workload in refused if workload.has_opted_out), None)
@@ -179,7 +179,7 @@ def _check_rewritable(
 
 
 def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]) -> Sequence[Item]:
-    """Return the workloads that would get the auto-mount, but that postrender does not rewrite."""
+    """Return the workloads that the annotations select, but that postrender does not rewrite."""
     refused = [workload for workload in in_namespace if not workload.is_rewritable]
     mount_in = item.annotations.get(MOUNT_IN_ANNOTATION)
     if mount_in is None and not selected:
@@ -194,10 +194,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """Return the objects with a workload's pod template.
-
-    A Rollout can use the pod template of a Deployment.
-    """
+    """Return the workload itself or, for a Rollout with a workloadRef, the referenced workload."""
     if not workload.workload_ref:
         return [workload]
     return [
@@ -224,8 +221,8 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
     """Return the edits that mount an object in each pod template of its workload.
 
-    name: the name of the object in the output.
-    The edits do not repeat a mount that an earlier run added.
+    A container that already has the auto-mount gets no edit.
+    name: the name of the mounted object in the output.
     Raises UserError if a container is missing, or already mounts another volume at the path.
     """
     edits: list[AddItems] = []
@@ -325,7 +322,7 @@ def _is_mounted(
 ) -> bool:
     """Return whether a container already mounts the object at the path of an auto-mount.
 
-    volume_names: the names of the existing volumes with the object.
+    volume_names: the names of the existing volumes that contain the object.
     Raises UserError if the container mounts another volume at the path.
     """
     for volume_mount in _list(value_at(container, ("volumeMounts",))):

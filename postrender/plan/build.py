@@ -1,7 +1,6 @@
-"""The plan of a render: edits, removed objects, appended objects and findings.
+"""The plan of `postrender render`: edits, removed objects, appended objects and findings.
 
-A plan is a pure function of an inventory, the settings and the history. The docstring of the
-package lists the steps.
+make_plan is a pure function. The docstring of the package postrender.plan lists the steps.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 class PlanBasis(NamedTuple):
     """The decisions of a plan, without edits.
 
-    context: None if neither the stream nor the history has ConfigMaps (or revised Secrets);
+    context: None if neither the stream nor the history has a revisable ConfigMap or Secret;
     repeated: the objects that repeat an earlier object of the stream.
     """
 
@@ -70,12 +69,12 @@ class _Resolved(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The changes that a render makes.
+    """The changes that turn a stream into its output.
 
     context: the decisions, names and links; None as in PlanBasis;
-    edits: the edits by object;
-    copies: the originals that stay. The edits apply to a copy, which follows the original;
-    removed: the objects of the stream that the output leaves out;
+    edits: the edits, by object;
+    copies: the originals that stay unchanged. A copy follows each original, and gets its edits;
+    removed: the objects of the stream that are not in the output;
     appended: the new objects at the end of the output;
     mode: the form of the attacher Jobs, and the reason;
     groups: the attach groups.
@@ -102,7 +101,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     if context is None:
         return Plan(inventory)
 
-    # The edits of references, then the edits of the objects to rename.
+    # add_revision_edits skips a path that already has an edit, so source_edits is first.
     edits, render_ids = source_edits(context)
     attach_groups = find_groups(context, render_ids)
     add_revision_edits(context, attach_groups, edits)
@@ -110,7 +109,6 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     for key in originals.kept & originals.replaced:
         del edits[key]  # the original stays, and the stream already has its revision
 
-    # The attachers.
     groups = attach_groups.groups
     if _may_have_retired_secrets(context, history):
         from postrender.plan.retired_secrets import with_retired_secrets
@@ -144,7 +142,7 @@ def _result_findings(
         yield from group_name_findings(attach_groups.named_after, location.source)
     yield from _protection_findings(context)
     if context.mentions:
-        # Imported late: most charts have no mentions.
+        # Import late, because most charts have no mentions.
         from postrender.plan.leftovers import find_leftovers
 
         yield from find_leftovers(context)
@@ -155,7 +153,7 @@ def _result_findings(
 
 
 def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
-    """Return whether revisions of Secrets in earlier outputs are possible."""
+    """Return whether earlier outputs can contain revisions of Secrets."""
     return bool(
         history.owners.secrets
         or context.settings.attacher.retired_secrets
@@ -164,10 +162,10 @@ def _may_have_retired_secrets(context: PlanContext, history: History) -> bool:
 
 
 def _protection_findings(context: PlanContext) -> Iterator[Finding]:
-    """Yield the findings about old pods that lose their content."""
+    """Yield the findings about old pods that can lose the content of their ConfigMaps."""
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
-        # Imported late: with an attacher and without checksums, `protection` finds nothing.
+        # Import late, because with an attacher and without checksums, the module finds nothing.
         from postrender.plan.protection import find_overwritten, find_unprotected
 
         yield from find_unprotected(context)
@@ -241,7 +239,7 @@ def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[
 def _decide(
     resolved: _Resolved, settings: Settings, history: History
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions before apply_signs adjusts the decisions, and their findings."""
+    """Return the decisions, without the changes from apply_signs, and their findings."""
     inventory, links = resolved.inventory, by_target(resolved.all_links)
     mounted_in = _workloads_by_mounted_item(resolved.mounts)
     stored_hooks = _hooks_by_target(inventory, history, resolved.resolver)
@@ -261,7 +259,7 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
-    """Return the context after adding the pins for the attacher to workload_targets."""
+    """Return the context with the pins from find_attached_pins in workload_targets."""
     pins = find_attached_pins(context, resolved.all_links)
     if not pins:
         return context
@@ -273,7 +271,7 @@ def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
 
 
 def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
-    """Return the objects to rename, and the revisions."""
+    """Return the objects to rename, and the revisions that are already in the stream."""
     return [
         decision.item
         for decision in decisions
@@ -284,17 +282,17 @@ def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
 def _find_signs(
     inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
 ) -> Mapping[ItemKey, Sign]:
-    """Return, by object, the sign that a program uses the object by its base name."""
+    """Return, by object, the sign that a program reads the object by its base name."""
     if not mentions and not any(link.reference.rule.family == RBAC for link in links):
         return {}
-    # Imported late: most charts have no reader by name.
+    # Import late, because in most charts, no program reads an object by name.
     from postrender.plan.readers import Evidence, find_signs
 
     return find_signs(Evidence(inventory=inventory, mentions=mentions, links=links))
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
-    """Return the resolver with is_proven set: whether a link proves the release namespace."""
+    """Return the resolver with is_proven set to whether is_proof is true for a link."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 
@@ -303,7 +301,7 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
     """Return the auto-mounts by workload."""
     if not any(item.requests_auto_mount for item in inventory.items):
         return {}
-    # Imported late: few charts have auto-mounts.
+    # Import late, because few charts have auto-mounts.
     from postrender.plan.auto_mount import find_mounts
 
     return find_mounts(inventory, resolver)

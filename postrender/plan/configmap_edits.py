@@ -1,8 +1,8 @@
 """The edits that turn a ConfigMap or Secret into its revision, and objects of retained revisions.
 
 The edits set the name, a label, annotations and `immutable`, and remove annotations of other tools.
-The edits already add the retention annotations, because the live object needs these annotations
-before an output lacks the revision.
+The retention annotations stop Helm, Argo CD and Flux from deleting the revision. The live revision
+must have these annotations before a later output leaves out the revision.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _revision_edits(
 ) -> list[Edit]:
     """Return the edits that turn an object into its revision.
 
-    is_sweepable: whether the attacher deletes the revision when the attacher sees no consumer.
+    is_sweepable: whether the attacher deletes the revision if the attacher finds no consumer.
     """
     item = decision.item
     metadata = (*item.path, "metadata")
@@ -70,12 +70,12 @@ def _revision_edits(
     if context.settings.hash_key_of(item.identity) is not None:
         annotations[HASH_ANNOTATION] = KEYED_HASH
     if item.key in context.orders:
-        # Later outputs retain the revision for some time. During this time, Helm must not delete
-        # the live object.
+        # Later outputs retain the revision. Helm must not delete the live object until an output
+        # retains the revision for the last time.
         annotations[NUMBER_ANNOTATION] = str(context.orders[item.key])
         annotations[RESOURCE_POLICY_ANNOTATION] = "keep"
     if context.settings.attacher.is_enabled:
-        # With these annotations, only an attacher deletes the revision.
+        # Because of these annotations, only an attacher deletes the revision.
         annotations |= keep_annotations()
         if not is_sweepable:
             annotations[SWEEP_ANNOTATION] = "false"
@@ -92,7 +92,7 @@ def _revision_edits(
 def _merge(item: Item, field: str, existing: dict[str, str], values: dict[str, str]) -> list[Edit]:
     """Return the edits that set labels or annotations; field: `labels` or `annotations`."""
     path = (*item.path, "metadata", field)
-    written = mapping_at(item.content, ("metadata", field))  # also has keys without a value
+    written = mapping_at(item.content, ("metadata", field))  # also has keys with the value null
     return set_keys(path, written, changed_values(existing, values))
 
 
@@ -111,7 +111,7 @@ def retained_object(
 
     An original does not get the annotations and labels of a revision.
     is_attached: whether the attacher is enabled;
-    is_last_time: whether the next output drops the revision, so that Helm deletes the live object.
+    is_last_time: whether the next output drops the object. Helm then deletes the live object.
     """
     data = revision.content
     metadata = dict(mapping_at(data, ("metadata",)))
@@ -127,7 +127,7 @@ def retained_object(
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
-            # The last release lacks the object, so Helm would leave `keep` on the live object.
+            # The newest applied manifest lacks the object, so Helm would not remove `keep`.
             annotations[RESOURCE_POLICY_ANNOTATION] = "delete"
     metadata["annotations"] = annotations
     if not annotations:

@@ -1,7 +1,7 @@
 """ConfigMaps and Secrets that a stream defines twice.
 
-Helm 3 cannot install such a stream, so postrender removes repeated definitions. Two definitions
-with different content are an error.
+Helm 3 cannot install such a stream, so postrender removes repeated definitions. If the definitions
+of an object have different content, postrender reports an error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return an object with its effective namespace, and without the annotations of tools."""
+    """Return the content with the effective namespace, and without the annotations of tools."""
     metadata = mapping_at(item.content, ("metadata",))
     annotations = own_annotations(item.annotations)
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}

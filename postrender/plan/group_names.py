@@ -1,9 +1,9 @@
 """The name of an attach group, and of the objects of its attacher.
 
 The attacher's ServiceAccount owns the revisions. If the name changes, the tool that applies the
-manifests replaces the ServiceAccount, and Kubernetes can delete revisions. The name is therefore
-derived from the release. If the release is unknown, the name is derived from a workload, and a
-finding reports the name.
+manifests replaces the ServiceAccount, and Kubernetes can delete revisions. postrender therefore
+derives the name from the release name. If the release name is unknown, postrender derives the name
+from a workload, and a finding reports the name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from postrender.startup.patterns import pattern
 _INSTANCE_LABEL = "app.kubernetes.io/instance"
 # Many charts have objects with the release's name. The suffix prevents equal names.
 SUFFIX = "-attach"
-# A Job's name is the group name, a hyphen and a hash, and is also the value of a label.
+# A Job's name is the group name, a hyphen and a hash. Kubernetes also uses the name in a label.
 _MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
 _INVALID = pattern(r"[^a-z0-9-]+")
 
@@ -65,7 +65,7 @@ def _shortened(name: str, hashed: str) -> str:
 
 
 def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) -> list[Finding]:
-    """Return a finding for each item of AttachGroups.named_after; source: of the stream."""
+    """Return a finding for each item of AttachGroups.named_after; source: the stream's source."""
     return [
         Finding(
             code="group-name",

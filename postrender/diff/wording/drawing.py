@@ -1,7 +1,8 @@
 """The reference graph as boxes and arrows, which the formats mermaid and dot print.
 
-A drawing shows changes in words and in colours. IDs contain only letters, digits and `_`, and the
-formats escape all other texts. A name therefore cannot change the syntax of a drawing.
+A drawing shows changes in words and in colours. The IDs of boxes and frames contain only letters,
+digits and `_`, and the formats escape all other texts. A name therefore cannot change the syntax of
+a drawing.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ _EFFECTS = {
 
 
 class Colours(NamedTuple):
-    """The colours of a change: of boxes (fill) and lines; line_style: the style of lines in DOT."""
+    """The colours of boxes (fill), borders and arrows (line); line_style: of arrows in DOT."""
 
     fill: str
     line: str
     line_style: str
 
 
-# These colours and INK are readable on light and dark pages.
+# COLOURS and INK, the colour of text in boxes, are readable on light and dark pages.
 COLOURS = {
     ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
     REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
@@ -72,7 +73,7 @@ COLOURS = {
 }
 INK = "#1f2328"
 
-# The maximum length of a line in a box. Mermaid itself breaks much longer lines.
+# The maximum length of a line of text in a box.
 _WIDTH = 24
 _PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
 _NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
@@ -90,7 +91,7 @@ class Box(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A namespace and its boxes; title: "" if the formats draw only the boxes."""
+    """A namespace and its boxes; title: "" if the formats do not draw the frame."""
 
     id: str
     title: str
@@ -135,7 +136,7 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return the slugs, with `__` and a number after a repeated slug. No slug contains `__`."""
+    """Return the slugs, with `__` and a count after each repeated slug. No slug contains `__`."""
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:
@@ -171,22 +172,22 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return a text as lines, broken between words; long words are broken after punctuation."""
+    """Return the lines of a text. Lines end between words or, in a long word, after punctuation."""
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
 
 
 def nodes_by_relevance(graph: Graph) -> list[int]:
-    """Return the numbers of all nodes. Changed nodes and their neighbours are first."""
+    """Return the indexes of all nodes of a graph. Changed nodes and their neighbours are first."""
     neighbours: dict[int, list[int]] = defaultdict(list)
-    changed = {number for number, node in enumerate(graph.nodes) if _is_changed(node)}
+    changed = {index for index, node in enumerate(graph.nodes) if _is_changed(node)}
     for edge in graph.edges:
         neighbours[edge.source].append(edge.target)
         neighbours[edge.target].append(edge.source)
         if edge.change != UNCHANGED:
             changed |= {edge.source, edge.target}
-    changed_first = sorted(range(len(graph.nodes)), key=lambda number: number not in changed)
-    order = (node for number in changed_first for node in (number, *neighbours[number]))
+    changed_first = sorted(range(len(graph.nodes)), key=lambda index: index not in changed)
+    order = (node for index in changed_first for node in (index, *neighbours[index]))
     return list(dict.fromkeys(order))
 
 
@@ -195,7 +196,7 @@ def _is_changed(node: GraphNode) -> bool:
 
 
 def subgraph(graph: Graph, numbers: Iterable[int]) -> Graph:
-    """Return the subgraph of these nodes, in their original order."""
+    """Return a graph with only some nodes and the edges between them; numbers: their indexes."""
     new_numbers = {old: new for new, old in enumerate(sorted(numbers))}
     return Graph(
         tuple(graph.nodes[number] for number in new_numbers),

@@ -21,10 +21,10 @@ _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
 
 def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes, in order; groups with only one change are first."""
+    """Return groups of equal changes, in the order of the changes, but groups of one first."""
     groups: dict[Hashable, list[Change]] = defaultdict(list)
-    for number, change in enumerate(changes):
-        groups[_key(change) or number].append(change)
+    for index, change in enumerate(changes):
+        groups[_key(change) or index].append(change)
     return sorted(groups.values(), key=lambda group: len(group) > 1)
 
 
@@ -36,7 +36,7 @@ def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
     """Return a value that equal changes share, or None for a change that is never grouped.
 
-    The value for a Secret is None: a group of Secrets would reveal that their content is equal.
+    The value for a Secret is None, because a group would reveal that Secrets have equal content.
     """
     if isinstance(change, WorkloadChange):
         details = change.causes, change.fields, change.in_place, change.via

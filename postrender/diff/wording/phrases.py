@@ -61,7 +61,7 @@ CHANGES = {
     UNCHANGED: Forms("is only renamed", "are only renamed"),
 }
 
-# In order of importance to a reader: failures first, then workloads that roll.
+# The keys are in order of importance to a reader: failures first, then workloads that roll.
 EFFECTS = {
     REFUSED: Forms("is rejected", "are rejected"),
     ROLLS: Forms("rolls", "roll"),
@@ -90,7 +90,7 @@ _REVISIONS = {
     DROPPED: "earlier revision, no longer in the manifests",
 }
 
-# A revision that is still used, but has no owner after the change.
+# The phrases for a revision that a workload still uses, but that Kubernetes deletes.
 LOST = Forms("is deleted while in use", "are deleted while in use")
 
 _UNCHANGED = Forms("is unchanged", "are unchanged")
@@ -99,9 +99,9 @@ _UNCHANGED = Forms("is unchanged", "are unchanged")
 class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
-    names: the names that workloads use for the object;
-    shared: facts that are equal for all objects of a group with equal changes;
-    users: the workloads that reference the object.
+    names: the old and the new revision name, () if workloads use only the base name;
+    shared: the phrases that are equal for all objects of a group from the module `grouping`;
+    users: the workloads that reference the object, and the workloads that no longer reference it.
     """
 
     names: tuple[str, ...]
@@ -132,7 +132,7 @@ def describe_change(change: str) -> str:
 
 
 def describe_effect(workload: WorkloadChange) -> str:
-    """Return the effect on a workload, such as `rolls`, with a reason if the effect is unusual."""
+    """Return the effect on a workload, such as `rolls`. An unusual effect has an explanation."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
         return f"{phrase}: a running Pod is immutable, so delete or rename the Pod first"
@@ -142,7 +142,7 @@ def describe_effect(workload: WorkloadChange) -> str:
 
 
 def describe_pods(workload: WorkloadChange, style: Style) -> list[str]:
-    """Return phrases about a shared pod template, and about new content that pods can read."""
+    """Return phrases about a shared pod template, and about content that changes in place."""
     phrases = []
     if workload.via:
         phrases.append(f"uses the pod template of {style.code(style.name(workload.via))}")
@@ -180,7 +180,7 @@ def describe_content(content: ContentChange, style: Style) -> ContentFacts:
 
 
 def _content_names(content: ContentChange, style: Style) -> list[str]:
-    """Return the names that workloads use; the list is empty for an object under its base name."""
+    """Return the revision names as one phrase, [] if workloads use only the base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
         return []
@@ -219,7 +219,7 @@ def is_metadata_only(content: ContentChange) -> bool:
 def shown_revisions(preview: Preview) -> tuple[list[RevisionChange], list[RevisionChange]]:
     """Return the revisions that need a line each, and the revisions that share one line.
 
-    The revisions that share a line are unchanged. The data of their objects does not change.
+    The revisions that share a line are unchanged, and the data of their ConfigMaps is unchanged.
     """
     changed = {
         content.identity
@@ -239,7 +239,7 @@ def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
 
 
 def describe_revision(revision: RevisionChange, style: Style) -> str:
-    """Return the status of a revision, and the deleted owners of a lost revision."""
+    """Return the status of a revision, and its owners if the change deletes all of its owners."""
     status = _describe_status(revision)
     if not revision.lost_owners:
         return status
@@ -262,5 +262,5 @@ def revision_name(revision: RevisionChange, style: Style) -> str:
 
 
 def describe_rest(rest: Sequence[object]) -> str:
-    """Return the line that precedes the rest of a group, after the first object."""
+    """Return the line between the first object of a group and the rest of the group."""
     return f"the same change in {counted(len(rest), 'more object')}:"

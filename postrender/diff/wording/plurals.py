@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from postrender.startup.records import NamedTuple
 
-_MOST_ITEMS = 12
+_MAX_ITEMS = 12
 
 
 class Forms(NamedTuple):
@@ -32,7 +32,7 @@ def conjoined(parts: Sequence[str]) -> str:
 
 def listed(parts: Sequence[str]) -> str:
     """Return `a, b, c`; a long list ends in the number of items that are left out."""
-    shown, rest = parts[:_MOST_ITEMS], parts[_MOST_ITEMS:]
+    shown, rest = parts[:_MAX_ITEMS], parts[_MAX_ITEMS:]
     return ", ".join(shown) + (f" {and_more(len(rest))}" if rest else "")
 
 

@@ -1,4 +1,4 @@
-"""The style in which a format writes names, values and sentences from manifests."""
+"""The style in which a format of `postrender diff` writes names, values and sentences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def name_of(identity: Identity) -> str:
 
 
 class Style(NamedTuple):
-    """The form of text from manifests in one format; the phrases themselves have no markup.
+    """The form of names, values and sentences in one format.
 
-    code: formats a name, a path or a value;
-    prose: formats a sentence that may contain names and values;
-    name: returns the name of an object, which `code` then formats;
-    limit: the number of characters after which a value is truncated;
+    code: a function that formats a name, a path or a value;
+    prose: a function that formats a sentence with names and values;
+    name: a function that returns the name of an object, without the format from `code`;
+    limit: the maximum length of a value. The module `value_text` truncates longer values;
     arrow: the sign between an old and a new value.
     """
 

@@ -30,7 +30,7 @@ _IN_PLACE = Forms("reads new content in place", "read new content in place")
 def summary_line(preview: Preview) -> str:
     """Return the summary of a preview as one line without a final period.
 
-    `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
+    Example: `1 Rollout rolls, 2 ConfigMaps change, 1 new revision; 3 other objects change`
     """
     main = [*_workloads(preview), *_contents(preview), *_revisions(preview)]
     rest = _other_objects(preview)
@@ -45,7 +45,7 @@ def summary_line(preview: Preview) -> str:
 
 
 def _workloads(preview: Preview) -> list[str]:
-    # ROLLS is first, as the most frequent effect. The other effects follow in order of EFFECTS.
+    # ROLLS is first, because ROLLS is the most frequent effect. The rest has the order of EFFECTS.
     counts = {effect: Counter[str]() for effect in (ROLLS, *EFFECTS)}
     in_place = Counter[str]()
     templates = {workload.via for workload in preview.workloads}

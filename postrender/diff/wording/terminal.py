@@ -1,4 +1,4 @@
-"""The terminal that a preview is printed on: its width and its colours."""
+"""The width and the colours of the terminal on which a command prints its output."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Terminal(NamedTuple):
-    """The output that a person reads.
+    """The properties of an output that a person reads.
 
     width: the number of columns;
     is_coloured: whether the output shows colours.
@@ -21,7 +21,7 @@ class Terminal(NamedTuple):
 
 
 def terminal_of(output: TextIO | None, *, is_coloured: bool) -> Terminal:
-    """Return the terminal behind an output; 80 columns if the output is not a terminal."""
+    """Return the properties of an output. The width is 80 if the output is not a terminal."""
     if output is None or not output.isatty():
         return Terminal(is_coloured=is_coloured)
     import shutil

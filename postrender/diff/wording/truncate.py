@@ -27,7 +27,7 @@ class Section(NamedTuple):
 
     head, foot: the text before and after the parts;
     noun: the noun for the items of the parts, in the notice about omissions;
-    brief_prefix: the phrase before the noun, if the items are abbreviated;
+    brief_prefix: the phrase before the count of abbreviated items in the notice;
     section_noun: the noun for the section itself, None if the notice counts only its items.
     """
 
@@ -40,7 +40,7 @@ class Section(NamedTuple):
 
 
 class Truncation:
-    """Sections, truncated by calls of `abbreviate` and `drop` until the text fits."""
+    """The sections of a text. The methods `abbreviate` and `drop` shorten the text to a limit."""
 
     __slots__ = ("_dropped", "_excess", "_kept", "_sections")
 
@@ -54,7 +54,10 @@ class Truncation:
             self._excess += notice_size
 
     def abbreviate(self, numbers: Iterable[int]) -> None:
-        """Abbreviate parts of these sections until the text fits, the largest saving first."""
+        """Abbreviate parts of sections until the text fits. The largest saving is first.
+
+        numbers: the indexes of the sections.
+        """
         gains = [
             (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
@@ -69,7 +72,11 @@ class Truncation:
             self._excess += gain
 
     def drop(self, number: int) -> None:
-        """Drop parts from the end of a section until the text fits, or else the whole section."""
+        """Drop parts from the end of a section until the text fits.
+
+        If no part remains, the method also drops the head and the foot.
+        number: the index of the section.
+        """
         section, kept = self._sections[number], self._kept[number]
         is_too_long = self._excess > 0
         while kept and self._excess > 0:
@@ -79,7 +86,7 @@ class Truncation:
             self._dropped.add(number)
 
     def omissions(self) -> list[str]:
-        """Return the numbers of items that are abbreviated or dropped, as phrases."""
+        """Return phrases with the counts of abbreviated and of dropped items and sections."""
         counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number in self._dropped and section.section_noun:

@@ -40,7 +40,7 @@ def diff_lines(key: KeyChange) -> list[str]:
 
 
 def hunk_header(hunk: Hunk) -> str:
-    """Return the first line of a hunk. As in diff(1), a count of 1 is left out."""
+    """Return the first line of a hunk. As in diff(1), the line does not contain a count of 1."""
     old, new = _range(hunk.old, hunk.old_count), _range(hunk.new, hunk.new_count)
     return f"@@ -{old} +{new} @@"
 
@@ -63,7 +63,7 @@ def _is_notice_useful(key: KeyChange) -> bool:
     """Return whether the notice NO_NEWLINE is useful in the diff of a key.
 
     The notice is useful if only one of two sides has a final newline. The notice is also useful if
-    a removed line and an added line differ only in their ends.
+    a removed line and an added line differ only in the line feed at the end.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]

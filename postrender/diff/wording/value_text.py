@@ -13,13 +13,13 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# The phrase for a FieldChange without values, because only the notation of the field differs.
+# The phrase for a FieldChange without values. Only the notation of such a field differs.
 WRITTEN_DIFFERENTLY = "is written differently"
 
 # The number of equal characters that a truncated value shows before the first difference.
 _CONTEXT = 20
 
-# Strings that need quotes, because they look like a value of another type.
+# This pattern matches strings that need quotes, because they look like a value of another type.
 _OTHER_TYPE = pattern(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
     r"|0x[0-9a-f]+|0o[0-7]+|[\[{\"'].*)?\Z",
@@ -52,7 +52,7 @@ def describe_values(subject: str, change: str, old: Json, new: Json, style: Styl
 
 
 def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
-    """Return two values; truncated values start shortly before the first difference."""
+    """Return two values as text. Truncated values can start shortly before the first difference."""
     before, after = _text_of(old), _text_of(new)
     start = 0
     if max(len(before), len(after)) > style.limit:
@@ -81,5 +81,5 @@ def _text_of(value: Json) -> str:
 
 def _looks_like_another_type(text: str) -> bool:
     if text.isascii() and text[:1].isalpha():
-        return text.lower() in _OTHER_TYPE_WORDS  # the pattern is compiled only for other texts
+        return text.lower() in _OTHER_TYPE_WORDS  # only other texts need the compiled pattern
     return _OTHER_TYPE.match(text) is not None
