@@ -1,9 +1,9 @@
 """Findings about originals that hooks read, and that postrender would not keep under Helm 3.
 
-postrender never rewrites a hook. If the stream has a hook that references a renamed object, the
-original stays in the output next to its revision. Helm 4, `helm template` and Argo CD pass hooks to
-postrender, but Helm 3 does not. With Helm 3, the output lacks the original, and the pod of the hook
-waits for an object that does not exist.
+postrender never rewrites a hook. If a hook in the stream references an object that postrender
+renames, the original stays in the output next to its revision. Helm 4, Argo CD and a pipe from
+`helm template` pass hooks to postrender. Helm 3 does not pass hooks, so the output lacks the
+original. The pod of the hook then waits for an object that does not exist.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from postrender.plan.strategy import StrategyDecision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # A function that returns the decisions and findings for an inventory. The mapping has the
-    # references by target.
+    # A function that returns the decisions and findings for an inventory. The second argument
+    # contains the resolved references, by the referenced object.
     Decide = Callable[
         [Inventory, Mapping[ItemKey, Sequence[Link]]], tuple[list[StrategyDecision], list[Finding]]
     ]
@@ -38,7 +38,7 @@ def find_helm_3_hooks(
 ) -> list[Finding]:
     """Return a finding for each original that postrender would not keep under Helm 3.
 
-    links: the references by target;
+    links: the resolved references, by the referenced object;
     decide: the function that makes the decisions again, for the stream without hooks.
     """
     hooks = {
@@ -49,7 +49,7 @@ def find_helm_3_hooks(
     }
     if not hooks or _is_not_from_helm_3(inventory):
         return []
-    # Only the objects in `hooks` are decided again, because decisions do not depend on each other.
+    # Only the objects in `hooks` need a new decision, because no decision depends on another one.
     visible = inventory._replace(
         items=tuple(
             item for item in inventory.items if item.key in hooks and not _is_helm_hook(item)

@@ -1,9 +1,8 @@
 """The history: the revisions and originals of earlier outputs, and their state in the cluster.
 
-The package `sources` reads the manifests; the functions of this module are pure. A revision is
-*current* in an output if the chart had the revision's content at that time. In later outputs, the
-revision is *retained*. In each output, only current revisions have the annotation
-`helm-diff/base-name`.
+The package `sources` reads the manifests of these outputs. A revision is *current* in an output if
+the chart had the revision's content when postrender wrote the output. The other revisions in the
+output are *retained*. Only current revisions have the annotation `helm-diff/base-name`.
 """
 
 from __future__ import annotations
@@ -26,10 +25,11 @@ from postrender.yaml.stream import Source, has_content, read_streams
 
 
 class LiveState:
-    """The states of an object: absent, or with or without `helm.sh/resource-policy: keep`.
+    """The states of an object in the cluster.
 
-    If several states are possible, the highest state counts. The states are plain integers, because
-    Python needs a hundred times as long to define an enum as to define this class.
+    WITHOUT_KEEP, WITH_KEEP: the object exists, without or with `helm.sh/resource-policy: keep`.
+    If several states are possible, the state with the highest number counts. The states are plain
+    integers, because the definition of an enum takes a hundred times as long as this definition.
     """
 
     ABSENT = 0
@@ -38,7 +38,11 @@ class LiveState:
 
 
 class Manifest(NamedTuple):
-    """The manifests of one apply; is_applied: whether the apply certainly succeeded."""
+    """The manifests of one earlier apply.
+
+    name: the name of the manifests in messages;
+    is_applied: whether the apply certainly succeeded.
+    """
 
     name: str
     sources: tuple[Source, ...]
@@ -58,11 +62,11 @@ class Previous(NamedTuple):
 
 
 class PreviousOwners(NamedTuple):
-    """The owners in the arguments of the previous attachers.
+    """The owners of revisions, from the arguments of the previous attachers.
 
-    workloads: the workloads as `Kind/name`, by revision as `configmap/name`;
-    release_owners: the release owners, as `Kind/name`;
-    secrets: the names of all revisions of Secrets in these arguments and in earlier arguments.
+    workloads: the workloads that own a revision, as `Kind/name`, by revision as `configmap/name`;
+    release_owners: the ServiceAccount or Role of each attacher, as `Kind/name`;
+    secrets: the names of the revisions of Secrets in the arguments of all earlier attachers.
     """
 
     workloads: Mapping[str, Sequence[str]] = NOTHING
@@ -73,13 +77,14 @@ class PreviousOwners(NamedTuple):
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    identity: the identity, with the namespace None if the manifest has no namespace;
+    identity: the identity; its namespace is None if the manifest does not set a namespace;
     order: the revision number, 0 if the object has no number;
-    content: the whole object, from the newest manifest with the object;
+    content: the whole object, from the newest manifest that has the object;
     is_original: whether the object has its base name;
     live_state: the state of the object in the cluster, from LiveState;
-    is_tracked: whether the newest applied manifest has the object;
-    last_current: the index of the newest manifest in which the object was current, else -1.
+    is_tracked: whether the newest manifest with `is_applied` has the object;
+    last_current: the index, in Previous.manifests, of the newest manifest in which the object was
+        current, -1 if there is none.
     """
 
     identity: Identity
@@ -95,8 +100,8 @@ class EarlierRevision(NamedTuple):
 class History(NamedTuple):
     """The history of earlier outputs.
 
-    is_known: whether earlier outputs were read; False only for NO_HISTORY;
-    earlier: the revisions and originals that may still be in the cluster;
+    is_known: whether postrender has read earlier outputs; False only for NO_HISTORY;
+    earlier: the revisions and originals that are possibly still in the cluster;
     hooks: by object, the identity of a hook that references the object;
     stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm;
     namespaces: the explicit namespaces of the ConfigMaps (and Secrets) in the manifests;
@@ -115,7 +120,7 @@ NO_HISTORY = History()
 
 
 class _Record:
-    """An object after the manifests read so far; EarlierRevision explains the fields."""
+    """An object, after read_history has read some manifests; for the fields see EarlierRevision."""
 
     __slots__ = ("item", "last_current", "live_state")
 
@@ -132,9 +137,9 @@ def read_history(
 ) -> History:
     """Return the history of earlier outputs.
 
-    effective_namespace: Resolver.effective_namespace of the new stream. If the new chart sets a
-        namespace that an earlier output did not set, both manifests mean the same live object.
-    Raises UserError for manifests that are not YAML.
+    effective_namespace: Resolver.effective_namespace of the new stream, so that an object has the
+        same key if only the new chart sets its namespace.
+    Raises UserError if a manifest is not YAML.
     """
     records: dict[ObjectKey, _Record] = {}
     namespaces: set[str] = set()
@@ -169,10 +174,10 @@ def read_history(
 def _revisable_items(
     manifest: Manifest, settings: Settings, examined: dict[str, tuple[Item, ...]]
 ) -> Iterator[Item]:
-    """Yield the ConfigMaps (and Secrets, if Secrets are revised) of a manifest.
+    """Yield the ConfigMaps of a manifest, and the Secrets if the setting `secrets` is true.
 
     The function skips hooks, invalid objects and objects of the attacher.
-    examined: the objects of each document, by the document's text. The function adds each new text,
+    examined: a cache of the objects in a document, by the document's text. The cache saves time,
         because most documents are the same in several manifests.
     """
     stream = read_streams(manifest.sources, manifest.name)
@@ -201,8 +206,8 @@ def _record_manifest(
 ) -> None:
     """Add the next manifest to the records.
 
-    Helm deletes an object that a manifest no longer has, unless the live object has `keep`. A
-    failed apply has changed an unknown part of the objects, so such an apply never lowers a state.
+    Helm deletes an object that the new manifest lacks, unless the live object has `keep`. After a
+    failed apply, the changed objects are unknown, so the function never lowers a state.
     applied: the keys of the objects in the newest applied manifest before this manifest.
     """
     revised_base_names = {
@@ -228,9 +233,9 @@ def _record_manifest(
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
     """Return the state of an object in the cluster after Helm has applied the object.
 
-    If the previous applied manifest lacks the object, Helm adopts a live object. Helm 3 then
-    removes no annotation, because the new manifest is also the old manifest of the merge (3.21,
-    action/upgrade.go).
+    If the object exists, but the previous applied manifest lacks it, Helm adopts the object. Helm 3
+    then does not remove `keep`, because the new manifest is also the old manifest of the merge
+    (3.21, action/upgrade.go).
     before: the state before the apply;
     is_tracked: whether the previous applied manifest has the object.
     """

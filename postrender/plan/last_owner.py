@@ -1,7 +1,9 @@
-"""Findings about revisions that would lose all of their owners in the next apply.
+"""Findings about revisions of the new output that would lose all of their owners.
 
-Kubernetes deletes a revision after all of its owners are deleted: its workloads, and its release
-owner. The arguments of the previous attachers show the owners of each revision.
+The owners of a revision are its workloads and its release owner, which is an object of the
+attacher. The apply of the new output deletes the owners that the output lacks. Kubernetes deletes a
+revision after the deletion of its last owner. postrender reads the previous owners from the
+arguments of the previous attachers.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class LostOwners(NamedTuple):
 
 
 def read_previous_owners(previous: Previous) -> PreviousOwners:
-    """Return the owners in the arguments of the previous attachers.
+    """Return the owners of revisions, from the arguments of the previous attachers.
 
     The workloads and release owners are from the newest manifest and from the hooks. The names of
     Secrets are from all manifests and hooks.
@@ -68,9 +70,9 @@ def _secrets_in(source: Source) -> Iterator[str]:
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:
-    """Return the owners in the arguments of attachers; the field `secrets` is empty.
+    """Return the owners of revisions, from arguments of attachers; the field `secrets` is empty.
 
-    texts: the outputs of render that contain the attachers.
+    texts: outputs of postrender, which contain the attachers.
     """
     workloads: dict[str, list[str]] = {}
     release_owners: set[str] = set()
@@ -83,7 +85,7 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners in the arguments of the new attachers; the field `secrets` is empty."""
+    """Return the owners of revisions, from the new attachers; the field `secrets` is empty."""
     settings = context.settings.attacher
     workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
@@ -134,10 +136,10 @@ def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> froze
 def find_lost_owners(
     context: PlanContext, lasting: Iterable[str], owners: PreviousOwners
 ) -> Iterator[LostOwners]:
-    """Yield each revision of the new output if the new output has none of its previous owners.
+    """Yield each revision of the new output that would lose all of its owners.
 
     lasting: the objects of the new attachers that can be a release owner, as `Kind/name`;
-    owners: the owners in the arguments of the previous attachers.
+    owners: the owners of revisions, from the arguments of the previous attachers.
     """
     if not owners.release_owners.isdisjoint(lasting):
         return
@@ -155,7 +157,7 @@ def find_lost_owners(
 
 
 def _is_in_stream(context: PlanContext, workload: str) -> bool:
-    """Return whether the stream has a workload, or an unexamined document that can contain it."""
+    """Return whether the stream has a workload, or possibly has it in a document without items."""
     kind, _, name = workload.partition("/")
     if any(
         (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items

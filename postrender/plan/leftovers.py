@@ -1,7 +1,8 @@
 """Leftovers: strings that still contain the base name of a renamed object.
 
-A leftover is a mention of an object whose original is not in the output. A mention that most likely
-means a host, a file path, a program or another object is not a leftover.
+A leftover is a mention (see the module `mentions`) of an object whose original is not in the
+output. A mention that most likely means a host, a file path, a program or another object is not a
+leftover.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def find_leftovers(context: PlanContext) -> list[Finding]:
 
 
 def _renamed_targets(context: PlanContext, mention: Mention, kept: set[ObjectKey]) -> list[Item]:
-    """Return the revised targets whose base name is not the name of an object in the output."""
+    """Return the targets that have a revision, and whose original is not in the output."""
     return [
         target
         for target in mention.targets
@@ -43,7 +44,7 @@ def _renamed_targets(context: PlanContext, mention: Mention, kept: set[ObjectKey
 def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
     """Return whether a mention most likely does not mean the ConfigMap or Secret.
 
-    fixed_names: the names of the objects that are never revised, such as Services and Deployments.
+    fixed_names: the names of objects that postrender never renames, such as Services.
     """
     if mention.name in fixed_names or mention.is_program:
         return True

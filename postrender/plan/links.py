@@ -52,7 +52,7 @@ class Link(NamedTuple):
     def keeps_base_name(self) -> bool:
         """Return whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
 
-        False for RBAC references, because postrender adds the revision name to their list.
+        False for RBAC references, because postrender adds the revision name to `resourceNames`.
         """
         return not self.is_rewritten and self.reference.rule.family != RBAC
 
@@ -133,7 +133,7 @@ def reference_edits(
     """Return the edits that rewrite the references of one object.
 
     names: the new revision name of each target;
-    retained_names: the names of the retained revisions of each target, which a Role also gets.
+    retained_names: the names of the retained revisions of each target, to add to Roles too.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, tuple[Item, Reference]] = {}
@@ -154,7 +154,7 @@ def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]])
     source: the object that has the reference; renames: the new names, by the old name.
     """
     if reference.rule.family == RBAC:
-        # `source.references` also has the names of objects that are not in the stream.
+        # The links lack names of objects outside of the stream, so read all references.
         written = source.references
         existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
         added = [name for names in renames.values() for name in names if name not in existing]

@@ -1,10 +1,10 @@
-"""Mentions: strings that contain the base name of an object and that no rule rewrites.
+"""Mentions: strings that contain the base name of an object and that no reference rule rewrites.
 
 The search looks for the base names of revisions, and of objects that postrender would rename. In
 Kubernetes' own kinds, the search covers only free text, because reference rules cover the other
-fields. Free text means arguments, env values, annotations, driver parameters, and the data of
-ConfigMaps and Secrets. In other kinds, the search covers annotations, and every string outside of
-metadata, labels and selectors.
+fields. Free text means the commands, arguments and env values of containers, annotations,
+parameters of drivers, and the data of ConfigMaps and Secrets. In other kinds, the search covers
+annotations, and every string outside of metadata, labels and selectors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
 
-# Annotations with these prefixes, of postrender and other tools, do not reference ConfigMaps.
+# Annotations with these prefixes never reference a ConfigMap or Secret.
 _UNSEARCHED_ANNOTATIONS = (
     PREFIX,
     PAIRING_ANNOTATION,
@@ -60,8 +60,8 @@ class Mention(NamedTuple):
     item: the object that contains the string;
     path: the path of the string in the object;
     line: the line in the document, from 0;
-    text: the string, or the decoded string if a Secret has base64. Do not print a decoded string;
-    name: the base name;
+    text: the string, or the decoded string in the `data` of a Secret. Do not print decoded strings;
+    name: the base name that the text contains;
     fields: the names that describe the string. In `env`: the name of the variable. In a list: the
         flag, the kind in a kubectl command, or else the key of the list. Elsewhere: the last two
         keys of the path;
@@ -98,7 +98,7 @@ def find_mentions(
 
     links: the resolved references, which are not mentions;
     targets: the objects for whose base names the function searches;
-    ignored: the entries of `leftovers.ignore`. A mention that matches an entry is left out.
+    ignored: the entries of `leftovers.ignore`. The result lacks mentions that match an entry.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
     for target in targets:
@@ -115,7 +115,7 @@ def find_mentions(
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
         # Most documents are not parsed again, because all their base names are in references.
-        # Documents with escapes are parsed again, because a text search finds no escaped names.
+        # Documents with escapes are parsed again, because a text search misses escaped names.
         may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )
@@ -177,9 +177,9 @@ class _Search:
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
-        """Return whether rules cover all references of an object, and all references resolve.
+        """Return whether only the free text of an object can have mentions.
 
-        If so, only the free text of the object can have mentions.
+        True if reference rules cover all other fields, and each reference except for RBAC resolves.
         """
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked

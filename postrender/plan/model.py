@@ -50,13 +50,13 @@ class PlanContext(NamedTuple):
 
     decisions: the decisions, by ConfigMap or Secret;
     names: the revision names of the objects to rename;
-    links: the references by the object that has the references;
-    mounts: the auto-mounts by workload;
-    workload_targets: by workload, pairs of a pod template's index (None for all templates) and an
-        object. The template references or mounts the object;
-    mentions: the strings that contain a base name and that no rule rewrites;
-    read_by_name: the objects with a sign that a program reads the object by its base name;
-    orders: the revision numbers of the objects to rename, empty if the history is unknown;
+    links: the resolved references, by the object that has the reference;
+    mounts: the auto-mounts, by workload;
+    workload_targets: by workload, the objects that its pod templates reference or mount. Each entry
+        is a pair of a pod template's index (None for all templates) and such an object;
+    mentions: the strings that contain a base name and that no reference rule rewrites;
+    read_by_name: the objects that a program reads by their base name, from the package `readers`;
+    orders: the numbers of the new revisions, by original; empty if the history is unknown;
     retained: the decisions for the objects of the history, including dropped objects.
     """
 
@@ -75,7 +75,7 @@ class PlanContext(NamedTuple):
 
     @property
     def retained_names(self) -> dict[ItemKey, list[str]]:
-        """The names of retained revisions, newest first, by the current object of the base name."""
+        """The names of retained revisions, newest first, by RetentionDecision.current."""
         names: dict[ItemKey, list[str]] = defaultdict(list)
         for retained in self.retained:
             if retained.current and retained.is_emitted and not retained.revision.is_original:

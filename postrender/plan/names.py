@@ -1,7 +1,7 @@
 """The computation of revision names.
 
 A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
-the rewritten data, so postrender computes the names of the referenced objects first.
+the rewritten data. So postrender first computes the names of the objects that the data references.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from postrender.yaml.edits import apply_edits
 class _Namer:
     """The recursive computation of revision names.
 
-    done: the computed names;
+    done: the computed revision names, by object;
     stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
 
@@ -81,7 +81,8 @@ def name_revisions(
 ) -> dict[ItemKey, str]:
     """Return the revision names of the objects to rename.
 
-    decisions: the decisions for the objects to rename; links: the references by source.
+    decisions: the decisions for the objects to rename;
+    links: the resolved references, by the object that has the reference.
     Raises UserError if the data of objects reference each other in a cycle.
     """
     by_item = {decision.item.key: decision for decision in decisions}

@@ -5,14 +5,14 @@ know this namespace. With `--namespace`, postrender uses the given namespace for
 references without a namespace. A reference resolves in this order:
 
 1. to the object with the name in the same namespace (absent matches absent);
-2. to the only object with the name. The object's or the reference's namespace must be absent, and
-   the other namespace must be the only explicit namespace of the stream.
+2. to the only object with the name, if either the object or the reference has a namespace, but not
+   both. This namespace must be the only explicit namespace of the stream.
 
 postrender leaves any other reference unchanged, because its object may be in another namespace. A
 finding reports an ambiguous reference. Two kinds of references can resolve to several objects. A
-reference of a ClusterRole resolves to the objects with the name in all namespaces. A reference with
-a `keep_reason` (references/rule.py) resolves to each object that is possibly in the same namespace.
-postrender never rewrites a reference with a keep_reason.
+reference of a ClusterRole resolves to the objects with the name in all namespaces. If the rule of a
+reference has a `keep_reason` (references/rule.py), postrender never rewrites the reference. Such a
+reference resolves to each object with the name that is possibly in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `Resolver.certain_key_of` where postrender must not guess.
@@ -39,7 +39,7 @@ class Resolver(NamedTuple):
     release_namespace: the namespace from `--namespace`, "" if unknown;
     only_namespace: the explicit namespace of the stream if there is exactly one, else "";
     candidates: the ConfigMaps and Secrets by kind and name;
-    is_proven: whether a reference proves that an absent namespace is only_namespace.
+    is_proven: whether a reference proves that an absent namespace means only_namespace.
     """
 
     release_namespace: str
@@ -59,8 +59,8 @@ class Resolver(NamedTuple):
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # An original that no program needs does no harm. A program fails if the original that
-            # it needs is missing.
+            # Each resolved object keeps its original. An original that no program needs does no
+            # harm, but a program fails without an original that the program needs.
             return [
                 candidate
                 for candidate in candidates
@@ -81,7 +81,7 @@ class Resolver(NamedTuple):
             if self.is_same(namespace, candidate.identity.namespace)
         ]
         if matches:
-            # The reference means the ordinary object, even if a hook has the same name.
+            # An ordinary object has priority over a hook with the same name.
             return [min(matches, key=lambda match: match.is_hook)]
         if len(candidates) == 1 and self._is_likely_same(namespace, candidates[0]):
             return candidates
@@ -155,9 +155,9 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
 def is_proof(source: Item, reference: Reference, target: Item) -> bool:
     """Return whether a reference proves that an absent namespace is the only explicit namespace.
 
-    An RBAC reference is not proof. postrender keeps the base name in a Role, and after the rename,
-    this base name can mean an object in another namespace. A reference with a keep_reason is not
-    proof, because the referencing object may be cluster-scoped.
+    An RBAC reference is not proof, because postrender keeps the base name in the Role. After the
+    rename, the base name can mean an object in another namespace. A reference with a keep_reason is
+    not proof, because the referencing object can be cluster-scoped.
     """
     if reference.rule.family == RBAC or source.identity.kind in CLUSTER_SCOPED:
         return False

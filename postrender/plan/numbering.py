@@ -3,7 +3,7 @@
 postrender numbers the revisions of a base name from 1 (annotation `postrender/revision-number`).
 postrender does not use the order of revisions in manifests, because tools sort manifests. If a
 chart returns to earlier content, the revision with this content gets the next number. With
-`naming: sequence`, the name contains the number, so the content gets a new revision.
+`naming: sequence`, the name contains the number, so postrender creates another revision.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class RevisionNumbers(NamedTuple):
         return highest.order if highest.identity.name == name else highest.order + 1
 
     def _highest(self, item: Item) -> EarlierRevision | None:
-        """Return the earlier revision with the highest number, None if no revision exists.
+        """Return the object's earlier revision with the highest number, None if there is none.
 
-        After a rollback, the newest revision in by_base can have a lower number.
+        After a Helm rollback, the newest revision in by_base can have a lower number.
         """
         earlier = self.by_base.get(self.base_of(item), ())
         revisions = [revision for revision in earlier if not revision.is_original]
@@ -81,8 +81,8 @@ def number_revisions(history: History, resolver: Resolver, settings: Settings) -
 def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
-    The newest revision has the highest `last_current`. An older revision can have a higher
-    number, because a rollback does not assign a number. A render without --previous creates
+    The newest revision has the highest `last_current`. Another revision can have a higher number,
+    because a Helm rollback does not change numbers. Without --previous, postrender creates
     revisions without a number. This function gives the highest numbers to these revisions.
     """
     numbered: list[EarlierRevision] = []

@@ -1,4 +1,4 @@
-"""The originals that stay in the output next to their revision."""
+"""The originals that stay next to their revision, or whose new revision is in the stream."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from postrender.startup.records import NamedTuple
 
 
 class Originals(NamedTuple):
-    """The originals that are kept or replaced; an original can be in both fields.
+    """The keys of originals; an original can be in both fields.
 
-    kept: the originals that stay next to their revision;
+    kept: the originals that stay in the output next to their revision;
     replaced: the originals whose new revision is already in the stream.
     """
 

@@ -1,9 +1,9 @@
-"""Pins: references to a revision that a person wrote into a pod template.
+"""Pins: references to a revision, which a person (and not postrender) wrote into a pod template.
 
 postrender leaves a pin unchanged, and a pin is not a reason to rename an object. A pod template
-with a pin can get a render ID because of another reference. In a second render of the output, the
-pin looks like a rewritten reference, and postrender passes the revision to the attacher. The first
-render also passes the revision, so that both outputs are equal.
+with a pin can get a render ID because of another reference. If postrender then reads its own
+output, it treats the pin as a rewritten reference and passes the revision to the attacher. The
+first run of postrender must also pass the revision, so that both outputs are equal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def find_attached_pins(context: PlanContext, links: Sequence[Link]) -> list[Link
 
 
 def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
-    """Return the references in the input to revisions that this render creates."""
+    """Return the references in the input to the names of revisions that the plan creates."""
     candidates: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for key, name in context.names.items():
         item = context.decisions[key].item

@@ -11,10 +11,11 @@ _MAX_LISTED = 3
 
 
 def find_unprotected(context: PlanContext) -> list[Finding]:
-    """Return a finding if the next apply would delete the revisions of this output.
+    """Return a finding if the apply of the next output would delete the revisions of this output.
 
-    If the attacher is off, the revisions have no annotations against pruning. If --previous is not
-    set, the next output lacks the revisions. The finding needs both conditions.
+    The apply deletes these revisions only if the attacher is off and --previous is not set. If
+    the attacher is off, the revisions have no annotations against pruning. If --previous is not
+    set, the next output lacks the revisions.
     """
     settings = context.settings
     if not context.names or settings.attacher.is_enabled or settings.history.previous:

@@ -1,9 +1,9 @@
 """Earlier revisions that stay in the output, for rollbacks and for old pods.
 
-Helm 3 cannot roll back to a manifest with an object that is in the cluster, but not in the deployed
-manifest. An apply must therefore delete a revision if the output drops the revision. So postrender
-retains the revision for the last time without `helm.sh/resource-policy: keep`. The next output
-drops the revision, and Helm deletes the live object.
+A Helm 3 rollback fails if an object of its target manifest is in the cluster, but not in the
+deployed manifest. So Helm must delete a live revision when postrender drops the revision from the
+output. postrender therefore retains the revision for the last time without
+`helm.sh/resource-policy: keep`. When the next output drops the revision, Helm deletes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from postrender.startup.records import NamedTuple
 
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
-# The history limit counts old ReplicaSets. The current revision and a canary's revision are extra.
+# The history limit counts only old ReplicaSets, not the current revision and a canary's revision.
 _EXTRA_REVISIONS = 2
 
 
@@ -36,7 +36,7 @@ class _Current(NamedTuple):
 def find_hooks_by_target(
     items: Sequence[Item], history: History, resolver: Resolver
 ) -> dict[ItemKey, str]:
-    """Return, by object, a referencing hook of the previous release."""
+    """Return, by object, the identity of a hook of the previous release that references it."""
     hooks = {
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()
@@ -54,7 +54,7 @@ def find_retained(
 ) -> tuple[RetentionDecision, ...]:
     """Return a decision for each earlier object whose base name has a revision.
 
-    The result lacks earlier revisions that are already in the output.
+    The result lacks revisions that are in the input, or that the plan creates.
     """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
@@ -103,8 +103,8 @@ def _decide(
     position: the position among the earlier revisions of the base name, 1 for the newest;
     keep: the number of revisions to keep, including the current revision.
     """
-    # If the chart has dropped the base name, a revision stays until no stored release of Helm has
-    # the revision as current.
+    # The chart has dropped the base name, and the revision was current in no release that Helm
+    # stores.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
@@ -144,7 +144,7 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
 
 
 def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads that use the object, and the Rollouts of the workloads."""
+    """Return, by object, the workloads that use it, and the Rollouts that use their templates."""
     rollouts = context.rollouts
     workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
@@ -154,7 +154,10 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep; workloads: the users of the base name."""
+    """Return the default number of revisions to keep.
+
+    workloads: the workloads that use the object of the base name.
+    """
     limits = [
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
         for workload in workloads

@@ -1,7 +1,7 @@
 """Retired Secrets: revisions of Secrets in earlier outputs, if the setting `secrets` is now false.
 
-The attacher still deletes these revisions after their last use. The Role of the attacher permits
-access to a Secret only if the Secret has one of these names.
+The attacher still deletes these revisions after their last use. postrender passes their names to
+the attacher. The Role of the attacher permits access only to Secrets with these names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPTION = "--retired"
 def with_retired_secrets(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> tuple[AttachGroup, ...]:
-    """Return all groups, with the retired Secrets in the field `retired` of the only group.
+    """Return all attach groups; the only group gets the retired Secrets in its field `retired`.
 
     If there are several groups, the group of a retired Secret is unknown, so no group gets Secrets.
     owners: the owners in the arguments of earlier attachers.
@@ -42,7 +42,7 @@ def with_retired_secrets(
 def _names_in(item: Item) -> Iterator[str]:
     """Yield the names in the option `--retired` of an attacher in the stream.
 
-    If postrender renders its own output again, only this option has the names.
+    If the input is an output of postrender, only this option has the names.
     """
     arguments = value_at(item.content, _ARGUMENTS)
     words = list(map(str, arguments)) if isinstance(arguments, list) else []

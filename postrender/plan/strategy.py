@@ -1,4 +1,4 @@
-"""The decision for each ConfigMap and Secret, with a reason."""
+"""The strategy (rename, checksum or ignore) for each ConfigMap and Secret, with a reason."""
 
 from __future__ import annotations
 
@@ -75,13 +75,14 @@ def decide_strategies(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return a decision for every ConfigMap (and Secret, if Secrets are revised), and findings.
+    """Return a decision for every ConfigMap (and Secret, if `secrets` is true), and findings.
 
-    links: the references by target;
-    mounted_in: the workload of each auto-mounted object;
-    hooks_by_target: by object, a referencing hook of the previous release.
+    links: the resolved references, by the referenced object;
+    mounted_in: the workload that mounts the object, by auto-mounted object;
+    hooks_by_target: by object, the identity of a hook of the previous release that references the
+        object.
     Raises UserError for an invalid value of an annotation. Also raises UserError for an invalid
-    object that is a revision, or that the strategy does not ignore.
+    object if the object is a revision, or if its strategy is not ignore.
     """
     decisions: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -97,7 +98,8 @@ def decide_strategies(
             raise item.error
         if item.error:
             findings.append(_invalid(inventory, item, item.error))
-        # The hook reads the base name, so the original stays even with `keep-original: "false"`.
+        # A hook of the previous release reads the base name, so the original stays even with the
+        # annotation `keep-original: "false"`.
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
             hook, kind = hooks_by_target[item.key], item.identity.kind
             reason = f"{hook}, a hook of the previous release, references the {kind}"
@@ -119,6 +121,7 @@ def apply_signs(
 
     If a program reads an object by name, the original stays next to its revision. If the program
     can also change the object, the strategy is ignore. A rule or an annotation overrides a sign.
+    signs: the result of readers.find_signs, by object.
     """
     changed: list[StrategyDecision] = []
     findings: list[Finding] = []
@@ -259,7 +262,8 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
     if not is_used:
         return ""
     if _SOPS in (item.content or {}):
-        # Each encryption results in a different hash, and the checksum of SOPS covers the name.
+        # The hash changes with each encryption of the same data, and the checksum of SOPS covers
+        # the name of the object.
         return f"SOPS encrypts the {item.identity.kind}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:

@@ -3,8 +3,9 @@
 The manifests do not show that such a program reads the ConfigMap.
 
 The file well_known_names.txt has a line for each name. A line has the name or a glob, the program,
-and a source file with the name. To add a name, add a line. If the name depends on the release,
-a glob for the label `helm.sh/chart` precedes the glob, as in `jupyterhub-[0-9]*/*hub`.
+and a source file of the program that contains the name. To add a name, add a line. If the name
+depends on the release name, write a glob for the label `helm.sh/chart` before the glob, as in
+`jupyterhub-[0-9]*/*hub`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class _Glob(NamedTuple):
 class _Names(NamedTuple):
     """The well-known names.
 
-    lines: the line of each name that is not a glob. A line is split only when a run needs the line;
+    lines: the unsplit line of each name that is not a glob;
     prefixes: the prefixes of the globs.
     """
 

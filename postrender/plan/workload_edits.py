@@ -30,7 +30,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return, by rewritable object, the edits of references and auto-mounts, and the render ID.
+    """Return the edits of each rewritable object, and the render IDs, both by object.
 
     Only a workload that references or mounts a revision has a render ID.
     """
@@ -90,7 +90,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
-    """Return the text of each pod template after the edits, from which the render ID is made."""
+    """Return the text of each pod template after the edits, as the render ID hashes it."""
     template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
@@ -115,7 +115,7 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has strategy checksum.
 
-    The value is the SHA-256 of sorted lines: `name=hash` for each target with this strategy.
+    The value is the SHA-256 of sorted lines: `name=hash` for each target with strategy checksum.
     """
     hashes = {}
     for target in context.targets(item, number):

@@ -1,7 +1,7 @@
 """The order in which a plan reads workloads and ConfigMaps, independent of the input's order.
 
-Helm and kustomize sort the objects of a stream differently. A group name and the arguments of the
-attacher Job must not depend on the tool, because a changed Job runs again.
+Helm and kustomize sort the objects of a stream differently. A changed attacher Job runs
+again, so its arguments and the name of its attach group must not depend on the tool.
 """
 
 from __future__ import annotations

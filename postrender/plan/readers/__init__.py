@@ -17,7 +17,7 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
     """Return the rules, in the order of their priority."""
     if not evidence.mentions:
         return (roles.find,)
-    # Imported late: these rules search in mentions, and most charts have no mentions.
+    # Imported late, because these rules only search in mentions, and most charts have no mentions.
     from postrender.plan.readers import embedded_texts, named_fields, whole_values
 
     return roles.find, named_fields.find, embedded_texts.find, whole_values.find

@@ -7,11 +7,12 @@
         verbs: [get, update]
 
 If the verbs contain `update`, `patch` or `*`, postrender does not rename the object, because the
-program possibly changes the object. A policy rule without resourceNames permits changes of all
-objects. Such a policy rule matters only if another sign shows that the program reads the object.
+program possibly changes the object. If a policy rule with one of these verbs has no resourceNames,
+the program can change all objects of the kind. Such a policy rule matters only if another sign
+shows that the program reads the object.
 
-A Role that is bound only to people is not a sign. postrender adds the revision's name to the Role,
-so people keep their access.
+A Role is not a sign if its RoleBindings have only people as subjects. postrender adds the
+revision's name to the Role, so these people can access the revision.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _RoleKey = tuple[str, str]
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each name in resourceNames, unless the role is bound only to people."""
+    """Yield a sign for each name in resourceNames, unless all subjects of the role are people."""
     links = [
         link
         for link in evidence.links
@@ -78,7 +79,7 @@ def _may_write(verbs: Json) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, with is_write set for workloads that can change all objects of the kind."""
+    """Return the signs, with is_write set if Sign.source can change all objects of the kind."""
     if not any(sign.source.templates for sign in signs):
         return list(signs)
     permissions = _Permissions(evidence)
@@ -103,7 +104,8 @@ def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
 class _Permissions:
     """The permissions that the roles and bindings of a stream grant.
 
-    writable: by role, the resources that the role permits to change without resourceNames;
+    writable: by role, the resources (such as `configmaps`) of which the role permits to change all
+        objects;
     subjects: by role, the subjects of the role's bindings.
     """
 

@@ -1,4 +1,4 @@
-"""Two classes: a sign that a program reads an object by its name, and the evidence for signs."""
+"""Signs that a program reads an object by its name, and the evidence in which rules find signs."""
 
 from __future__ import annotations
 
