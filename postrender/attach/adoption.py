@@ -1,8 +1,8 @@
 """The protection of live originals by `postrender adopt`, before the first apply of revisions.
 
 A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
-original. `adopt` adds annotations that prevent the deletion, and the label of the attach group.
-Later runs of `attach` add owners to the original, and delete an original that no object uses.
+original. `adopt` adds the label of the attach group, and annotations that prevent the deletion.
+Later, `attach` adds owners to the original, and deletes an original that no object uses.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at
 
-# If more Pods use an original, the report shows only the number of Pods and one Pod.
+# If more Pods use an original, the report shows only their count and one Pod.
 SHOWN_PODS = 5
 
 
 class Original(NamedTuple):
-    """The original of one or more revisions in the rendered output.
+    """The original of one or more revisions in an output of postrender.
 
-    namespace: the namespace of the revision in the output, None if absent;
-    is_in_output: whether the output also contains the original, so that an apply of the output
-        overwrites the live object;
-    labels, annotations: the labels and annotations that adopt adds.
+    namespace: the namespace in the manifests of the revisions, None if absent;
+    is_in_output: whether the output also contains the original. If True, an apply of the output
+        overwrites the live original;
+    labels, annotations: the labels and annotations that adopt adds to the live original.
     """
 
     resource: Resource
@@ -45,7 +45,7 @@ class Original(NamedTuple):
 
     @property
     def ref(self) -> RevisionRef:
-        """The kind and name, in the form of Consumer.references."""
+        """The kind in lower case, and the name, as in Consumer.references."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class Original(NamedTuple):
 
 
 def find_originals(inventory: Inventory) -> list[Original]:
-    """Return the originals that the revisions of a rendered output replace.
+    """Return the originals that the revisions in an output of postrender replace.
 
     Raises UserError if the output has no revision.
     """
@@ -91,7 +91,7 @@ def _original(item: Item, base_name: str, *, is_in_output: bool) -> Original:
 
 
 def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> list[str]:
-    """Adopt the originals of one namespace, and return the report with a line for each original.
+    """Adopt the originals of one namespace, and return a line of the report for each original.
 
     If none of the originals is in the cluster, an additional line shows which options to check.
     is_dry: whether this is a dry run, which does not change the cluster.
@@ -123,7 +123,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original with its live data, and return its state, and an explanation or ""."""
+    """Adopt an original, and return its state, and an explanation or ""."""
     if data is None:
         return "not in the cluster, no adoption needed", ""
     if original.is_in_output:

@@ -1,12 +1,13 @@
 """The progress of an apply: whether the workloads are ready and the given revisions exist.
 
 The given revisions are the revisions that the workloads of the request reference. A workload is
-ready once the live object has the new pod template. For a kind in HISTORY_KINDS, a ReplicaSet or
+ready once the live workload has the new pod template, which is the template in the applied stream.
+The state of the Pods does not matter. For a kind in HISTORY_KINDS, a ReplicaSet or
 ControllerRevision with the new template must also exist, except for a paused Deployment.
 
 Only the render ID shows reliably which template an object has. Right after an apply, the status
 fields phase, observedGeneration and currentPodHash still describe the earlier template. The age of
-a ReplicaSet is not reliable either, because a controller can use an old ReplicaSet again.
+a ReplicaSet is not reliable either, because a controller can reuse an old ReplicaSet.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Pending(NamedTuple):
-    """The reason why a workload is not ready, and the kind of the awaited object."""
+    """The reason why a workload is not ready, and the kind of the object that attach waits for."""
 
     reason: str
     awaited: Resource
@@ -157,8 +158,8 @@ def _has_history_object(
 ) -> bool:
     """Return whether a ReplicaSet or ControllerRevision of the workload has the new template.
 
-    The workload must be the controller of the ReplicaSet, because a Deployment in the Rollout's
-    workloadRef creates ReplicaSets with the same template.
+    The workload must be the controller of the ReplicaSet. The Deployment in the workloadRef of a
+    Rollout also creates ReplicaSets with the new template.
     """
     return any(
         item.controller == consumer.uid

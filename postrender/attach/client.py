@@ -3,11 +3,11 @@
 The client retries failed requests, but not a watch. After a broken watch, the caller must list the
 objects again.
 
-postrender does not use lightkube.Client. lightkube 1.0 cannot send a delete request with
-preconditions, and cannot list PartialObjectMetadata. The client lists only the metadata of
-ConfigMaps and Secrets. The metadata of 2,000 objects fits into the memory of a small Pod. The
-answers to writes also contain only metadata. Any tenant can create large objects. If a page is too
-large, the client requests smaller pages.
+postrender does not use lightkube.Client, because lightkube 1.0 cannot send a delete request with
+preconditions, and cannot list PartialObjectMetadata.
+
+To save memory, the client lists only the metadata of ConfigMaps and Secrets. If a page of a list is
+too large, the client requests smaller pages.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Record = TypeVar("Record")
 
 PAGE_SIZE = 500
 # The client stops reading a page after PAGE_BYTES, because parsed objects take up to 20 times the
-# memory of their text. The client divides the number of requested objects by PAGE_DIVISOR, and
-# tries again. The size of a page with only one object is not limited.
+# memory of their text. The client then divides the maximum number of objects of a page by
+# PAGE_DIVISOR, and requests the page again. A page with only one object has no maximum size.
 PAGE_BYTES, PAGE_DIVISOR = 4 << 20, 8
 # The maximum number of attempts to read a list. Pages can expire before the client reads all pages.
 LIST_TRIES = 5
@@ -83,7 +83,7 @@ class ApiError(UserError):
     """The API server refused a request, or did not answer.
 
     status: the HTTP status, _NO_ANSWER or _UNTRUSTED;
-    retry_after: the minimum delay before a retry that the server requests, in seconds; 0 if none;
+    retry_after: the minimum delay that the server requests before a retry, in seconds; 0 if none;
     is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
 
@@ -104,7 +104,7 @@ class ApiError(UserError):
 class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
-    manager: the field manager of the writes;
+    manager: the name of the field manager in the client's writes;
     requests: the number of sent requests, including retries;
     writes: the number of sent requests that create, patch or delete an object, including retries.
     """
@@ -122,8 +122,8 @@ class Client:
     def now(self) -> datetime:
         """Return the current time of the API server, based on the latest answer.
 
-        A run compares this time with the marks of earlier runs, and the clock of a node can be
-        wrong. Before the first answer, the result is the local time.
+        The result is the local time only before the first answer, because a local clock can be
+        wrong.
         """
         if self._server_time is None:
             return datetime.now(timezone.utc)
@@ -141,7 +141,7 @@ class Client:
         """Return the record of each object of a kind, and the resourceVersion to watch from.
 
         If the cluster does not have the kind, the list is empty and the version is "".
-        read: returns the record of one object;
+        read: the function that returns the record of an object;
         selector: a label selector, "" for all objects;
         name: the name of the only object to list, "" for all objects.
         Raises ApiError.
@@ -212,7 +212,7 @@ class Client:
         An expired version or a lost connection ends the watch early, without an error.
         version: the resourceVersion from list_all;
         seconds: the duration after which the server ends the watch.
-        Raises ApiError if watching is forbidden.
+        Raises ApiError if the API server forbids the watch.
         """
         parameters = {
             "watch": "true",
@@ -231,7 +231,7 @@ class Client:
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Apply a strategic merge patch, and return False if the object does not exist.
+        """Send a strategic merge patch for an object, and return whether the object exists.
 
         Raises ApiError.
         """
@@ -242,7 +242,7 @@ class Client:
         """Delete an object, and return False if the object does not meet the preconditions.
 
         The result is True for an object that no longer exists. Raises ApiError.
-        preconditions: `uid`, and optionally `resourceVersion`, which excludes a changed object.
+        preconditions: the required `uid`, and optionally the required `resourceVersion`.
         """
         body: Object = {
             "preconditions": dict(preconditions),
@@ -260,7 +260,8 @@ class Client:
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object. Raises ApiError.
 
-        A conflict is not an error: an earlier try created the object, but the answer was lost.
+        A conflict shows that an earlier try created the object, but that the answer was lost. The
+        conflict is therefore not an error.
         """
         self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
 
@@ -288,7 +289,6 @@ class Client:
         return True
 
     def _url(self, resource: Resource, name: str = "") -> str:
-        """Return the URL path of a kind in the namespace, or of one object if `name` is set."""
         url = f"{resource.path}/namespaces/{self.namespace}/{resource.plural}"
         return f"{url}/{name}" if name else url
 

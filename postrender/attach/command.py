@@ -58,7 +58,7 @@ def run_attach(
     arguments: the command line of this run.
     Raises UsageError if LOG_LEVEL or IS_IN_CLUSTER is invalid.
     """
-    # cli/main.py disables the garbage collector, but the HTTP client creates reference cycles.
+    # cli/main.py disables Python's garbage collector, but the HTTP client creates reference cycles.
     gc.enable()
     signal.signal(signal.SIGTERM, _interrupt)
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -109,11 +109,12 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that the revisions of an output replace, and return the report as lines.
+    """Adopt the originals that the revisions in an inventory replace. Return the report's lines.
 
-    namespace: the namespace for objects that do not set a namespace, None for that of the Pod or of
-    the kubeconfig's context.
-    in_cluster: the variable IS_IN_CLUSTER, from `is_in_cluster`.
+    inventory: the objects in an output of postrender.
+    namespace: the namespace of originals without a namespace in the output, None for that of the
+    Pod or of the kubeconfig's context.
+    in_cluster: the result of is_in_cluster().
     is_dry: whether this is a dry run, which does not change the cluster.
     is_quiet: whether to log only errors, and no warnings.
     Raises UserError.

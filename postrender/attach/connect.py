@@ -45,8 +45,8 @@ def connect(
     neither a context nor a kubeconfig is passed, otherwise False.
     context: a context of the kubeconfig, None for the current context.
     kubeconfig: the path of a file, None for $KUBECONFIG or ~/.kube/config.
-    Raises UserError if the extra `attach` is not installed, or if the configuration is missing or
-    cannot be used.
+    Raises UserError if postrender's extra `attach` is not installed, or if the configuration is
+    missing or cannot be used.
     """
     try:
         import httpx2
@@ -66,7 +66,7 @@ def connect(
         parameters["verify"].verify_flags &= ~ssl.VERIFY_X509_STRICT
         session = httpx2.Client(**parameters)
     except Exception as error:
-        # For a bad file, lightkube raises unwrapped errors such as KeyError, YAMLError or SSLError.
+        # For a bad file, lightkube raises errors of many classes, such as KeyError or SSLError.
         raise UserError(
             f"the cluster configuration cannot be used: {_reason(error)}",
             "Check the kubeconfig and its context, or in a Pod the service account token",
@@ -76,9 +76,9 @@ def connect(
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
-    """Return the authentication, which raises UserError if the login fails; None for None.
+    """Return an authentication that raises UserError if the login fails; None for None.
 
-    lightkube does not wrap the errors that an exec plugin of the kubeconfig causes.
+    If an exec plugin of the kubeconfig fails, lightkube raises errors of other classes.
     """
     import httpx2
 
@@ -109,7 +109,7 @@ def _config(
 ) -> SingleConfig:
     """Return the configuration for the arguments of connect().
 
-    Raises LookupError if the kubeconfig has no current context, and the errors of lightkube.
+    Raises LookupError if the kubeconfig has no current context. Also raises errors of lightkube.
     """
     from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig
 

@@ -1,7 +1,7 @@
 """The check that the content of a ConfigMap matches the hash in its name.
 
-The name of a revision ends in a hash of its content. Somebody else can have created a ConfigMap
-with this name and other content. attach does not add owners to a ConfigMap of somebody else.
+The name of a revision ends in a hash of its content. attach does not add owners to a ConfigMap that
+somebody else created with the name of a revision, but with other content.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
 
 
 class ContentCheck:
-    """The check of the given ConfigMaps in one run, and the results.
+    """The check of the given ConfigMaps (see AttachRequest.given) in one run of attach.
 
     The check reads a ConfigMap once, and again if the ConfigMap changes during the run. The check
     skips every Secret, and every ConfigMap to which attach has already added owners.
@@ -40,8 +40,8 @@ class ContentCheck:
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
         """Return all revisions except the given ConfigMaps that somebody else created.
 
-        The result contains edited revisions of postrender. The log has a warning for each edited
-        revision. Raises ApiError.
+        The result also contains the revisions of postrender that somebody edited. For each edited
+        revision, the method logs a warning. Raises ApiError.
         """
         revisions = tuple(revisions)
         self._differing = tuple(item for item in revisions if self._differs(item))
@@ -79,7 +79,8 @@ def _verdict(revision: Revision, data: Object) -> str:
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
         return _FITS
-    # A revision that postrender created differs only after an edit, which needs a mutable object.
+    # The content of a revision of postrender differs only after an edit. Nobody can edit an
+    # immutable object.
     is_ours = bool(revision.group_name and revision.base_name)
     return _EDITED if is_ours and data.get("immutable") is not True else _DIFFERS
 

@@ -11,7 +11,8 @@ from postrender.attach.resources import EVENTS
 
 # The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
-# The name of an Event has at most 253 characters. The suffix of a random ID has 17 characters.
+# The maximum number of characters of a workload's name in the name of the Event. Kubernetes permits
+# 253 characters for the whole name, which ends in a dot and a random ID (17 characters).
 _LONGEST_NAME = 200
 
 
@@ -20,7 +21,7 @@ def record_event(
 ) -> None:
     """Create an Event on a workload. Raises ApiError.
 
-    uid: the uid of the workload, "" if the workload does not exist;
+    uid: the uid of the workload, "" if the workload does not exist or its uid is unknown;
     event_type: `Normal` or `Warning`;
     reason: a CamelCase word;
     message: the text, of which the Event contains only the first 1,024 characters.
@@ -34,7 +35,7 @@ def record_event(
     }
     if uid:
         target["uid"] = uid
-    # With a name from the API server (generateName), a retry could create a second Event.
+    # If the API server generated the name (generateName), a retry could create a second Event.
     name = f"{workload.name[:_LONGEST_NAME]}.{uuid.uuid4().hex[:16]}"
     event: Object = {
         "apiVersion": EVENTS.api_version,

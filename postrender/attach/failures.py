@@ -1,4 +1,4 @@
-"""The failures of a run, reported in the log and as Events."""
+"""The failures of a run of attach, and their report in the log and as Events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Failure(NamedTuple):
 
     workloads: the affected workloads, with their uids ("" for an unknown uid);
     is_severe: whether the run fails even with `--on-failure report`. Severe failures are a missing
-        revision with a consumer, a ConfigMap with wrong content, and a missing permission.
+        revision that has a consumer, a ConfigMap with wrong content, and a missing permission.
     """
 
     problem: str
@@ -128,9 +128,9 @@ def _missing_failure(
 ) -> Failure:
     """Return the failure for missing revisions.
 
-    The failure is severe only if an object references a missing revision. If no object does, a
-    later apply may have replaced the references.
-    clause: the end of the problem, after the names of the revisions.
+    The failure is severe only if an object references a missing revision. If no object references
+    a missing revision, a later apply may have replaced the references.
+    clause: the end of Failure.problem, after the names of the revisions.
     """
     affected = [work for work in arrival.requested if set(refs) & set(work.references)]
     return Failure(
@@ -147,8 +147,8 @@ def _missing_failure(
 def report_failures(client: Client, failures: Sequence[Failure], *, fails: bool) -> int:
     """Report failures in the log and as Events, and return the exit code.
 
-    fails: whether every failure causes exit code 1. If False, a failure that Events record causes
-    exit code 1 only if the failure is severe.
+    fails: whether every failure causes exit code 1. If False, only a severe failure, or a failure
+    that no Event records, causes exit code 1.
     """
     are_recorded = [_report(client, failure) for failure in failures]
     is_severe = any(failure.is_severe for failure in failures)

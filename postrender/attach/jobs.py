@@ -1,8 +1,9 @@
-"""The Jobs of an attach group.
+"""The attacher's Jobs in an attach group.
 
-A run does not delete revisions if the Jobs show that a later apply may be under way. A run in the
-mode *job* deletes superseded Jobs. In the mode *hook*, the Jobs have a TTL. In each function,
-`arguments` is the command line of this process, by which the process finds its own Job.
+A run of attach does not delete revisions if the Jobs show that a later apply may be under way. In
+the attacher's mode *job*, a run deletes superseded Jobs. In the mode *hook*, the Jobs have a TTL,
+after which Kubernetes deletes the Jobs. In each function, `arguments` is the command line of this
+process, by which the process finds its own Job.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 
 
 def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
-    """Return why a later apply may be under way, "" if the other Jobs do not show an apply.
+    """Return why a later apply may be under way, "" if no other Job shows a later apply.
 
-    Another Job shows an apply if the Job is unfinished, or newer than the Job of this process. If
+    Another Job shows a later apply if it is unfinished, or newer than the Job of this process. If
     the process runs outside of a Job, the newest Job with the same arguments counts as its Job.
     """
     own = running_job(jobs, arguments) or _newest_job(jobs, arguments)
@@ -99,7 +100,7 @@ def late_job_reason(
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
     starts late, the tool can stop waiting, and start a later apply that has no Job yet.
     A run outside of a Job is never late.
-    limit: the age of the run's Job from which the run is too late.
+    limit: the maximum age of the run's Job for which the run is in time.
     """
     own = running_job(jobs, arguments)
     created = parse_time(own.created) if own else None
@@ -126,7 +127,7 @@ def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[At
     """Return the finished Jobs that the Job of this process supersedes, [] outside of a Job.
 
     A superseded Job has the same wave as the Job of this process, and is not newer. A Job of
-    another wave can belong to the same apply, which would create a deleted Job again.
+    another wave can belong to the apply of this process, which would create a deleted Job again.
     """
     running = running_job(jobs, arguments)
     if running is None:

@@ -77,7 +77,7 @@ class Consumer(NamedTuple):
     controller: the uid of the controller, "" for none;
     references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;
     render_ids: the values of postrender/render-id in the pod templates;
-    template_from: the target of spec.workloadRef, None if absent or of a kind unknown to attach;
+    template_from: the target of spec.workloadRef, None if absent or not of one of CONSUMER_KINDS;
     status_problems: the problems that the status reports, as one text, "" for none.
     """
 
@@ -105,14 +105,15 @@ class Consumer(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """The metadata of a live ConfigMap or Secret that attach looks after.
+    """The metadata of a live ConfigMap or Secret: a revision, an original or another object.
 
     group_name: the attach group in the label of the object, "" if absent;
     base_name: the value of postrender/base-name, "" if absent, as on an original;
     is_sweepable: whether attach may add consumers as owners, and may delete the revision;
     our_owners: the uids of the owners that a run of attach added;
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent;
-    is_original_in_stream: whether the object is an original that the applied stream contains;
+    is_original_in_stream: whether the object is an original in the applied stream, which is the
+        output of postrender for which attach runs;
     finalizers: the values of metadata.finalizers, which delay a deletion.
     """
 
@@ -200,7 +201,6 @@ def _owners(data: Object) -> Iterator[tuple[Owner, bool]]:
 
 
 def _references(group_kind: GroupKind, data: Object) -> Iterator[RevisionRef]:
-    """Yield the ConfigMaps and Secrets that the pod templates reference."""
     for _, name, rule in find_built_in(group_kind, (CONFIG_MAP, SECRET), data):
         if isinstance(name, str):
             yield rule.target[1].lower(), name
@@ -218,7 +218,6 @@ def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
 
 
 def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | None:
-    """Return the target of spec.workloadRef, None if absent or of a kind unknown to attach."""
     target = workload_ref(resource.group_kind, data)
     if target is None:
         return None
@@ -250,8 +249,8 @@ def _reports_problem(condition: Object) -> bool:
 def _uids_of_our_owners(data: Object) -> Iterator[str]:
     """Yield the uids of the owner references that attach added.
 
-    metadata.managedFields shows who added an owner reference. Some tools clear managedFields. For
-    an owner reference that no known manager added, the form decides.
+    metadata.managedFields shows who added an owner reference, but some tools clear this field. If
+    the field does not show who added an owner reference, _has_our_form decides.
     """
     foreign = set()
     for entry in mappings_in(value_at(data, ("metadata", "managedFields"))):

@@ -20,7 +20,7 @@ ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "erro
 
 
 def configure_log(level: str, *, is_json: bool) -> None:
-    """Configure the log of this package, which goes to stderr.
+    """Configure the log of the package `attach`, which goes to stderr.
 
     level: the lowest level of the lines to print, one of LEVELS or ALIASES;
     is_json: whether to print JSON lines, not text.
@@ -37,7 +37,7 @@ def configure_log(level: str, *, is_json: bool) -> None:
 class _StderrHandler(logging.Handler):
     """A handler that writes to the current sys.stderr, and ignores the errors of these writes.
 
-    The work of a run is more important than a log line on a closed stream or a full disk.
+    A closed stream or a full disk must not stop a run of attach.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

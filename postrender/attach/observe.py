@@ -17,12 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The revisions of a namespace, divided into the revisions of a run and other revisions.
+    """The live revisions of a namespace, divided into those of a run of attach and the others.
 
-    revisions: the given revisions, and the revisions of the run's attach group;
-    others: the revisions of other attach groups; () if the group of the run is unknown;
+    revisions: the given revisions (AttachRequest.given), and all revisions of the run's attach
+        group;
+    others: the revisions of other attach groups; () if the attach group of the run is unknown;
     group_name: the attach group of the run, "" if unknown;
-    base_names: the kinds and base names of the revisions in the applied stream.
+    base_names: the kinds and base names of the live revisions in AttachRequest.in_stream.
     """
 
     revisions: tuple[Revision, ...]
@@ -35,8 +36,8 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.
 
     If the request has no attach group, the group is the common label of the given revisions. If
-    their labels differ, the group is unknown. An original that is emitted, but not given, is not
-    sweepable in the result. Raises ApiError.
+    their labels differ, the group is unknown. An original that is in AttachRequest.emitted, but is
+    not given, is not sweepable in the result. Raises ApiError.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -73,7 +74,7 @@ def _protected(revision: Revision) -> Revision:
     """Return an object of the applied stream, with is_sweepable=False if the object is an original.
 
     `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
-    If attach made a Job the only owner, Kubernetes would delete the original together with the Job.
+    If a Job were the only owner of the original, Kubernetes would delete the original with the Job.
     """
     if revision.base_name:
         return revision
@@ -81,10 +82,10 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return all objects of a kind that have the label of an attach group.
+    """Return all objects of a kind that have the label GROUP_LABEL with any value.
 
-    If the request has no attach group, the result has all objects of the kind. The result also has
-    all objects if a given revision is not among the objects with the label.
+    If the request has no attach group, the result contains all objects of the kind. The result also
+    contains all objects of the kind if a given revision is not among the objects with the label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
@@ -97,10 +98,11 @@ def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> li
 
 
 def _read_retired(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return the retired revisions of a kind that the applied stream no longer revises.
+    """Return the live revisions of a kind that are in AttachRequest.retired.
 
-    For this kind, the Role permits only requests with the name of a retired revision. If the Role
-    forbids a request, attach logs a warning and keeps the revision.
+    The applied stream has no revision of this kind. The attacher's Role therefore permits only
+    requests with the name of a retired revision. If the Role forbids a request, attach logs a
+    warning and keeps the revision.
     """
     kind = resource.kind.lower()
     names = sorted(name for retired_kind, name in request.retired if retired_kind == kind)
@@ -108,7 +110,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with the revision of a name, [] if absent or forbidden by the Role."""
+    """Return a list with the revision of a name, [] if absent or if the request is forbidden."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -123,9 +125,10 @@ def read_state(
 ) -> ClusterState:
     """Return the revisions of a run together with every possible consumer. Raises ApiError.
 
-    The result contains a revision of another group if find_related returns the revision. The caller
-    must read `group` before this call. An owner that is not among the consumers was therefore
-    deleted. If the Role forbids the list of a kind, the kind is in `unreadable`.
+    The result contains a revision of another group if find_related returns the revision. If the
+    Role forbids the list of a kind, the kind is in `unreadable`.
+    group: the revisions, read before this call. Otherwise the consumers could lack a new owner, and
+    attach would treat the new owner as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(

@@ -1,9 +1,12 @@
 """The patches for the owners and the mark of each revision, and the list of unused revisions.
 
 The rule: the owners of a revision are the release owner, the consumers, and the workloads of the
-consumers. A Pod, or a Job without a controller, is never an owner. A run marks an unused revision
-with the current time if the applied stream does not contain the revision. The module `sweep`
-deletes the revision once the mark is old enough. The module `reconcile` does not send requests.
+consumers. A Pod is never an owner. A Job is an owner only if the Job has a controller.
+
+A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
+is not in the applied stream. The applied stream is the output of postrender for which attach runs.
+The mark is the annotation postrender/unused-since with the current time. The module `sweep` deletes
+the revision once the mark is old enough. The module `reconcile` does not send requests.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ class ClusterState(NamedTuple):
 
     consumers: the consumers by uid, read after the revisions;
     unreadable: the kinds that the run has no permission to list;
-    release_owner: the object that exists as long as the release, None if unknown.
+    release_owner: as defined in the module `release_owner`, None if unknown.
     """
 
     revisions: tuple[Revision, ...]
@@ -53,8 +56,8 @@ class ClusterState(NamedTuple):
 class Scope(NamedTuple):
     """The data by which a run recognises the revisions that the run looks after.
 
-    The name of an attach group can change between two releases. A run recognises revisions with an
-    earlier name of the group by their use, their owners and their base names.
+    The name of an attach group can change between two applies. A run recognises revisions with an
+    earlier name of the group by their consumers, their owners and their base names.
     group_name: the attach group of the run, "" for none;
     workloads: the uids of the run's workloads;
     base_names: the kinds and base names of the revisions in the applied stream.
@@ -122,7 +125,7 @@ def pin(
     workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
     release_owner: Owner | None = None,
 ) -> list[Patch]:
-    """Return the patches that make each workload an owner of its referenced revisions.
+    """Return the patches that make the workloads that reference a revision owners of the revision.
 
     If a workload references a revision, the patch also removes the mark of the revision. A revision
     that is not sweepable gets only the release owner.
@@ -144,7 +147,7 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give every revision the owners and the mark that the rule requires.
+    """Return the patches that give every revision the owners and the mark by this module's rule.
 
     The first patches are those of the revisions in the applied stream.
     scope: the scope that covers the unused revisions to mark;
@@ -199,12 +202,11 @@ def find_unused(
 def find_related(
     state: ClusterState, scope: Scope, others: Iterable[Revision]
 ) -> tuple[Revision, ...]:
-    """Return the revisions of other groups that a run looks after.
+    """Return the revisions of other attach groups that a run also looks after.
 
-    A run looks after a revision if attach added a workload of the run as an owner. A run also looks
-    after a revision that a workload of the run, or an object controlled by this workload,
-    references. The result also contains the unused revisions that the scope covers.
-    others: the revisions of other groups.
+    A run looks after a revision if attach has added a workload of the run as an owner. A run also
+    looks after a revision that a workload of the run, or an object that this workload controls,
+    references. A run also looks after an unused revision that the scope covers.
     """
     consumers_of = _consumers_by_revision(state)
     return tuple(
@@ -226,7 +228,7 @@ def _is_used_by(state: ClusterState, scope: Scope, consumers: Iterable[Consumer]
 
 
 def _is_of_other_release(state: ClusterState, revision: Revision) -> bool:
-    """Return whether a revision has the release owner of another release."""
+    """Return whether a revision has a release owner that is not the release owner of the run."""
     return any(
         owner.group_kind in _RELEASE_OWNERS
         and not (state.release_owner and owner.uid == state.release_owner.uid)
@@ -273,9 +275,9 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
     """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
-    A consumer is not an owner if the run cannot read its controller. If the consumer was deleted
-    before the controller, the garbage collector would delete a revision that is still in use. A
-    bare Pod or Job is not an owner, because another object may need the revision later.
+    A consumer is not an owner if the run cannot read its controller. Otherwise the garbage
+    collector could delete the revision with the consumer, although the controller still uses the
+    revision. A bare Pod or Job is not an owner, because another object may need the revision later.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -299,7 +301,6 @@ def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]
 
 
 def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner, ...]:
-    """Return the owners that a revision does not have yet."""
     present = {owner.uid for owner in revision.owners}
     return tuple(owner for owner in owners if owner.uid not in present)
 
@@ -341,7 +342,7 @@ def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
 
 
 def _is_bare(consumer: Consumer) -> bool:
-    """Return whether an object is a Pod or a Job without a controller."""
+    """Return whether an object is a Pod or Job, and has no controller."""
     return consumer.resource in _SHORT_LIVED and not consumer.controller
 
 
@@ -352,9 +353,9 @@ def _is_readable(state: ClusterState, owner: Owner) -> bool:
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program added, and the owners of kinds not listed.
+    """Return the existing owners that another program added, and the owners of unlisted kinds.
 
-    A release owner of any release is not foreign if a run of attach added the owner.
+    A release owner, even of another release, is not foreign if attach added the owner.
     """
     return [
         owner

@@ -1,9 +1,9 @@
-"""The release owner: an object that exists exactly as long as the release.
+"""The release owner: an object that exists until somebody uninstalls the application.
 
-The release owner is the ServiceAccount or the Role that render creates for an attach group. The
-tool that applies the manifests deletes the release owner together with the release. The release
-owner is an additional owner of every revision. Without the release owner, Kubernetes would delete
-a revision if its workload gets another name or kind.
+The release owner is the ServiceAccount or the Role that `postrender render` adds to the output for
+an attach group. An uninstall with a tool such as Helm deletes the release owner. attach adds the
+release owner to every revision as an additional owner. Otherwise Kubernetes would delete a revision
+together with its old workload when the workload gets another name or kind.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Account(NamedTuple):
 def account_of(token: str) -> Account | None:
     """Return the ServiceAccount in the payload of a token, or None for a token of another form.
 
-    Only the API server checks the signature of the token, in every request.
+    account_of does not check the signature. The API server checks the token in every request.
     """
     parts = token.split(".")
     if len(parts) != 3:
@@ -57,7 +57,7 @@ def find_release_owner(
 ) -> Owner | None:
     """Return the release owner of a run, None if the owner is unknown or does not exist.
 
-    If the account is the wanted object, no request is needed.
+    If the account is the wanted object, the function does not send a request.
     wanted: the object that the request sets as the release owner, None if unknown;
     account: the ServiceAccount of the run, None if unknown.
     Raises ApiError if the API server does not answer.

@@ -1,4 +1,7 @@
-"""The request for one run of attach, and the form of the request on the command line."""
+"""The request, which has the parameters of one run of attach, and its form on the command line.
+
+The applied stream is the output of postrender for which attach runs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def title(ref: RevisionRef) -> str:
 
 
 class NamedObject(NamedTuple):
-    """An object in the namespace of the run."""
+    """The kind and name of an object in the namespace of the run."""
 
     resource: Resource
     name: str
@@ -54,13 +57,14 @@ class AttachRequest(NamedTuple):
     """All parameters of a run.
 
     group_name: the attach group; "" means the group in the label of the given revisions;
-    emitted: revisions and originals in the applied stream; a run never deletes these objects;
+    emitted: revisions and originals in the applied stream, which a run never deletes;
     timeout: the maximum time to wait for the workloads, in seconds;
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
     is_tolerant: whether a missing permission to list a kind causes a warning, not a failure;
-    release_owner: the object that exists as long as the release, None if unknown;
-    retired: the revisions to delete once unused, of a kind that the stream no longer revises.
+    release_owner: as defined in the module `release_owner`, None if unknown;
+    retired: revisions of a kind without revisions in the applied stream; a run deletes the retired
+        revisions once no object uses them.
     """
 
     workloads: tuple[WantedWorkload, ...]

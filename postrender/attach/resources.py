@@ -50,8 +50,9 @@ REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
 # The kinds of possible consumers, in the order in which attach lists the kinds. A kind precedes the
-# kinds that its controller creates. A controller can create an object while attach reads the lists.
-# The object is in a later list, or attach has read the controlling object with the same template.
+# kinds that its controller creates. A controller can create an object after attach has listed the
+# kind of the object. In this case, attach has already read the same references from the controlling
+# object.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,

@@ -44,7 +44,7 @@ def attach(
     arguments: Sequence[str] = (),
     account: Account | None = None,
 ) -> list[Failure]:
-    """Add owners to revisions, mark and sweep unused revisions, and return the failures.
+    """Add owners to revisions, mark or delete unused revisions, and return the failures.
 
     arguments: the command line of this run, which identifies its own Job;
     account: the ServiceAccount of this run, None if unknown.
@@ -60,8 +60,8 @@ def attach(
     while True:
         arrival = wait(client, request, deadline, pins)
         scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
-        # The run sweeps even if a revision is missing. The reason can be a full quota of
-        # ConfigMaps, and a sweep makes room.
+        # A revision can be missing because the quota of ConfigMaps is full. The run sweeps even
+        # then, because the deletion of old revisions makes room.
         if not arrival.pending and not state.unreadable:
             if request.prunes:
                 problems += sweep(client, request, state, scope, arguments)
@@ -88,13 +88,13 @@ def _reconcile(
     content: ContentCheck,
     release_owner: Owner | None,
 ) -> tuple[Scope, ClusterState, list[UserError]]:
-    """Send the patches of `reconcile`, and return the scope, the state, and the refused writes."""
+    """Send the patches of `reconcile`, and return the scope, the state, and the refusals."""
     group = read_revisions(client, request)
     group = group._replace(revisions=content.accepted(group.revisions))
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
-    # While the arrival is not complete, another apply may be under way, so the run marks nothing.
+    # Until the arrival is complete, the run does not mark, because another apply may be under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
     return scope, state, send(client, patches)

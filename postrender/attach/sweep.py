@@ -1,4 +1,4 @@
-"""The deletion of unused revisions with a mark that is older than reconcile.GRACE."""
+"""The deletion of unused revisions whose mark (see the module `reconcile`) is old enough."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def sweep(
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
     """Yield an error for each deleted revision that has a consumer again.
 
-    An apply can use a revision again without a change of the revision. The preconditions of the
-    delete request do not detect this use.
+    A new consumer does not change the revision, so the preconditions of the delete request do not
+    prevent the deletion.
     """
     if deleted:
         consumers, _ = read_consumers(client)
@@ -74,7 +74,7 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
 def report_unused(
     client: Client, state: ClusterState, request: AttachRequest, scope: Scope
 ) -> None:
-    """Log for each unused revision whether a run without --no-prune would delete or mark it."""
+    """Log each unused revision that a run without --no-prune would delete or mark."""
     unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
     for revision in _without_kept(client, unused):
         step = "delete" if revision.unused_since else "mark"
@@ -82,7 +82,7 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions without a reason to keep them, and log the reasons of all others."""
+    """Yield the revisions without a reason to keep them, and log why attach keeps the others."""
     for revision, keep_reason in unused:
         reason = keep_reason or _edit_reason(client, revision)
         if reason:
@@ -94,7 +94,8 @@ def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Ite
 def _edit_reason(client: Client, revision: Revision) -> str:
     """Return the reason to keep an edited ConfigMap, "" if nobody has edited the ConfigMap.
 
-    attach never reads the content of a Secret. The name of an adopted original has no hash.
+    For a Secret, the result is "", because attach never reads the content of a Secret. For an
+    adopted original, the result is "", because the name has no hash.
     """
     if revision.resource != CONFIG_MAPS or not revision.base_name:
         return ""

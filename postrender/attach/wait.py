@@ -16,11 +16,11 @@ from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
 # The first and the longest interval after which attach lists everything again. The interval doubles
-# each time. The lists find new ConfigMaps and Secrets, which attach does not watch. The lists also
-# find changes that a broken watch did not report.
+# each time. The lists contain new ConfigMaps and Secrets, which attach does not watch. The lists
+# also contain changes that a broken watch did not report.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
-# If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits
-# PAUSE_SECONDS.
+# If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits for
+# PAUSE_SECONDS before the next lists.
 SHORTEST_SECONDS, PAUSE_SECONDS = 0.1, 1.0
 
 _log = logging.getLogger(__name__)

@@ -1,11 +1,13 @@
 """The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
 
 A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
-postrender.yaml. A ConfigMap has dotted keys in `data`, such as `attacher.image`. For example,
-`kpt fn eval … -- strict=true` creates a ConfigMap. The functionConfig overrides postrender.yaml.
+postrender.yaml. A ConfigMap has dotted keys in `data`, such as `attacher.image`. For example, kpt
+creates a ConfigMap from the arguments of `kpt fn eval … -- strict=true`. The functionConfig
+overrides postrender.yaml.
 
-The author of the stream also writes the functionConfig, and is not always trusted. For safety, only
-`postrender fn` reads a functionConfig. A setting with an effect outside the output is an error.
+The author of the ResourceList also writes the functionConfig, and can be a stranger. For safety,
+only `postrender fn` reads a functionConfig, and a setting with an effect outside the output is an
+error.
 """
 
 from __future__ import annotations
@@ -97,7 +99,6 @@ def check_no_function_config(stream: Stream) -> None:
 
 
 def _from_config_map(data: Json, document: ParsedDocument) -> Values:
-    """Return the validated values in the data of a ConfigMap."""
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():

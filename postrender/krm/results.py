@@ -1,8 +1,9 @@
 """The results of a KRM function: findings and errors in the ResourceList on stdout.
 
 See the KRM Functions Specification v1. Findings become results with severity `warning` or `info`.
-With --strict, strict findings have severity `error`. An error that ends the run becomes a result
-with severity `error`. After an error, the items are unchanged, and the exit code is 1.
+With --strict, a finding whose field `strict` is True has severity `error`. An error that ends the
+function also becomes a result with severity `error`. After such an error, the items of the
+ResourceList are unchanged, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def with_error(
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
     """Return the parts of the output ResourceList, with the findings about the input as results.
 
-    No finding has severity `error`, because with --strict a strict finding ends the run earlier.
+    No finding has severity `error`, because with --strict, a strict finding ends the function
+    before this call.
     """
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=False) for finding in findings]

@@ -1,13 +1,13 @@
 """The annotations that kustomize and kpt add before a function runs, and remove afterwards.
 
-The KRM function specification reserves these annotations. The annotations are not a part of an
+The KRM function specification reserves these annotations. The annotations are not in the applied
 object, so hashes do not cover the annotations.
 
-While a function runs, references can still have the former names of objects. kustomize first
-applies `namePrefix` and `nameSuffix` to the names, and runs transformers next. After the
-transformers, kustomize updates references by the former names in annotations. kustomize adds the
-hashes of generated ConfigMaps last. (kustomize 5.8.1, api/internal/target/kusttarget.go:
-makeCustomizedResMap)
+While a function runs, references can still have the former names of objects. kustomize first adds
+`namePrefix` and `nameSuffix` to the names of objects, and runs transformers next. After the
+transformers, kustomize updates references to the former names, which are in annotations. kustomize
+adds the hashes of generated ConfigMaps last. (kustomize 5.8.1,
+api/internal/target/kusttarget.go: makeCustomizedResMap)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
 # After the function, kustomize renames an object that has one of these annotations.
 _NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
-# The annotations with the file of an object, and with its index in the file: current and older.
+# The current and the older annotation for the file of an object, and for its index in the file.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
 _TOOL_ANNOTATIONS = frozenset(
@@ -46,7 +46,7 @@ def is_tool_annotation(annotation: str) -> bool:
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without those that tools add while a function or post-renderer runs."""
+    """Return annotations without those that kustomize, kpt or Helm adds only for postrender."""
     return {
         name: value
         for name, value in annotations.items()
@@ -59,7 +59,8 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
     kustomize must not add its own hash to the name of a revision. If the output also has the
     original, only the original keeps the annotations of the tools. Otherwise the revision keeps the
-    former names, because kustomize still updates references that postrender left unchanged.
+    annotation with the former names. kustomize needs the annotation to update the references that
+    postrender left unchanged.
     is_copy: whether the output also has the original.
     """
     for name in item.annotations:

@@ -1,15 +1,15 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
-Kubernetes requires a DNS subdomain as the prefix. `postrender/` is valid, but is not a registered
-domain. The project does not own a domain, and somebody else could register a domain that nobody
-owns. A later change of the prefix would orphan every live revision.
+Kubernetes requires a prefix in the form of a DNS subdomain, such as `postrender/`. The prefix is
+not a domain such as `postrender.dev`, because somebody else could register the domain. If the
+prefix changed, attach would no longer recognise the live revisions.
 """
 
 from __future__ import annotations
 
 PREFIX = "postrender/"
 
-# Users set this annotation on an object with references. "false" leaves the references unchanged.
+# Users set this annotation to "false" on an object with references that postrender must not change.
 REWRITE_ANNOTATION = PREFIX + "rewrite-references"
 # Users set these annotations on a ConfigMap or Secret.
 STRATEGY_ANNOTATION = PREFIX + "strategy"
@@ -28,8 +28,8 @@ USER_ANNOTATIONS = (
     REWRITE_ANNOTATION,
 )
 
-# render sets this label on a revision and on the objects of the attacher. adopt sets this label on
-# a live original.
+# `postrender render` sets this label on a revision and on the objects of the attacher. `postrender
+# adopt` sets this label on a live original.
 GROUP_LABEL = PREFIX + "attach-group"
 # render sets these annotations on a revision. adopt copies SWEEP_ANNOTATION to the live original.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
@@ -39,7 +39,7 @@ SWEEP_ANNOTATION = PREFIX + "sweep"
 # with the key can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
-# render sets this label on the attacher's Pods. The Job selects the Pods by this label.
+# render sets this label on the attacher's Pods, which the attacher Job selects by this label.
 JOB_LABEL = PREFIX + "attach-job"
 
 # render sets these annotations on a pod template.
@@ -51,7 +51,8 @@ UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).
 PAIRING_ANNOTATION = "helm-diff/base-name"
-# Helm 4 adds the template's path to the input of a post-renderer (pkg/action/action.go).
+# The prefix of annotations that Helm 4 adds to the objects in the input of a post-renderer
+# (pkg/action/action.go). HELM_FILENAME_ANNOTATION has the path of the template.
 HELM_POSTRENDERER_PREFIX = "postrenderer.helm.sh/"
 HELM_FILENAME_ANNOTATION = HELM_POSTRENDERER_PREFIX + "postrender-filename"
 # With the value `keep`, Helm does not delete a live object that the new manifests lack.

@@ -4,8 +4,8 @@ The content hash equals the hash of kustomize (api/hasher, v5), except for mutab
 truncated base names, and hashes with a key. `kubectl create --append-hash` writes another hash,
 which also covers the name.
 
-With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, the name of
-a Secret shows whether a guess of its password is correct.
+With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, anybody who
+knows the name of a Secret can check whether a guess of its password is correct.
 
 Content hashes and render IDs are a published contract and change only with a major version. A new
 content hash would rename every ConfigMap, and a new render ID would restart every workload.
@@ -54,7 +54,7 @@ class HashKey:
 
     def hexdigest(self, data: bytes) -> str:
         """Return the HMAC-SHA-256 of data."""
-        import hmac  # late: the import takes longer than a small render
+        import hmac  # late, because the import is slow
 
         return hmac.new(self._key, data, "sha256").hexdigest()
 
@@ -74,8 +74,8 @@ def hashed_content(
 ) -> dict[str, Json]:
     """Return the part of a ConfigMap or Secret that the content hash covers.
 
-    A mutable object has a different hash than an immutable object. Otherwise a change of
-    `immutable` would not change the name, and the next apply would change the live object.
+    A mutable object has a different hash than an immutable object with the same data. Otherwise
+    a change of `immutable` would keep the name, and the next apply would change the live object.
     data: the whole object.
     """
     content: dict[str, Json] = {
@@ -107,8 +107,8 @@ def revision_name(
 ) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
-    If the base name is too long, the name has only its beginning, and the hash also covers the
-    whole base name. Long base names with the same beginning therefore get different revision names.
+    If the base name is too long, the result has only its beginning, but the hash covers the whole
+    base name. Long base names with the same beginning therefore get different revision names.
     content: the result of hashed_content();
     order: the revision number, or 0 for a name without a number;
     key: the key of the hash, None for a hash without a key.

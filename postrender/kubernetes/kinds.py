@@ -62,7 +62,7 @@ class Identity(NamedTuple):
 class WorkloadKind(NamedTuple):
     """The location and properties of the pod templates of a kind.
 
-    template: a pattern that matches each pod template; () for a Pod, which is itself a template.
+    template: a pattern for the path of each pod template; () for a Pod, which is itself a template.
     is_mutable: whether the API server accepts changes of a pod template.
     is_namespaced: whether objects of the kind are in a namespace, as the attacher requires.
     """

@@ -1,8 +1,9 @@
 """A pod template as text with gaps for the names of its references.
 
-The render ID is a hash of the template's canonical JSON after all renames. read_pod_template
-encodes the JSON once, and splits the text at the references. The package `plan` inserts the new
-names later. Plain data would take five times the memory, and would be encoded twice.
+The render ID is a hash of the template's canonical JSON with the new names in all references.
+read_pod_template encodes the JSON once, and splits the text at the references. The package `plan`
+inserts the new names later. A template as plain data would take five times the memory, and
+postrender would have to encode the template twice.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class PodTemplate(NamedTuple):
     references: the path and name of each reference, in the order of the text; () if the text
         is not split.
     annotations: all annotations of the template.
-    has_render_id: whether the template has a render ID, which only render sets.
+    has_render_id: whether the template in the input already has a render ID.
     """
 
     path: Path
@@ -46,7 +47,7 @@ class PodTemplate(NamedTuple):
     @property
     def data(self) -> Json:
         """The template as plain data."""
-        import json  # late: a render of a small chart does not decode JSON
+        import json  # late: postrender does not decode JSON for a small chart
 
         data: dict[str, Any] = json.loads(self.text({}))
         if self.annotations:
@@ -56,7 +57,7 @@ class PodTemplate(NamedTuple):
     def text(self, names: Mapping[Path, str]) -> str:
         """Return the text of template_text() with new names.
 
-        names: the new names, by the path of the reference. All other references are unchanged.
+        names: the new names, by the path of the reference. All other references keep their names.
         """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
