@@ -10,8 +10,9 @@ from postrender.kubernetes.kinds import SECRET
 def base_name_of(item: Item, *, is_revision: bool) -> str:
     """Return the base name of an object if its name is a revision name, else the name.
 
-    If the object has the label and the annotation of a revision, the annotation is the result. For
-    a Secret, any name that looks like a revision name counts, so that no output shows a hash.
+    If the object has the label and the annotation of a revision, the annotation is the result. A
+    Secret's name that ends like a revision name counts as a revision name, so that no output shows
+    the hash.
     is_revision: whether the plan found that the name ends in the hash of the content.
     """
     name = item.identity.name

@@ -45,12 +45,12 @@ def compare(
     *,
     is_first_release: bool = False,
 ) -> Preview:
-    """Return the preview of a change from `old` to `new`, which are inputs or outputs of render.
+    """Return the preview of a change from `old` to `new`; each is an input or output of postrender.
 
     context: the number of unchanged lines before and after each changed text;
-    is_first_release: whether `old` is applied without postrender.
-    Raises UserError if render rejects the input, or if a side has content but no objects. Also
-    raises UserError if is_first_release is True and `old` is an output of render.
+    is_first_release: whether the user applied `old` without postrender.
+    Raises UserError if postrender rejects an input, or if a side has content but no objects. Also
+    raises UserError if is_first_release is True and `old` is an output of postrender.
     """
     if is_first_release:
         _check_plain(old)
@@ -67,7 +67,7 @@ def compare(
     _check_objects(new_side, new_indexes)
 
     def find_lost_owners() -> Mapping[RevisionTitle, tuple[str, ...]]:
-        # Imported late: few changes remove a workload.
+        # Import the module only here, because few changes remove a workload.
         from postrender.diff.compare.lost_owners import lost_owners
 
         return lost_owners(old, new, settings, history)
@@ -76,7 +76,7 @@ def compare(
 
 
 def _check_plain(stream: Stream) -> None:
-    """Raise UserError if the manifests from before the first release are an output of render."""
+    """Raise UserError if the manifests from before the first release are output of postrender."""
     if is_rendered(stream):
         raise UserError(
             "--first-release is set, but the older side is an output of postrender",
@@ -107,13 +107,14 @@ def _needs_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
-    """Return a stream as a history, after a render if the stream is input of render.
+    """Return the history in a stream, or in the output for the stream if the stream is an input.
 
-    is_plain: whether the stream is applied without postrender, so that no render is needed.
+    is_plain: whether the user applied the stream without postrender. If so, the stream itself is
+    the history.
     """
     side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
-        # Each document is a source, because the text has no marker between two files.
+        # Make a source of each document, because the text can lack a marker between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )

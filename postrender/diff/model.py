@@ -18,19 +18,19 @@ ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 NEW = "new"  # in the newer manifests only
 REUSED = "reused"  # current in the newer manifests, and already in the older manifests
 SUPERSEDED = "superseded"  # current in the older manifests only
-RETAINED = "retained"  # an earlier revision in both manifests
-DROPPED = "dropped"  # an earlier revision in the older manifests only
+RETAINED = "retained"  # a retained revision in both manifests
+DROPPED = "dropped"  # a retained revision in the older manifests only
 
 # The effect on a workload.
 ROLLS = "rolls"  # new pods replace the old pods
 STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
-NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next run uses the new pod template
+NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next Job uses the new pod template
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods use the new template
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
 NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: the object has no pods
-# The pod template is the same or is not in the manifests, or an object of a custom kind keeps pods.
+# The pod template is equal or is not in the manifests, or a custom kind's object keeps its pods.
 STAYS = "stays"
 
 # The kinds of causes.
@@ -139,10 +139,10 @@ class Cause(NamedTuple):
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
-    An original or an earlier revision that changes has its own ContentChange, with a note.
+    An original or a retained revision that changes has its own ContentChange, with a note.
 
     identity: the identity with the base name;
-    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes (as by a new strategy);
+    change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes;
     strategy: the strategy on the newer side, or on the older side for an object that is REMOVED;
     old_revision and new_revision: the name that workloads use on each side, as a revision name or
     the base name. "" on a side without the object, for a Secret, and for a redacted revision name;
@@ -189,13 +189,12 @@ class WorkloadChange(NamedTuple):
 class RevisionChange(NamedTuple):
     """The status of one revision.
 
-    If a change deletes all owners of a revision that workloads still use, Kubernetes also deletes
-    the revision.
     identity: the identity with the base name;
     name: the revision's name, "" for a Secret and for a redacted name;
     change: one of NEW … DROPPED;
-    is_retained: whether the newer manifests contain the revision as an earlier revision;
+    is_retained: whether the newer manifests contain the revision as a retained revision;
     lost_owners: the owners, as `Kind/name`, of a REUSED revision that loses all owners, else ().
+    Kubernetes also deletes a revision that loses all owners.
     """
 
     identity: Identity
@@ -211,7 +210,7 @@ class RevisionChange(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """A change of an object that is not in a ContentChange or WorkloadChange.
+    """A change of an object that does not have a ContentChange or WorkloadChange.
 
     change: ADDED, REMOVED or CHANGED.
     """
@@ -274,7 +273,7 @@ class Graph(NamedTuple):
 class Preview(NamedTuple):
     """The effect of a change.
 
-    old and new: the names of the two sides;
+    old and new: the names of the two sources;
     only: the sections that the user selected, () for all.
     """
 

@@ -1,8 +1,8 @@
 """The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
-A reader can guess short or common content and compare its hash with a digest. This module therefore
-also redacts digests: `checksum/secret` annotations of charts, and the hashes in revision names that
-depend on a Secret.
+A reader of a preview can guess short or common content, and compare the hash of the guess with a
+digest. This module therefore also redacts digests: `checksum/secret` annotations of charts, and the
+hashes in revision names that depend on a Secret.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
 2. `mark_content` and `mark_digest` turn values into `Redacted` text. diff compares such text, but
@@ -231,8 +231,8 @@ def redact(
 
     secret_names: the base name that replaces each revision name to redact, by revision name;
     has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` leaves the Identity of any object that is not a Secret unchanged. Such an object
-    can have the same name as a Secret's revision.
+    so, `redact` leaves the Identity of any object that is not a Secret unchanged. The name of such
+    an object can equal the name of a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted

@@ -1,7 +1,7 @@
-"""The objects of attachers, compared with the objects that a render would append.
+"""The objects of attachers, compared with the objects that postrender would append.
 
 A label marks the objects of an attacher, and anybody can write this label. A preview therefore
-leaves out only values that a render of the same manifests would write.
+leaves out only values that postrender would write for the same manifests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.model import PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 
-# The options of the Job that pass the current workloads and revisions.
+# The options in the attacher's Job for a workload, and for the revisions of the output.
 _WORKLOAD, _EMITTED = "--workload", "--emitted"
 # The paths of the mappings in which the value of JOB_LABEL is the hash of the Job.
 _HASHED_LABELS = (("spec", "selector", "matchLabels"), ("spec", "template", "metadata", "labels"))
@@ -33,10 +33,10 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
 ) -> ExpectedAttachers:
-    """Return the attachers that a render of one side would append, none if context is None.
+    """Return the attachers that postrender would append to one side, none if context is None.
 
     render_ids: the render ID of each workload that references revisions;
-    settings: the settings of the render.
+    settings: the settings of the user; `context` has the settings of the preview.
     """
     objects: dict[ObjectKey, dict[str, Json]] = {}
     arguments: dict[tuple[str | None, str], frozenset[tuple[str, str]]] = {}
@@ -56,9 +56,9 @@ def expected_attachers(
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return the objects; the identity of each attacher's Job gets the name of the attach group.
+    """Return the objects; the identity of each attacher's Job has the name of the attach group.
 
-    The hash at the end of the Job's own name would make the identities on both sides differ.
+    The Job's own name ends in a hash, which would make the identities on the two sides differ.
     """
     return [
         _with_group_name(compared) if compared.is_attacher else compared for compared in objects
@@ -82,10 +82,10 @@ def _group_of(item: Item | None) -> tuple[str, str | None]:
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
-    True if a render of the object's side appends exactly this object, and the other side does not
-    have the attach group. The condition is weaker if only the older side has the object and the
-    newer side is not rendered. In this case, the attach group on the older side is enough, because
-    the next render adds attachers to the newer side.
+    If the older side has the object, and the newer side is an input, only the attach group matters.
+    The result is True if postrender would append an attacher of this group to the older side again.
+    In all other cases, the result is True if two conditions hold. postrender would append exactly
+    this object to its side again. The other side is an input, or does not have the attach group.
     """
     item = pair.newest.item
     if item is None:
@@ -103,10 +103,10 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
 def comparable_pair(
     pair: Pair, old: Side, new: Side
 ) -> tuple[ComparedObject, ComparedObject] | None:
-    """Return the objects of an attacher's pair, without differences that a render makes.
+    """Return both objects of an attacher's pair, without the differences that postrender makes.
 
-    A render changes the hash of the Job, the arguments with revisions, and namespaces that equal
-    the namespace of the object. The result has all values that a render would not write.
+    The function leaves out the hash of the Job, the arguments for workloads and revisions, and
+    repetitions of the object's own namespace. Values that postrender would not write stay.
     Return None if a side does not have the object.
     """
     if pair.both is None:
@@ -134,8 +134,8 @@ def comparable_pair(
 def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
     """Return a copy without the namespaces that equal the namespace of the object.
 
-    A subject without a namespace gets the namespace "", to differ from a subject in the namespace
-    of the object.
+    In a RoleBinding, a subject without a namespace gets the namespace "". Otherwise, this subject
+    would equal a subject in the namespace of the object.
     """
     from copy import deepcopy
 
@@ -193,7 +193,7 @@ def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
 
 
 def _revision_arguments(arguments: Sequence[Json]) -> AbstractSet[tuple[str, str]]:
-    """Return pairs of an option for workloads or revisions and one part of the option's value."""
+    """Return a pair of option and value for each workload and each revision in the arguments."""
     return {
         (str(option), part)
         for option, value in pairwise(arguments)
@@ -211,9 +211,10 @@ def _parts(option: Json, value: Json) -> Sequence[str]:
 def _without_arguments(
     arguments: Sequence[Json], left_out: AbstractSet[tuple[str, str]]
 ) -> list[Json]:
-    """Return arguments without some parts of values, and without options that lose all parts.
+    """Return the arguments without the workloads and revisions in left_out.
 
-    left_out: pairs of an option and one part of the option's value.
+    An option that loses its whole value is also left out.
+    left_out: pairs of an option and a workload or revision, as in _revision_arguments.
     """
     rest: list[Json] = []
     position = 0

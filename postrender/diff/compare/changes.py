@@ -33,7 +33,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Changes(NamedTuple):
-    """The changes of the pairs, by the number of the pair."""
+    """The changes of the pairs, by the index of the pair."""
 
     contents: Mapping[int, ContentChange]
     workloads: Mapping[int, WorkloadChange]
@@ -41,14 +41,14 @@ class Changes(NamedTuple):
 
     @property
     def change_by_pair(self) -> dict[int, str]:
-        """ADDED, REMOVED, CHANGED or UNCHANGED, by the number of each reported pair."""
+        """ADDED, REMOVED, CHANGED or UNCHANGED, by the index of each reported pair."""
         reported: dict[int, ContentChange | WorkloadChange | ObjectChange]
         reported = {**self.contents, **self.workloads, **self.objects}
         return {number: change.change for number, change in reported.items()}
 
     @property
     def removes_workload(self) -> bool:
-        """True if a workload is removed."""
+        """True if the change removes a workload."""
         return any(change.change == REMOVED for change in self.workloads.values())
 
 
@@ -62,7 +62,7 @@ def find_changes(
 ) -> Changes:
     """Return the changes of all pairs.
 
-    usages: the usages of the old and of the new side;
+    usages: the usages on the older and on the newer side;
     context: the number of unchanged lines before and after each changed text.
     """
     is_exact = old.is_rendered and new.is_rendered
@@ -89,10 +89,10 @@ def _compared_contents(
     *,
     is_exact: bool,
 ) -> dict[int, ComparedContent]:
-    """Return the ConfigMaps and Secrets that change, by the number of the pair.
+    """Return the ConfigMaps and Secrets that change, by the index of the pair.
 
-    is_exact: whether both sides are rendered. If so, the function also compares the metadata of
-    revisions.
+    is_exact: whether both sides are outputs of postrender. If so, the function also compares the
+    metadata of revisions.
     """
     contents = {}
     for number, pair in enumerate(pairs):
@@ -107,7 +107,7 @@ def _compared_contents(
 def _other_changes(
     pairs: Sequence[Pair], comparison: Comparison, old: Side, new: Side
 ) -> tuple[dict[int, WorkloadChange], dict[int, ObjectChange]]:
-    """Return the changes of workloads and of other objects, by the number of the pair."""
+    """Return the changes of workloads and of other objects, by the index of the pair."""
     workloads, objects = {}, {}
     for number, pair in enumerate(pairs):
         if pair.newest.is_content or not pair.identity.name:

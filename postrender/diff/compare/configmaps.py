@@ -1,7 +1,7 @@
 """The changes in the data, names and metadata of ConfigMaps and Secrets.
 
-find_changes passes the current object of each base name to `compare_content`. `compare_originals`
-and `compare_earlier` compare the other objects.
+find_changes passes each pair of current objects to `compare_content`. `compare_originals` compares
+the originals, and `compare_earlier` compares the revisions that are not current on both sides.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
-# The annotations of an earlier revision that a render can change.
+# The annotations that postrender changes if a current revision becomes a retained revision.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
 class Users(NamedTuple):
-    """The workloads that reference an object; `former` do so on the older side only."""
+    """The workloads that reference an object on any side, and on the older side only (`former`)."""
 
     all: tuple[Identity, ...] = ()
     former: tuple[Identity, ...] = ()
@@ -61,7 +61,8 @@ def compare_content(
 
     The result for a Secret has keys, which postrender.diff.redact removes later.
     context: the number of unchanged lines before and after each changed text;
-    left_out: the annotations to leave out, None to leave out all metadata of revisions.
+    left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
+    labels and annotations that postrender adds to a revision.
     """
     old, new = (_content(compared) if compared else {} for compared in (pair.old, pair.new))
     is_rewritten = pair.both is not None and old != new
@@ -98,8 +99,8 @@ def _change(pair: Pair, *, is_changed: bool) -> str:
 def _without_secret_names(content: Content, names: BaseNames) -> Content:
     """Return content with base names instead of the revision names of Secrets.
 
-    Lines that differ only in these revision names become equal. Redaction alone would show a change
-    from a base name to the same base name.
+    Lines that differ only in these revision names become equal. Otherwise, a preview would
+    show a change from a base name to the same base name.
     """
     if not names.of_secrets:
         return content
@@ -110,10 +111,10 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
 
 
 def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
-    """Return the annotations of a pair that a comparison of two rendered sides leaves out.
+    """Return the argument `left_out` of compare_content for two outputs of postrender.
 
-    If the revisions differ, a render changes the revision number.
-    Return None, to leave out all metadata of revisions, if a side does not have a revision.
+    Two revisions with different names have different revision numbers, so the comparison leaves out
+    the number. The result is None if a side does not have a revision.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -178,7 +179,7 @@ def compare_originals(
 ) -> list[ContentChange]:
     """Return the changes of originals that the changes of revisions do not show.
 
-    On at least one side, the data of such an original differs from the data of its revision. An
+    An original counts if its data differs from the data of its revision on at least one side. An
     original also counts if one side has the original, and the other side has only the revision.
     """
     originals = originals_of(old), originals_of(new)
@@ -223,12 +224,12 @@ def originals_of(side: Side) -> list[ComparedObject]:
 def compare_earlier(
     old: Side, new: Side, resolver: Resolver, names: BaseNames, context: int
 ) -> list[ContentChange]:
-    """Return the changes that a render would not make, in revisions that both sides have.
+    """Return the changes of revisions that both sides have, except changes that postrender makes.
 
-    The function leaves out a revision that is current on both sides. If another revision becomes
-    current, a render changes the annotations about retention. In that case, the function does not
-    compare these annotations. If postrender has rendered only one side, or no side, the function
-    does not compare any annotations of revisions.
+    The function leaves out a revision that is current on both sides. If the sides have different
+    current revisions of one base name, postrender changes _RETENTION_ANNOTATIONS. In that case, the
+    function does not compare these annotations. If a side is an input, the function leaves out all
+    annotations of revisions.
     """
     is_exact = old.is_rendered and new.is_rendered
     before, after = (
@@ -240,7 +241,7 @@ def compare_earlier(
         for side in (before, after)
     ]
     changes = []
-    for key in before:  # not a set, which has no stable order
+    for key in before:  # an intersection of sets would not have a stable order
         if key not in after:
             continue
         if before[key].role == after[key].role == CURRENT:

@@ -21,7 +21,7 @@ _MAX_PAIRS = 40_000
 
 
 class Opcode(NamedTuple):
-    """A slice of the old lines, and the slice of the new lines that equals or replaces it."""
+    """A slice of the old lines, and the equal or replacing slice of the new lines."""
 
     is_equal: bool
     start: int
@@ -78,7 +78,7 @@ def _opcodes_between(
     count, new_count = end - start, new_end - new_start
     if not count and not new_count:
         return
-    if count * new_count <= 1:  # a side has no lines, or each side has one line, and these differ
+    if count * new_count <= 1:  # a side has no lines, or each side has one different line
         yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
     elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
@@ -119,9 +119,9 @@ def _opcodes_by_anchors(
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return pairs of an old and a new line number, for lines that occur once on each side.
+    """Return pairs of the old and the new index of a line that occurs once in each of the ranges.
 
-    The result is the longest list of such pairs in which both numbers increase.
+    The result is the longest list of such pairs in which both indexes increase.
     """
     counts = Counter(old[number] for number in inside)
     new_counts = Counter(new[number] for number in new_inside)
@@ -135,7 +135,7 @@ def _anchors(
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence in which the second number increases (patience sorting)."""
+    """Return the longest subsequence in which the second index increases (patience sorting)."""
     from bisect import bisect_left
 
     tops: list[int] = []
@@ -188,7 +188,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> 
             lines += [_line("+", 0, index + 1, new[index]) for index in new_numbers]
     first, last = opcodes[0], opcodes[-1]
     count, new_count = last.end - first.start, last.new_end - first.new_start
-    # As in diff(1), the number for a side without lines is the number of the line before the hunk.
+    # As in diff(1), a side without lines has the number of the line before the hunk.
     return Hunk(
         old=first.start + (1 if count else 0),
         old_count=count,

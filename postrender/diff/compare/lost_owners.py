@@ -1,4 +1,4 @@
-"""Revisions that workloads still use, but that Kubernetes would delete for lack of an owner."""
+"""Revisions that workloads still use, but that lose all owners, so that Kubernetes deletes them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ RevisionTitle = tuple[str, str]
 def lost_owners(
     old: Stream, new: Stream, settings: Settings, history: History
 ) -> Mapping[RevisionTitle, tuple[str, ...]]:
-    """Return the deleted owners of each revision that is still used and has no other owner.
+    """Return the deleted owners, by kind and name of each revision that loses all owners.
 
-    A rendered side has the owners in the arguments of its attachers. For a side that is not
-    rendered, a plan decides the owners.
-    history: the earlier outputs, for the plan of the newer side.
+    If a side is an output of postrender, the arguments of its attachers contain the owners. For any
+    other side, a plan decides the owners.
+    history: the earlier outputs of postrender, for the plan of the newer side.
     """
     owners = _owners(old, settings)
     if not owners.workloads:
@@ -39,7 +39,8 @@ def lost_owners(
     if is_rendered(new):
         lasting = read_owners(_texts(new)).release_owners
         if not lasting and not is_rendered(old):
-            # Without an attacher on the newer side, the older side probably had no attacher either.
+            # Only a plan decided the owners of the older side. Because the newer side is an output
+            # without attachers, the cluster probably does not have these owners.
             return {}
     else:
         lasting = lasting_titles(plan.context, plan.groups)

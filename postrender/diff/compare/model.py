@@ -1,4 +1,4 @@
-"""The records of a comparison: the objects of each side, as applied."""
+"""The records of a comparison: the objects of each side, as in the output of postrender."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
-# The roles of an object. EARLIER is an earlier revision, ORIGINAL an original next to its revision.
+# The roles of an object. EARLIER is a retained revision, ORIGINAL an original next to its revision,
+# and CURRENT any other object.
 CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 
 
 class ComparedObject(NamedTuple):
-    """One object as applied.
+    """One object as in the output of postrender ("as applied").
 
     identity: the identity with the base name;
     name: the name in the cluster;
     data: the whole object as applied;
-    item: the object in the inventory, None for a revision of the history;
+    item: the object in the inventory, None for a revision that postrender adds from the history;
     role: CURRENT, EARLIER or ORIGINAL;
     strategy: the strategy of a ConfigMap or Secret, else "";
     is_immutable: whether a ConfigMap or Secret is immutable as applied. False for an original
-    that a render keeps next to its revision, and for a revision of the history.
+    that postrender keeps next to its revision, and for a revision from the history.
     """
 
     identity: Identity
@@ -45,7 +46,7 @@ class ComparedObject(NamedTuple):
 
     @property
     def is_attacher(self) -> bool:
-        """True if the object has the kind and the label of a part of an attacher."""
+        """True if the kind and the label of the object mark a part of an attacher."""
         return self.item is not None and self.item.is_attacher
 
     @property
@@ -60,7 +61,7 @@ class ComparedObject(NamedTuple):
 
 
 class ExpectedAttachers(NamedTuple):
-    """The attachers that a render of one side would append.
+    """The attachers that postrender would append to one side.
 
     objects: the objects, by key with the namespace as written;
     arguments: the arguments of the Jobs, by namespace and attach group. Each argument is a pair of
@@ -78,12 +79,12 @@ class Side(NamedTuple):
     by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay next to their revisions, by item;
     context: the context of the plan, None if the side and its history have no ConfigMap or Secret;
-    is_rendered: whether postrender rendered the side;
+    is_rendered: True for an output of postrender, False for an input;
     base_names: the base name of each revision name;
     secret_names: the part of base_names that `redact` replaces;
-    written: the objects without the edits of the plan, by item; empty if the side is not rendered;
-    attachers: the attachers that another render would append; empty if the side is not rendered;
-    non_objects: the content that is not a Kubernetes object, with its location;
+    written: the objects without the edits of the plan, by item; empty if the side is an input;
+    attachers: the attachers that postrender would append again; empty if the side is an input;
+    non_objects: each value that is not a Kubernetes object, with its location;
     findings: the findings of the plan.
     """
 
@@ -103,14 +104,14 @@ class Side(NamedTuple):
 
     @property
     def revisions(self) -> list[ComparedObject]:
-        """The revisions of ConfigMaps and Secrets, current and earlier."""
+        """The revisions of ConfigMaps and Secrets, with the roles CURRENT and EARLIER."""
         return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
-        """Return the data of an object that reaches the cluster.
+        """Return an object in the form that reaches the cluster.
 
-        If the side is not rendered, the data has the edits of the plan. If the side is rendered,
-        the data does not have the edits, because an edit would hide a difference.
+        If the side is an input, the result has the edits of the plan. If the side is an output, the
+        result does not have these edits, because an edit would hide a difference.
         """
         if compared.item is None:
             return compared.data

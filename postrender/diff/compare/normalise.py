@@ -1,8 +1,9 @@
 """The forms of an object for comparisons.
 
-`as_applied`: without the values that only a read from a cluster adds;
-`comparable`, `comparable_metadata`: with base names and without the digests that a render derives;
-`as_written`: with base names and with the digests that a render derives;
+`as_applied`: without the values that an object has only after a read from a cluster;
+`comparable`, `comparable_metadata`: with base names, without the annotations for the render ID and
+the checksum;
+`as_written`: with base names, and with these annotations;
 `as_stored`: a pod template as the API server stores the template, with revision names.
 """
 
@@ -35,8 +36,8 @@ from postrender.yaml.paths import Json, mapping_at
 
 # Fields that the API server sets, and ignores in requests.
 _IGNORED_FIELDS = frozenset({"creationTimestamp", "generation", "selfLink"})
-# Other fields of manifests that were read from a cluster. The API server or a controller sets these
-# fields, but does not ignore the fields in requests.
+# Other fields that a manifest has after a read from a cluster. The API server or a controller sets
+# these fields, but the API server does not ignore the fields in requests.
 _READ_FIELDS = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 # The fields of _READ_FIELDS that change if a controller updates or re-creates the object.
 _CHANGING_FIELDS = ("uid", "resourceVersion", "managedFields")
@@ -60,7 +61,11 @@ _REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):
-    """The base names by revision name, for all names and for the names that `redact` replaces."""
+    """The base names, by revision name.
+
+    of_all: for all revision names;
+    of_secrets: for the revision names that `redact` replaces.
+    """
 
     of_all: Mapping[str, str]
     of_secrets: Mapping[str, str]
@@ -71,7 +76,7 @@ class _Form(NamedTuple):
 
     base_names: the base names, by revision name;
     redacts: whether the content and digests of Secrets become Redacted text;
-    keeps_derived: whether objects keep the annotations that a render derives;
+    keeps_derived: whether objects keep _DERIVED_ANNOTATIONS;
     keeps_empty_lists: whether mappings keep their empty lists.
     """
 
@@ -87,13 +92,13 @@ _AS_STORED = _Form(base_names=NOTHING, redacts=False, keeps_empty_lists=False)
 def as_applied(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Return two objects without the values that only a read from a cluster adds.
+    """Return two objects without the values that an object has only after a read from a cluster.
 
-    The result never has the `status` of a built-in kind, because the API server ignores a written
-    `status`. The function leaves out another value only if the older object was read from a
-    cluster. In addition, the newer object must not have the value, or must also be read from a
-    cluster. Otherwise, the newer object would write the value. If the newer object has
-    `ownerReferences`, the result has the `ownerReferences` of both objects.
+    The function always leaves out the `status` of a built-in kind, because the API server ignores
+    `status` in an apply. If the older object was read from a cluster, the function also leaves out
+    any `status`, _READ_FIELDS and the last-applied annotation. If the newer object was not read
+    from a cluster, its values stay in both objects, because an apply writes the values. If the
+    newer object has `ownerReferences`, the `ownerReferences` stay in both objects.
     """
     if _is_built_in(old) and _is_built_in(new):
         old, new = _without(old, "status"), _without(new, "status")
@@ -133,8 +138,8 @@ def _without(data: Mapping[str, Json], *left_out: str) -> dict[str, Json]:
 def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     """Return an object with base names, and without fields that do not matter in a preview.
 
-    These fields are the name, the namespace, fields that the API server sets, and digests that a
-    render derives. The content and digests of Secrets become Redacted text.
+    These fields are the name, the namespace, _IGNORED_FIELDS and _DERIVED_ANNOTATIONS. The content
+    and digests of Secrets become Redacted text.
     """
     rest = _without(data, "metadata")
     metadata = _without(mapping_at(data, ("metadata",)), "name", "namespace", *_IGNORED_FIELDS)
@@ -142,9 +147,9 @@ def comparable(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
 
 
 def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
-    """Return an object with base names, and without the name, the namespace and ignored fields.
+    """Return an object with base names, and without the name, the namespace and _IGNORED_FIELDS.
 
-    Unlike `comparable`, this function keeps the digests that a render derives, as Redacted text.
+    Unlike `comparable`, this function keeps _DERIVED_ANNOTATIONS, as Redacted text.
     """
     metadata = _without(mapping_at(data, ("metadata",)), "name", *_IGNORED_FIELDS)
     if isinstance(metadata.get("namespace"), str):
@@ -164,7 +169,7 @@ def _object_in_form(data: dict[str, Json], form: _Form) -> dict[str, Json]:
 
 
 def _without_repeated_names(role: dict[str, Json]) -> dict[str, Json]:
-    """Return a Role without repeated names, because revision names have become base names."""
+    """Return a Role without repeated names, which revisions of one base name can cause."""
     rules = role.get("rules")
     for rule in rules if isinstance(rules, list) else ():
         names = rule.get("resourceNames") if isinstance(rule, dict) else None
@@ -178,7 +183,8 @@ def comparable_metadata(
 ) -> dict[str, Json]:
     """Return a ConfigMap or Secret in the form of `comparable`, without the data and `immutable`.
 
-    left_out: the annotations to leave out, None to leave out all metadata of revisions.
+    left_out: the annotations to leave out. If None, the function leaves out all labels and
+    annotations that postrender adds to a revision.
     """
     annotations = strings_at(dict(data), "annotations")
     metadata = dict(mapping_at(data, ("metadata",)))
@@ -194,13 +200,13 @@ def as_stored(template: Json) -> Json:
     """Return a pod template as the API server stores the template, with revision names and digests.
 
     The result has no empty lists, because the API server does not store an empty list of a PodSpec
-    (core/v1). Two templates in this form differ exactly if their render IDs differ.
+    (core/v1). Two templates in this form differ if, and only if, their render IDs differ.
     """
     return _comparable(template, _AS_STORED)
 
 
 def _comparable(data: Json, form: _Form) -> Json:
-    # This loop is hot. A string that is too short for a revision name does not cost a call.
+    # This loop is hot. The check of the length avoids a call for most strings.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
         for key, value in (mark_content(data) if form.redacts and "kind" in data else data).items():

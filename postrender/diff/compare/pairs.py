@@ -1,7 +1,7 @@
 """Pairs of one object before and after a change, matched by kind, namespace and base name.
 
-Similar content does not count. If two ConfigMaps swap their values, both ConfigMaps change. A
-ConfigMap whose values all change is still the same ConfigMap.
+The content of an object does not matter. If two ConfigMaps swap their values, both ConfigMaps
+change. A ConfigMap whose values all change is still the same ConfigMap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from postrender.kubernetes.kinds import Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
-# The objects that one side defines more than once, by key.
+# All definitions of each object that one side defines more than once, by key.
 Duplicates = Mapping[Hashable, Sequence[ComparedObject]]
 
 
@@ -83,9 +83,9 @@ def find_pairs(
 
 
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
-    """Return the objects that a side defines more than once, in order, by key.
+    """Return all definitions of each object that a side defines more than once, in order, by key.
 
-    The result has no ConfigMaps and Secrets, because a plan handles their duplicates. For other
+    The result leaves out ConfigMaps and Secrets, because a plan handles their duplicates. For other
     objects, kubectl and Helm leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)

@@ -15,7 +15,7 @@ from postrender.startup.records import NamedTuple
 
 
 class _Link(NamedTuple):
-    """A reference from one pair to another pair; source and target are numbers of pairs."""
+    """A reference from one pair to another pair; source and target are indexes of pairs."""
 
     source: int
     target: int
@@ -29,16 +29,16 @@ def find_graph(
     changes: Mapping[int, str],
     effects: Mapping[int, str],
 ) -> tuple[Graph, frozenset[int]]:
-    """Return the graph, and the numbers of the pairs in the graph.
+    """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
 
     pairs: all pairs, sorted by identity;
-    changes: the change of each reported pair, by the number of the pair;
-    effects: the effect on each workload, by the number of the pair.
+    changes: the change of each reported pair, by the index of the pair;
+    effects: the effect on each workload, by the index of the pair.
     """
     before = set(_links(pairs, old, is_new=False))
     after = set(_links(pairs, new, is_new=True))
     connected = _connected(changes, before | after)
-    # The numbers are in the order of the identities, and differ even if identities are equal.
+    # Sort by index: `pairs` is in the order of the identities, and identities can be equal.
     ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
     positions = {number: position for position, number in enumerate(ordered)}
     nodes = tuple(
@@ -91,7 +91,7 @@ def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
 
 
 def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
-    """Return the numbers of all pairs that change or that links connect with a changed pair."""
+    """Return the indexes of the changed pairs, and of all pairs that links connect with these."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for link in links:
         neighbours[link.source].add(link.target)

@@ -26,11 +26,11 @@ def find_revisions(
 ) -> tuple[RevisionChange, ...]:
     """Return the status of the revisions of both sides, sorted by object and then by status.
 
-    The result has an unchanged revision only if the graph has its ConfigMap or Secret, or if the
-    change deletes its owners.
+    The result leaves out a revision with the same role and base name on both sides. Such a revision
+    stays if the graph of the preview shows this base name, or if the revision loses all owners.
     resolver: the resolver with the release namespace;
-    connected: the numbers of the pairs in the graph;
-    lost: the owners of each revision that loses all owners, by kind and name of the revision.
+    connected: the indexes, in `pairs`, of the pairs that the graph shows;
+    lost: the deleted owners, by kind and name of each revision that loses all owners.
     """
     identities = {
         compared.identity: pair.identity
@@ -57,7 +57,8 @@ def find_revisions(
                 lost_owners=owners,
             )
         )
-    # Redacted before the sort, because the order would otherwise show which hash is smaller.
+    # Redact the names before the sort, because the order would otherwise show which hash of a
+    # Secret's revision is smaller.
     shown = redact(changes, secret_names, has_base_names=True)
     return tuple(sorted(shown, key=_sort_key))
 
@@ -65,9 +66,9 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side, with the identities of the preview.
+    """Return the revisions of a side; each revision has the identity of its pair.
 
-    identities: the identity in the preview for each identity on a side.
+    identities: the identity of a pair, by the identity of the object on one side.
     """
     revisions = {}
     for revision in side.revisions:
@@ -90,7 +91,7 @@ def _status(pair: Pair) -> str:
     if pair.new is None:
         return SUPERSEDED if was_current else DROPPED
     if pair.old is None:
-        return NEW  # also an earlier revision that the older side does not have
+        return NEW  # also a retained revision that the older side does not have
     if pair.new.role == CURRENT:
         return REUSED
     return SUPERSEDED if was_current else RETAINED

@@ -1,8 +1,8 @@
-"""The kinds of workloads in a comparison: the kinds that render knows, and custom kinds.
+"""The kinds of workloads in a comparison: WORKLOAD_KINDS, and custom kinds.
 
-A custom kind counts as a workload if the catalogue has the location of its pod template. The
-catalogue also decides the effect of a new pod template. The workload rolls, uses the template on
-its next run, or keeps its pods.
+A custom kind counts as a workload if postrender.references.catalogue has the location of its pod
+template. The catalogue also decides the effect of a new pod template. The workload rolls, uses the
+template at its next scheduled start, or keeps its pods.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
 def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
     """Return the effect of a new pod template on an object of a custom kind.
 
-    The result is "" if render knows the kind, or if the catalogue has no pod template of the kind.
+    The result is "" for a kind that is built-in, in WORKLOAD_KINDS, or not in the catalogue.
     """
     template = _custom_template(group_kind)
     if template is None:
@@ -64,7 +64,7 @@ def _custom_template(group_kind: GroupKind) -> Template | None:
     """Return the pod template of a custom kind in the catalogue, None for any other kind."""
     if group_kind in WORKLOAD_KINDS or is_built_in(group_kind[0]):
         return None
-    # Imported late: most manifests have no custom kinds.
+    # Import the catalogue only here, because most manifests have no custom kinds.
     from postrender.references.catalogue import entry_of
 
     entry = entry_of(group_kind)

@@ -1,10 +1,10 @@
 """The documents that a comparison must read, selected by their text.
 
-A change of one document can affect another document with the same bytes on both sides. For example,
-a Rollout rolls if a ConfigMap that the Rollout references changes. The references to a ConfigMap
-also decide the strategy of the ConfigMap. A comparison that reads a document therefore reads all
-documents that mention the same ConfigMap or Secret. If a text is ambiguous, a comparison reads all
-documents.
+A change of one document can have an effect on a document with the same bytes on both sides. For
+example, a Rollout rolls if a ConfigMap that the Rollout references changes. The references to a
+ConfigMap also decide the strategy of the ConfigMap. A comparison that reads a document therefore
+reads all documents that mention the same ConfigMap or Secret. If a text is ambiguous (see
+`_names_by_text`), a comparison reads all documents.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _possible_duplicates(
     equal: AbstractSet[str],
     names: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
-    """Return the equal texts that may define the same object as a text that only one side has.
+    """Return the equal texts that can define the same object as a text that only one side has.
 
     changed: the texts of each side that are not in `equal`;
     names: the names of ConfigMaps and Secrets, by text.
@@ -162,7 +162,7 @@ def _names_of(text: str) -> set[str]:
     if not all(names) or not any(indent == first[1] for indent, _ in lines):
         return set()
     written = {name[2] for name in names if name}
-    # A name with a hash also counts without the hash, because another tool may have added the hash.
+    # Add each name without its hash, because another tool can have added the hash.
     return written | {without_hash(name) for name in written} - {""}
 
 
@@ -178,10 +178,10 @@ def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
 
 
 def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) -> bool:
-    """Return whether the texts left out may decide the meaning of an absent namespace.
+    """Return whether the texts in left_out can decide the meaning of an absent namespace.
 
-    An absent namespace counts as the only namespace that the manifests write. The meaning matters
-    only if some of the selected texts write a namespace, and other selected texts do not.
+    If all manifests together write only one namespace, an absent namespace means this namespace.
+    The meaning matters only if some of the selected texts, but not all, write a namespace.
     """
     written = [set(_namespaces_in(text)) for text in selected]
     if all(written) or not any(written):

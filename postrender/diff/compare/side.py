@@ -1,8 +1,8 @@
 """One side of a comparison: the objects as applied, under their base names.
 
 `read_side` plans a side and applies the edits of the plan, because a preview compares the objects
-that reach the cluster. A rendered side usually does not need edits. For a rendered side,
-Side.written has the objects without edits, so that no edit hides a difference.
+that reach the cluster. A side that is an output of postrender usually does not need edits. For such
+a side, Side.written has the objects without edits, so that no edit hides a difference.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ def read_side(
     *,
     is_plain: bool = False,
 ) -> Side:
-    """Return the side that some documents of a stream describe.
+    """Return the side with the objects in some documents of a stream.
 
     indexes: the indexes of these documents;
-    history: the earlier outputs, if revision numbers or retained revisions depend on a history;
-    is_plain: whether the stream is applied without postrender, so that no object is revised.
-    Raises UserError for input that render rejects.
+    history: the earlier outputs of postrender, if the settings need a history;
+    is_plain: whether the user applied the stream without postrender, so that objects keep their
+    names.
+    Raises UserError for input that postrender rejects.
     """
     side_settings = preview_settings(settings)
     if is_plain:
@@ -75,7 +76,7 @@ def read_side(
     was_rendered = is_rendered(stream)
     if was_rendered:
         edits = _without_render_ids(edits)
-    # If the side is not rendered, the objects reach the cluster with the edits.
+    # If the side is an input, the objects reach the cluster with the edits.
     written = _written(inventory, data, edits) if was_rendered else {}
     by_item, originals = _objects_by_item(inventory, data, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
@@ -113,12 +114,12 @@ def preview_settings(settings: Settings) -> Settings:
 
 
 def is_rendered(stream: Stream) -> bool:
-    """Return whether a document of a stream has GROUP_LABEL, the sign of an output of render."""
+    """Return whether a stream has GROUP_LABEL, the sign of an output of postrender."""
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
 def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
-    """Return an inventory without USER_ANNOTATIONS on the objects of some kinds."""
+    """Return an inventory without USER_ANNOTATIONS on the objects of `kinds`."""
     items = (
         item._replace(
             annotations={
@@ -133,7 +134,7 @@ def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inve
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
-    """Return the edits without edits of render IDs, which a preview would show as a roll."""
+    """Return the edits, except edits of render IDs, which a preview would show as a roll."""
     return {
         key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
         for key, item_edits in edits.items()
@@ -235,7 +236,7 @@ def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[st
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
     """Return the objects; only the newest object of each base name keeps the role CURRENT.
 
-    Hooks and objects with generated names are left unchanged.
+    Hooks and objects with generated names keep their roles.
     """
     groups: dict[ObjectKey, list[ItemKey]] = {}
     for key, compared in objects.items():
@@ -260,7 +261,7 @@ def _is_standalone(item: Item | None) -> bool:
 def _recency(compared: ComparedObject) -> tuple[bool, int]:
     """Return a key that is greater for a newer object.
 
-    Revisions are newer than originals, and are in the order of their revision numbers.
+    A revision is newer than an original, and newer than a revision with a lower revision number.
     """
     return compared.is_revised, compared.item.order if compared.item else 0
 

@@ -26,8 +26,8 @@ def find_undecided(
 ) -> tuple[Undecided, ...]:
     """Return the parts of a comparison that diff cannot decide, and that can be changes.
 
-    usages, duplicates: the usages and the duplicates of each side;
-    connected: the numbers of the pairs in the graph;
+    usages, duplicates: the usages and the duplicates of the older side and of the newer side;
+    connected: the indexes, in `pairs`, of the pairs that the graph shows;
     resolver: the resolver with the release namespace.
     """
     identities = {pairs[number].identity for number in connected}
@@ -46,9 +46,10 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield a note if only the newer side is rendered, and the older side has objects to revise.
+    """Yield an Undecided if the older side is an input of postrender, and the newer an output.
 
-    The older side may have been applied without postrender.
+    The function yields only if postrender renames an object of the older side. In this case, diff
+    cannot know whether the user applied the older side without postrender.
     """
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
@@ -91,7 +92,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Yield a note for the first object in each namespace that only one side writes."""
+    """Yield an Undecided for the first object in each namespace that only one side writes."""
     seen = set()
     for pair in pairs:
         if pair.both is None:
@@ -113,9 +114,9 @@ def _namespaces(
 
 
 def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> Iterator[Undecided]:
-    """Yield a note for each object that a side defines several times with different content.
+    """Yield an Undecided for each object that a side defines several times with different content.
 
-    If both sides have the same definitions, the function does not yield a note.
+    If both sides have the same definitions of an object, the function leaves out the object.
     """
     sides = (old, before), (new, after)
     for (side, duplicates), others in (sides, sides[::-1]):
@@ -137,9 +138,9 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Yield a note for each reference that may mean an object in another namespace.
+    """Yield an Undecided for each reference that can mean an object in another namespace.
 
-    identities: the identities of the objects in the graph.
+    identities: the identities of the objects that the graph shows.
     """
     if side.context is None:
         return
@@ -167,7 +168,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Yield a note for each Rollout whose pod template is not in the manifests and can change."""
+    """Yield an Undecided for each Rollout whose pod template is missing and can change."""
     for pair in pairs:
         if pair.new is None:
             continue
@@ -196,7 +197,7 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Yield a note for each original that postrender would not keep with Helm 3."""
+    """Yield an Undecided for each original that postrender would not keep with Helm 3."""
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
         if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):

@@ -1,8 +1,8 @@
 """Differences that no other step of a comparison reports.
 
-Other modules leave out values that every render overwrites. If an object does not have a reported
-change, this module compares the object with these values (`as_written`). A manifest therefore
-cannot hide a difference in these values.
+Other modules leave out values that postrender always overwrites. If an object does not have a
+reported change, this module compares both sides of the object with these values
+(`as_written`). A manifest therefore cannot hide a difference in these values.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ _DATA = ("data", "binaryData")
 def find_unreported(
     pairs: Sequence[Pair], reported: Container[int], old: Side, new: Side
 ) -> dict[int, ObjectChange]:
-    """Return the changes that no other step reports, by the number of the pair.
+    """Return the changes that no other step reports, by the index of the pair.
 
-    The result has no attachers, and no objects without a name. If only one side is rendered, the
-    result is empty, because the sides differ in all values that a render adds.
+    The result leaves out the objects of attachers, and objects without a name. If exactly one side
+    is an output of postrender, the result is empty, because only the output has values that
+    postrender adds.
+    reported: the indexes of the pairs with a reported change.
     """
     if old.is_rendered != new.is_rendered:
         return {}
@@ -44,7 +46,7 @@ def find_unreported(
 def find_unreported_originals(
     contents: Sequence[ContentChange], old: Side, new: Side, resolver: Resolver
 ) -> list[ObjectChange]:
-    """Return the changes of originals that no other step reports, if both sides are rendered.
+    """Return the changes of originals that no other step reports, if both sides are outputs.
 
     contents: the reported changes of originals and of all other ConfigMaps and Secrets.
     """
@@ -88,9 +90,9 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 def _names(kind: str, side: Side, other: Side) -> BaseNames:
     """Return the names that replace revision names in an object of a side, for the comparison.
 
-    A Role has the base names and the names of current and earlier revisions. In a Role, the name
-    of a current revision becomes `<base name> (revision 1)`, so that a missing name is a
-    difference. If several namespaces have a ConfigMap with this base name, the numbers are 1, 2, …
+    In a Role, postrender adds names of revisions to a base name. For a Role, the result therefore
+    has `<base name> (revision 1)` for a current revision, so that a missing name is a difference.
+    If several namespaces have a ConfigMap with this base name, the numbers are 1, 2, …
     kind: the kind of the object.
     """
     current = _current_revisions(side)
@@ -99,8 +101,8 @@ def _names(kind: str, side: Side, other: Side) -> BaseNames:
         return BaseNames(of_all=base_names, of_secrets={})
     marked = {}
     others = _current_revisions(other)
-    # A current revision counts only if both sides have its ConfigMap. Otherwise, the ConfigMap
-    # itself is a change.
+    # Use a current revision only if the other side has a current revision of the same ConfigMap.
+    # Otherwise, another step reports a change of the ConfigMap.
     names_by_base = _names_by_base(current, others)
     other_names = _names_by_base(others, current)
     for base, names in names_by_base.items():

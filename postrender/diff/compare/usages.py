@@ -16,7 +16,7 @@ from postrender.plan.namespaces import Resolver
 from postrender.plan.workload_refs import find_rollouts
 from postrender.startup.records import NamedTuple
 
-# The target of a reference: the number of the target's pair, or the key of a target without a pair.
+# The target of a reference: the index of the target's pair, or the key of a target without a pair.
 Target = int | ObjectKey
 
 
@@ -24,7 +24,7 @@ class Usage(NamedTuple):
     """The use of a ConfigMap or Secret by one object.
 
     identity: the identity of the ConfigMap or Secret, with the base name;
-    name: the name in the reference after the render;
+    name: the name in the reference, as in the output of postrender;
     version: a text that differs between the sides if the use makes the pod templates differ;
     label: the label of the reference in a graph;
     is_in_template: whether the reference is in a pod template or in a Pod.
@@ -76,10 +76,10 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 
 
 class _Targets(NamedTuple):
-    """The numbers of the pairs of ConfigMaps and Secrets.
+    """The indexes of the pairs of ConfigMaps and Secrets.
 
-    here: the numbers for objects on this side, by key with the namespace as written;
-    elsewhere: the numbers for objects on the other side only, by key with the effective namespace;
+    here: the indexes for objects on this side, by key with the namespace as written;
+    elsewhere: the indexes for objects on the other side only, by key with the effective namespace;
     resolver: the resolver of the other side.
     """
 
@@ -121,7 +121,7 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         is_in_template = _is_in_template(item, reference)
         yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        # render adds fields with these labels, so a rendered side has the same labels.
+        # In an output of postrender, the mount is a field, and label_of returns the same label.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             used = side.by_item[mount.item.key]
             yield _usage(used, targets, label, is_in_template=True)
@@ -157,16 +157,17 @@ def _usage(used: ComparedObject, targets: _Targets, label: str, *, is_in_templat
 def _usages_elsewhere(
     side: Side, item: Item, reference: Reference, targets: _Targets
 ) -> Iterator[Usage]:
-    """Yield the usage for a reference to an object that this side does not have.
+    """Yield the usage for a reference to an object that the documents of this side do not have.
 
-    The target must be an object of the other side, or a Secret under the name of a revision.
+    The target can be an object of the other side, a revision that postrender creates for this side,
+    or a Secret's revision. The function skips any other target.
     """
     name, kind = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)
     identity = Identity(*kind, reference.namespace or item.identity.namespace, base_name)
     number = targets.elsewhere.get(targets.resolver.key_of(identity))
     if number is None and base_name != name:
-        # The name of a revision that only a render of this side creates.
+        # The reference has the name of a revision that postrender would create for this side.
         number = targets.here.get(_written_key(identity))
     if number is None and (kind != SECRET or base_name == name):
         return

@@ -1,7 +1,7 @@
 """The changes of workloads: the workloads that roll, and the causes.
 
-A workload rolls if its pod template differs after the rename. To find the causes, this module also
-compares the templates with base names instead of revision names. Changes of referenced ConfigMaps
+A workload rolls if its pod templates with revision names differ between the sides. To find the
+causes, this module also compares the templates with base names. Changes of referenced ConfigMaps
 and Secrets are causes too.
 """
 
@@ -84,8 +84,9 @@ class Comparison(NamedTuple):
     """The facts of both sides that decide the changes of workloads.
 
     old and new: the usages on each side;
-    contents: the changes of ConfigMaps and Secrets, by the number of the pair;
-    rewritten: the numbers of the pairs with different data on the two sides.
+    contents: the changes of ConfigMaps and Secrets, by the index of the pair;
+    rewritten: the indexes of the pairs of ConfigMaps and Secrets with different data on the two
+    sides.
     """
 
     old: UsageIndex
@@ -181,7 +182,8 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
     if is_same(templates[0], templates[1]):
-        # A field above the pod templates can change alone, for example if a new metric has no Job.
+        # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
+        # metric without a Job.
         inside = _inside_template(kind)
         return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
     around = _template_or_parent(kind)
