@@ -1,4 +1,4 @@
-"""`postrender adopt`: protect originals in the cluster from the first release with revisions."""
+"""`postrender adopt`: keep originals that the first release with revisions would delete."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def run(
     from postrender.sources.inputs import read_input
     from postrender.yaml.stream import read_stream
 
-    # Before stdin: after a usage error, click runs the command again, and stdin is then empty.
+    # is_in_cluster can raise UsageError. click then runs the command again, and a second read of
+    # stdin would return nothing. Therefore, call is_in_cluster before read_input.
     in_cluster = is_in_cluster()
     settings = Settings(with_secrets=True)
     stream = read_stream(*read_input(input, "render | postrender adopt"))

@@ -1,4 +1,4 @@
-"""`postrender attach`: the command of the Job that `postrender render` appends to manifests."""
+"""`postrender attach`: the command that the attacher Job runs in the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`postrender check`: print the findings about manifests, and fail if a finding is strict."""
+"""`postrender check`: print findings about manifests, and fail if a finding puts pods at risk."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMAND = Command(
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Run the command and return its exit code."""
     settings = render_settings(config, given)
-    # A file of comments only is valid input. check does not append the attacher.
+    # check accepts a file that contains only comments, and never appends the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])

@@ -1,4 +1,8 @@
-"""The click application, for help, completion, usage errors and unusual arguments."""
+"""The click application.
+
+postrender runs click for help, completion, usage errors and every command line that the module
+`arguments` cannot read.
+"""
 
 from __future__ import annotations
 
@@ -39,13 +43,13 @@ def run_with_click(arguments: Sequence[str]) -> int:
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        with contextlib.suppress(OSError, AttributeError):  # stderr may be closed or full
+        with contextlib.suppress(OSError, AttributeError):  # stderr can be closed or full
             _with_hint(error).show()
         return error.exit_code
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return an error, with a hint if the error is about -f and the command reads a file."""
+    """Return the error, with a hint if the unknown option is -f and the command reads a file."""
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
@@ -61,9 +65,9 @@ def _reads_files(command: click.Command) -> bool:
 
 
 class _WritesHelp(click.Command):
-    """A command or group that raises UserError if stdout cannot be written.
+    """A command or group that raises UserError if click cannot write the help to stdout.
 
-    click prints the help and the version in make_context.
+    The method make_context of click writes the help and the version.
     """
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
@@ -78,7 +82,10 @@ class _Group(_WritesHelp, click.Group):
 
 
 class _Commands(_Group):
-    """All commands. If a user passes a file as command, the error shows how to render the file."""
+    """The group of all commands.
+
+    If the user passes a file in place of a command, the error shows how to render the file.
+    """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -95,7 +102,7 @@ class _Commands(_Group):
 
 
 class _Command(_WritesHelp):
-    """A command that shows its example in the help, and reads arguments with `with_two_dashes`."""
+    """A command with an example in its help. If `has_one_dash` is True, `-name` means `--name`."""
 
     declaration: Command
 
@@ -172,7 +179,7 @@ def _click_command(name: str, module: str) -> click.Command:
 
 
 def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
-    """Return whether a command would read stdin for an argument, and stdin is a terminal."""
+    """Return whether a command would read the input of an argument from a terminal."""
     return not values.get("filename") and is_terminal_input(
         values[argument.parameter] or argument.default
     )
@@ -210,7 +217,7 @@ def _click_option(option: Option) -> click.Option:
 
 
 def _extra_help(option: Option) -> str:
-    """Return the default and the variable of an option, for its help."""
+    """Return the default and the environment variable of an option, for the option's help."""
     default = option.default_text
     if not default and option.form in (VALUE, CHOICE, NUMBER) and option.default is not None:
         default = str(option.default)
@@ -231,7 +238,7 @@ _FORMS: Mapping[str, Any] = {
 
 
 class _Number(click.IntRange):
-    """A whole number. The help does not show the range of the number."""
+    """The type of a whole number. The help does not show the range, unlike for click.IntRange."""
 
     def _describe_range(self) -> str:
         return ""

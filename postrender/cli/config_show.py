@@ -46,10 +46,12 @@ def _lines(
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the lines of a mapping, with the source of each value in a comment.
+    """Yield the YAML lines of `values`, with the source of each value in a comment.
 
-    default_values: the default of each key. If the default is a mapping with keys, the function
-    yields each of these keys with its own source.
+    default_values: the default of each key. If the default of a key is a mapping with keys, each
+    key in this mapping has a comment of its own.
+    path: the path of `values` in the configuration.
+    sources: the source of each value that is not a default, by path.
     """
     indent = "  " * len(path)
     for key, value in values.items():
@@ -66,8 +68,8 @@ def _lines(
 def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
     """Return the location of each key, as `FILE:LINE`, by the path of the key.
 
-    files: the configuration file, then the files that it extends. A list or a mapping in several
-    files has several locations, because postrender merges the items from all these files.
+    files: the configuration file, then the files that it extends. If several
+    files have a list or mapping, postrender merges the items, so the key has several locations.
     """
     sources: dict[Path, str] = {}
     for file in reversed(files):
@@ -87,7 +89,7 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the name of the option or variable that sets a key, by the path of the key."""
+    """Return the option or environment variable that sets each key, by the path of the key."""
     import click
     from click.core import ParameterSource
 

@@ -1,4 +1,4 @@
-"""`postrender diff`: the effects of a change."""
+"""`postrender diff`: the effects of a change in manifests."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def run(
 
 
 def _side(name: str, settings: Settings) -> Stream:
-    """Return the stream of OLD or NEW. Raises UserError as check_content does."""
+    """Return the manifests of OLD or NEW. Raises UserError as read_inputs and check_content do."""
     sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else name)
     check_content(stream, settings)

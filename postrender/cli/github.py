@@ -1,7 +1,8 @@
 """Messages as workflow commands, which GitHub shows next to the code of a pull request.
 
-GitHub's runner reads workflow commands from stdout and stderr (actions/runner,
-Handlers/ScriptHandler.cs). Therefore, `without_commands` escapes the commands in a result.
+GitHub's runner reads workflow commands from stderr, and also from stdout (actions/runner,
+Handlers/ScriptHandler.cs). Therefore, `without_commands` escapes text in a result on stdout that
+looks like a workflow command.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def is_job() -> bool:
 
 
 def is_in_log() -> bool:
-    """Return whether stdout can be the log of a job: False if stdout is a file or a terminal."""
+    """Return whether stdout is neither a file nor a terminal, and can be the log of the job."""
     import stat
 
     try:
@@ -38,10 +39,10 @@ def without_commands(text: str, form: str) -> str:
 
     form: the output format of the result.
 
-    The runner treats `::` as a command at the start of a line, also after white space. The
-    runner treats `##[` as a command anywhere (actions/runner, ActionCommand.cs). This function
-    escapes one character of `::` and of `##[`. JSON does not need an escape for `::`, because no
-    line of the JSON begins with text from the input.
+    For the runner, a command begins with `##[`, anywhere in a line, or with `::`. Only white space
+    can precede `::` in the line (actions/runner, ActionCommand.cs). This function escapes one
+    character of `::` and of `##[`. In JSON, the function does not escape `::`, because no line of
+    the JSON begins with text from the input.
     """
     colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
     text = text.replace("##[", f"#{hash_sign}[")
@@ -74,9 +75,9 @@ def _escaped(text: str) -> str:
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    For input on stdin, the file is the chart's template, if the chart's folder is in the working
-    directory. The line of a template is 0, because a template and its output have different lines.
-    If the repository does not contain the file, the result is `("", 0)`.
+    If the input is stdin, the file is the chart's template, provided that the working directory
+    contains the chart's folder. The line is then 0, because a line of the input has another number
+    in the template. If the repository does not contain the file, the result is `("", 0)`.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

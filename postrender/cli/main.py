@@ -20,7 +20,7 @@ _COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
 
 
 def main() -> None:
-    """Run the command line of the process and end the process with its exit code."""
+    """Run the command line of the process, and end the process with the command's exit code."""
     end_process(run(sys.argv[1:]))
 
 
@@ -30,8 +30,8 @@ def run(arguments: Sequence[str]) -> int:
     The command is `render` for an empty command line. The command is also `render` if the first
     argument is an option other than -h, --help and --version.
     """
-    # Most runs are short and do not create reference cycles. Garbage collection would take a tenth
-    # of a run. `attach` can wait for minutes, and enables garbage collection again.
+    # Most commands end soon and do not create reference cycles. Garbage collection would take a
+    # tenth of their time. `attach` can wait for minutes, so `attach` enables it again.
     gc.disable()
     is_completion = _COMPLETION_VARIABLE in os.environ
     if not is_completion and (
@@ -62,7 +62,7 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     """Run a command line that the module `arguments` can read, and return its exit code.
 
     Return None if click must read the command line, or must report a usage error. Also return None
-    if the input is a terminal: click then prints the help or a usage error.
+    if the input is a terminal, because click then prints the help or a usage error.
     """
     module = COMMANDS.get(arguments[0])
     if module is None:

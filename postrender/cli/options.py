@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
 # number. CHOICES is a CHOICE that can be repeated. REPEATED is a VALUE that can be repeated.
-# FLAG is `--name/--no-name`, and SWITCH is `--name`.
+# FLAG is `--name` or `--no-name`, and SWITCH is only `--name`; both have no value after the name.
 VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
     "value",
     "choice",
@@ -29,9 +29,9 @@ VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
 class Argument(NamedTuple):
     """A positional argument.
 
-    parameter: the parameter of `run` that gets the value.
+    parameter: the parameter of the command's function `run` that gets the value.
     default: the value if the argument is absent, None if the argument is required.
-    is_many: whether the argument can be repeated; the value is then a tuple.
+    is_many: whether the argument can be repeated. If so, the value is a tuple.
     choices: the allowed values, () for an argument that is an input, a file or a chart.
     """
 
@@ -47,11 +47,11 @@ class Option(NamedTuple):
 
     name: the long name, without dashes. aliases: more long names.
     short: the letter of the short name, "" if there is none.
-    variable: the environment variable that postrender reads if the option is not given.
+    variable: the environment variable that postrender reads if the option is not given, or "".
     key: the path of the configuration key that the option overrides, () if there is none.
-    limit: the highest value of a NUMBER.
-    default_text: the default in the help, if the help cannot show `default`.
-    own_parameter: the parameter, if the parameter is not the name with underscores.
+    limit: the maximum of a NUMBER.
+    default_text: the text in the help for the default, "" if the help shows `default` itself.
+    own_parameter: the property `parameter`, "" if `parameter` is the name with underscores.
     """
 
     name: str
@@ -130,7 +130,7 @@ COMMON = (
 
 
 def _with_variables(*options: Option) -> tuple[Option, ...]:
-    """Return options, each with the variable POSTRENDER_NAME: the option's name in capitals."""
+    """Return options, each with its environment variable: POSTRENDER_ and the name in capitals."""
     return tuple(
         option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
         for option in options
@@ -249,7 +249,7 @@ SETTINGS = _with_variables(
         default_text="none",
     ),
 )
-# The environment variables that do not belong to an option.
+# The environment variables POSTRENDER_… that do not set an option.
 OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
 CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key}
 
@@ -297,9 +297,9 @@ def output_option(formats: tuple[str, ...]) -> Option:
 
 
 def with_filename(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a command, in which the file after -f is the value of INPUT.
+    """Return the values of a command's parameters, in which the file after -f replaces INPUT.
 
-    For `check`, the function adds the files after -f to the other files.
+    For `check`, the function adds the files after -f to the files that are positional arguments.
     Raises UsageError if both INPUT and -f are given.
     """
     if "filename" not in values:
@@ -316,9 +316,10 @@ def with_filename(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
-    """Return the words of a command line, with `--name` for `-name` if `has_one_dash` is True.
+    """Return the words of a command line. If `has_one_dash` is True, `--name` replaces `-name`.
 
-    Only the long names in `command.options` change. The options in COMMON need two dashes.
+    The function replaces only long names in `command.options`. The options in COMMON therefore
+    need two dashes.
     """
     if not command.has_one_dash:
         return arguments

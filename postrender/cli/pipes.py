@@ -35,7 +35,8 @@ def write_for_reader(text: str, form: str) -> None:
 def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
     """Write the result of a command to stdout.
 
-    for_reader: whether a person reads the result, and can quit the pager before the end.
+    for_reader: whether a person reads the result. If True, a closed pipe is not an error, because
+    the person can quit the pager before the end of the result.
     Raises UserError if stdout cannot be written.
     """
     try:

@@ -1,4 +1,4 @@
-"""The check for empty input, the plan for a stream, and the report of the findings."""
+"""The check for empty input, the plan for a stream, and the report of the plan's findings."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, with the findings about configuration, input and history.
+    """Return the plan for a stream, with findings about configuration, input and --previous.
 
-    Raises UserError for empty or invalid input, and for a history that cannot be read.
+    Raises UserError if the input is empty or invalid, or if --previous cannot be read.
     """
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
@@ -53,7 +53,8 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
 def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, without the finding UNPROTECTED.
 
-    Only the command that renders manifests for a release can use the attacher and --previous.
+    UNPROTECTED reports that the attacher is off and --previous is not set. The callers of this
+    function switch the attacher off, so the finding would not be about the user's settings.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
@@ -82,7 +83,7 @@ def report_findings(
     cause: str = "with --strict",
     fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
-    """Print the findings. Raises UserError if a strict finding fails the run.
+    """Print the findings. Raises UserError if `is_strict` is set and a finding is strict.
 
     cause: the last words of the problem in the error; fix: the fix in the error.
     """

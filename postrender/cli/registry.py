@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# The module of each command. A command of two words belongs to a group. click imports all modules.
-# If click does not read the command line, postrender imports only the module of the command.
+# The module of each command. A command of two words belongs to a group. If the module `arguments`
+# can read the command line, postrender imports only the module of the command, else all modules.
 COMMANDS = {
     "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",

@@ -44,7 +44,7 @@ def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
 def run_render(
     input_: str, config: str | None, given: Mapping[str, object], *, is_function: bool = False
 ) -> int:
-    """Render an input and return the exit code.
+    """Read an input, write the manifests with revisions, and return the exit code.
 
     given: the values of all options except --config, by parameter.
     is_function: whether the command is `fn`, which reads a ResourceList of kustomize or kpt.
@@ -81,7 +81,7 @@ def run_render(
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """Report an output near the size limit of Helm, if --previous is a Helm release."""
+    """If --previous is a Helm release, report an output near the size limit of Helm releases."""
     if settings.history.previous.startswith("helm:"):
         from postrender.output.release_size import find_size
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
-# The maximum number of stack frames in the report of a bug, because a recursion can have thousands.
+# The maximum number of stack frames in the report of a bug. A recursion can have thousands.
 _MOST_FRAMES = 50
 
 
@@ -64,7 +64,10 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note, unless --quiet is set, or report_detail has printed the note with --verbose."""
+    """Print a note if neither --quiet nor --verbose is set.
+
+    If --verbose is set, report_detail has printed the note.
+    """
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, "postrender", sentences(text, ""), None)
 
@@ -72,8 +75,8 @@ def report_unless_verbose(text: str) -> None:
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
     """Print a finding on stderr, and append the finding to the log file if `log_file` is set.
 
-    is_failure: whether the run fails because of the finding. With --quiet, the function does not
-    print other findings.
+    is_failure: whether the command fails because of the finding. If False, the function does not
+    print the finding with --quiet.
     """
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
@@ -113,7 +116,7 @@ def check_log_file(name: str) -> None:
 
 def _log(line: str, log_file: str) -> None:
     if log_file:
-        # check_log_file has opened the file. A later error, such as a full disk, is ignored.
+        # Ignore a full disk and similar errors; check_log_file has checked that the file opens.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(_visible(line) + "\n")
@@ -123,7 +126,7 @@ def _log(line: str, log_file: str) -> None:
 
 def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
     """Print a message on stderr. In a GitHub Actions job, the message is a workflow command."""
-    # Imported late: most runs are not in a GitHub Actions job.
+    # Import the module late, because most processes do not run in a GitHub Actions job.
     if os.environ.get("GITHUB_ACTIONS"):
         from postrender.cli import github
 
@@ -134,7 +137,7 @@ def _print_message(severity: str, title: str, text: str, location: Location | No
 
 
 def _visible(line: str) -> str:
-    """Return a message with escapes for control characters, which a name can contain."""
+    """Return a line with escapes for control characters, which names in manifests can contain."""
     if line.isascii() and line.isprintable():
         return line
     from postrender.text.escapes import visible
@@ -159,7 +162,7 @@ def report_bug(error: BaseException) -> None:
 
     If the file cannot be written, print the locations of the stack frames instead.
     """
-    # Imported late: these imports take longer than a small render.
+    # Import these modules late, because they take longer than the render of a small input.
     import platform
     import tempfile
     import traceback

@@ -1,4 +1,4 @@
-"""`postrender schema`: the JSON Schemas of the JSON outputs."""
+"""`postrender schema`: the JSON Schema of the JSON that `diff` or `explain` prints."""
 
 from __future__ import annotations
 

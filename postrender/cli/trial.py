@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 class Sides(NamedTuple):
     """The manifests of the chart, before and after the change.
 
-    old: the manifests before the change, or the only manifests that helm can render;
+    old: the manifests before the change; if `new` is None, the only manifests;
     new: the manifests after the change, None if try does not preview a change;
-    note: the reason if try does not preview a requested change, else "";
-    if_unchanged: the line that replaces a preview without changes, "" to show the preview.
+    note: the reason why try does not preview the change that the user requested, else "";
+    if_unchanged: the line that try prints in place of a preview that has no changes. If "", try
+    prints the preview.
     """
 
     old: Stream
@@ -39,8 +40,8 @@ class Trial(NamedTuple):
     sides: the manifests as helm passes them to a post-renderer;
     settings: the settings of the previews; plan: the plan for `sides.old`;
     findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
-    left_out: the problems that previews must not show, because helm passes hooks (Helm 4);
-    undecided: the parts that previews must also show, because helm does not pass hooks (Helm 3).
+    left_out: if helm is Helm 4, the problems of Helm 3 only, which previews must not show;
+    undecided: if helm is Helm 3, the undecided parts about hooks, which previews must also show.
     """
 
     title: str
@@ -55,7 +56,8 @@ class Trial(NamedTuple):
 def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> Trial:
     """Render a chart with helm, make the plan, and return the trial.
 
-    new_chart: the chart after the change, "" for the same chart; settings: for a release.
+    new_chart: the chart after the change, "" if the change does not replace the chart;
+    settings: the settings of a release, which the function adapts to previews.
     Raises UserError if helm fails or does not print manifests.
     """
     settings = _trial_settings(settings)
@@ -109,15 +111,15 @@ def preview_first_release(trial: Trial) -> Preview:
 
 
 def _with_hooks(trial: Trial, preview: Preview) -> Preview:
-    """Return a preview without `trial.left_out`, and with `trial.undecided`."""
+    """Return a preview without the problems in `left_out`, and with the parts in `undecided`."""
     parts = (part for part in preview.undecided if part.problem not in trial.left_out)
     return preview._replace(undecided=(*parts, *trial.undecided))
 
 
 def _trial_settings(settings: Settings) -> Settings:
-    """Return settings for a preview: not strict, without an attacher and without a history.
+    """Return settings for a preview: not strict, without an attacher and without --previous.
 
-    try does not read earlier manifests, so the names have a hash and not a number.
+    A number in a revision name needs --previous, so the names of the revisions have a hash.
     """
     attacher = settings.attacher._replace(is_enabled=False)
     return settings._replace(
@@ -126,10 +128,10 @@ def _trial_settings(settings: Settings) -> Settings:
 
 
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
-    """Render the chart with helm before and after the change, and return both sides.
+    """Return the manifests of the chart before and after the change, as helm renders them.
 
     Raises UserError if helm fails or does not print manifests. If helm fails only without the
-    changed values, `old` contains the manifests with these values, and `note` the reason.
+    values of the change, `old` contains the manifests with these values, and `new` is None.
     """
     if new_chart:
         old = _stream(chart, chart, options._replace(new_values=()))

@@ -154,7 +154,8 @@ def _first_release_report(
 ) -> list[str]:
     """Return the lines about the names of revisions, and about the first release.
 
-    preview: the preview of the first release; settings: for a release, unlike `trial.settings`.
+    preview: the preview of the first release.
+    settings: the settings of a release. `trial.settings` are the settings of the previews.
     """
     from postrender.explain.build import explain
     from postrender.explain.first_look import first_release_lines, name_lines
@@ -171,7 +172,7 @@ def _first_release_report(
 
 
 def _change_report(trial: Trial, other_lines: int) -> list[str]:
-    """Return the lines about the change, [] if no change was requested.
+    """Return the lines about the change, [] if the user did not request a change.
 
     other_lines: the number of lines in the rest of the report.
     """
@@ -181,7 +182,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.first_look import preview_lines
 
-    # The report must fit on a screen, so the report shows only changed lines.
+    # The report must fit on a screen, so its diffs contain only changed lines.
     preview = preview_change(trial, context=0)
     if preview is None:
         note = f"{trial.sides.note} postrender therefore cannot preview a change."
@@ -189,7 +190,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     if trial.sides.if_unchanged and not preview.has_changes:
         return [trial.sides.if_unchanged, ""]
     terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-    # The lines about the first release already contain the undecided parts of the trial.
+    # The lines about the first release already contain `trial.undecided`.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
     shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
     return ["The change", *preview_lines(render(shown, terminal), other_lines + 3), ""]
@@ -207,7 +208,7 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write the preview as an HTML page, by default to a temporary file, and return its path."""
+    """Write the preview as an HTML page, by default to a temporary file. Return the file's path."""
     from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.wording.terminal import Terminal
 

@@ -1,7 +1,7 @@
 """The settings in effect, messages about the configuration, and checks of a KRM function's input.
 
-Options override variables, variables override a functionConfig, and a functionConfig overrides the
-file.
+Options override environment variables, and environment variables override a functionConfig. A
+functionConfig overrides the configuration file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "POSTRENDER_"
-# Argo CD sets this variable for its config management plugins.
+# Argo CD sets this variable to the name of the Application, for its config management plugins.
 _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
 # The minimum similarity of a misspelt variable to the correct variable. Variables that only have
 # some words in common are less similar.
@@ -41,7 +41,7 @@ _CUTOFF = 0.85
 
 
 class EffectiveValues(NamedTuple):
-    """The values in effect, without defaults.
+    """The configuration values in effect, without defaults.
 
     source: the configuration file, None if there is none;
     findings: the findings of the search for the configuration file.
@@ -55,7 +55,7 @@ class EffectiveValues(NamedTuple):
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> EffectiveValues:
-    """Return the values in effect. Raises UserError for an invalid configuration.
+    """Return the configuration values in effect. Raises UserError if a value is invalid.
 
     config: the file in --config, None for the nearest postrender.yaml.
     given: the values of the options, by parameter.
@@ -107,14 +107,15 @@ def _working_directory() -> str:
 def settings_of(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect, and warn of misspelt variables.
+    """Return the settings in effect, and warn of misspelt environment variables.
 
     The parameters are the parameters of effective_values. Raises UserError for an invalid
     configuration, and for a log file that cannot be written.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
-    if function is None:  # with a functionConfig, this is the second call in the run
+    # `postrender fn` calls this function again with the functionConfig. Do not warn twice.
+    if function is None:
         _check_variables()
         report_detail(_configuration_note(path))
     settings = Settings()
@@ -148,7 +149,8 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
 def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
     """Print the findings about ignored configuration files.
 
-    Only commands that do not use plan_of call this function. plan_of adds the findings to the plan.
+    Only commands that do not use plan_of call this function, because plan_of adds these findings
+    to the findings of the plan.
     """
     for finding in findings:
         report_finding(finding, log_file, is_failure=False)
@@ -164,7 +166,7 @@ def _configuration_note(path: str) -> str:
 
 
 def _check_variables() -> None:
-    """Warn of each environment variable that looks like a misspelt variable of postrender."""
+    """Warn of each environment variable that looks like a misspelt POSTRENDER_… variable."""
     known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
     unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
     if not unknown:
@@ -207,7 +209,7 @@ def check_function_call(stream: Stream) -> None:
 
 
 def _is_resource_list(stream: Stream) -> bool:
-    """Return whether a stream is a ResourceList, the input of a function of kustomize or kpt."""
+    """Return whether a stream is a ResourceList, which kustomize and kpt pass to a function."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return False
     from postrender.krm.resource_list import is_resource_list

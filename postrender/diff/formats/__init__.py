@@ -1,8 +1,8 @@
 """The output formats of `postrender diff`. Every module in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file for the output. The command line, the tests and the documentation list this
-folder, so a new format does not need a registration.
+the suffix of a file for the output. The command line, the tests and the documentation list the
+modules in this folder. Therefore, a new format does not need a registration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def format_names() -> tuple[str, ...]:
     try:
         entries = os.listdir(os.path.dirname(__file__))
     except OSError:  # the package is in a zip file
-        import pkgutil  # imported late: the import takes longer than a small render
+        import pkgutil  # a late import, because this import is slow
 
         entries = [module.name for module in pkgutil.iter_modules(__path__)]
     names = {entry.removesuffix(".py") for entry in entries if not entry.startswith(("_", "."))}

@@ -59,7 +59,7 @@ def _arrow(arrow: Arrow) -> str:
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Return lines as the content of one quoted string, with special characters escaped."""
+    """Return lines as the content of one quoted string, with escapes for special characters."""
     return "\\n".join(
         line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines
     )

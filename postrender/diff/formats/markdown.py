@@ -56,15 +56,15 @@ FILE_SUFFIX = "md"
 MARKER = "<!-- postrender diff -->"
 """The first line of a comment. By this line, a CI job finds the comment of its previous run."""
 
-# A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. The remaining 536 are for
-# text that a CI job adds, such as a link to the HTML page.
+# A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. LIMIT leaves 536
+# for text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
-# Truncation drops a group of objects with equal changes as a whole, so `_split` limits its size.
+# Truncation drops only whole groups of objects with equal changes, so `_split` limits their size.
 _LARGEST_GROUP = 50
 
 # The only field outside the pod template that the table of workloads shows.
@@ -80,7 +80,7 @@ _UNDECIDED = Forms("undecided item", "undecided items")
 _END = "\n</details>\n"
 
 _TICKS = pattern("`+")
-# A word without a meaning in Markdown. GitHub and GitLab treat GH-1 as an issue, www.… as a link
+# A word that Markdown does not interpret. GitHub and GitLab treat GH-1 as an issue, www.… as a link
 # and :word: as an emoji.
 _PLAIN_WORD = pattern(
     r"(?!.*(?:www\.|GH-))(?:[(]?[A-Za-z0-9][A-Za-z0-9.,;'/-]*[),.:;]*|--?|)", re.IGNORECASE
@@ -143,12 +143,12 @@ def render(preview: Preview, terminal: Terminal) -> str:
         _objects(preview.objects, style),
         _undecided(preview.undecided, style),
     ]
-    table, *content_numbers, fields, revisions, objects, undecided = range(len(sections))
+    table, *content_indexes, fields, revisions, objects, undecided = range(len(sections))
     truncation = Truncation(sections, LIMIT - size_of(title), _NOTICE_SIZE)
     truncation.abbreviate([objects])
-    truncation.abbreviate(content_numbers)
-    for number in (objects, fields, revisions, *reversed(content_numbers), undecided):
-        truncation.drop(number)
+    truncation.abbreviate(content_indexes)
+    for index in (objects, fields, revisions, *reversed(content_indexes), undecided):
+        truncation.drop(index)
     truncation.abbreviate([table])
     truncation.drop(table)
     return title + _notice(truncation.omissions()) + truncation.text()
@@ -197,7 +197,7 @@ def _row(group: Sequence[WorkloadChange], style: Style) -> Part:
 
 
 def _contents(group: Sequence[ContentChange], style: Style) -> Section:
-    """Return the section of one ConfigMap, or of a group with equal changes outside of the data."""
+    """Return the section of one ConfigMap or Secret, or of a group with equal changes."""
     content, *rest = group
     if not rest:
         return _content(content, style)
@@ -253,7 +253,7 @@ def _key(key: KeyChange, style: Style) -> Part:
 
 
 def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
-    """Return the section of the changed fields that the table of workloads does not show."""
+    """Return the section of changed workload fields that the table of workloads does not show."""
     outside = [
         ObjectChange(
             workload.identity,
@@ -262,7 +262,7 @@ def _fields(workloads: Iterable[WorkloadChange], style: Style) -> Section:
         )
         for workload in workloads
     ]
-    # The groups in the table also depend on the causes, so the groups in this section can differ.
+    # Group the workloads again, because the groups in the table also depend on the causes.
     parts = [
         _object_item(group, style)
         for group in _split(group_equal(change for change in outside if change.fields))

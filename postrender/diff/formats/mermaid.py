@@ -34,7 +34,7 @@ _SHORTEST_BOX = len('  n_[""]\n')
 
 _SHAPES = {"workload": ("[", "]"), "config": ("(", ")"), "other": ("{{", "}}")}
 _ARROWS = {ADDED: "==>", REMOVED: "-.->", UNCHANGED: "-->"}
-# Characters without a meaning in Mermaid and Markdown, except in the marker of a list item.
+# Characters that Mermaid and Markdown do not interpret, except in the marker of a list item.
 _PLAIN = frozenset(" /.,()-")
 _LIST_MARKER = pattern(r"-|\d+[.)]")
 
@@ -42,8 +42,8 @@ _LIST_MARKER = pattern(r"-|\d+[.)]")
 def render(source: HasGraph, terminal: Terminal) -> str:
     """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
-    If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
-    objects and their neighbours are the last objects that the chart leaves out.
+    If a graph is too large for Mermaid, the chart has a notice and leaves out objects. The chart
+    leaves out other objects before changed objects and their neighbours.
     """
     graph = source.graph
     chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))
@@ -87,9 +87,9 @@ def _styles(arrows: Sequence[Arrow]) -> Iterator[str]:
         name = "default" if change == UNCHANGED else change
         yield f"  classDef {name} fill:{colours.fill},stroke:{colours.line},color:{INK}"
     for change in (ADDED, REMOVED):
-        numbers = [str(number) for number, arrow in enumerate(arrows) if arrow.change == change]
-        if numbers:
-            yield f"  linkStyle {','.join(numbers)} stroke:{COLOURS[change].line}"
+        indexes = [str(index) for index, arrow in enumerate(arrows) if arrow.change == change]
+        if indexes:
+            yield f"  linkStyle {','.join(indexes)} stroke:{COLOURS[change].line}"
 
 
 def _box(box: Box) -> str:

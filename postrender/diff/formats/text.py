@@ -1,8 +1,8 @@
 """A preview as text for a terminal.
 
-All lines except diff lines are wrapped at the width of the terminal. Diff lines are printed whole.
-A truncated diff line could hide a change, and a wrapped diff line would look like two lines.
-Control characters from manifests are escaped, so that a ConfigMap cannot control the terminal.
+`render` wraps lines at the width of the terminal, except diff lines. A wrapped diff line would look
+like two lines, and a truncated diff line could hide a change. `render` escapes control characters,
+so that a ConfigMap cannot control the terminal.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def _section(
 ) -> Iterator[str]:
     """Yield a title and the lines of each change.
 
+    write: the function that yields the lines of a change.
     is_dense: whether to omit the empty lines between changes.
     """
     for number, change in enumerate(changes):
@@ -167,7 +168,7 @@ def _contents(group: Sequence[ContentChange], page: _Page) -> Iterator[str]:
 
 
 def _individual(content: ContentChange, page: _Page) -> Iterator[str]:
-    """Yield the lines of a ConfigMap in a group with equal changes: its names and its users."""
+    """Yield the first lines of an object in a group, and the facts that only this object has."""
     yield from _head(content, page)
     for fact in describe_content(content, page.style).individual:
         yield from page.lines(fact)
@@ -262,8 +263,8 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
     """Yield pairs: the space before a piece, or "", and a piece of at most `room` columns.
 
-    If a word is too long, the word is broken after the punctuation of a path or name. If a part is
-    still too long, the part is broken at any character.
+    The function breaks a word that is too long after the punctuation of a path or name. If a part
+    is still too long, the function breaks the part at any character.
     """
     gap = ""
     for word in text.split(" "):

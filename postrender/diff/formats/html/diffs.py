@@ -15,7 +15,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# Words are marked only if at least this part of the longer line is unchanged.
+# `_marked` marks words only if two lines have at least this part of the longer line in common.
 _MIN_COMMON = 1 / 3
 _LONGEST_VALUE = 5000
 _WORD = pattern(r"\w")
@@ -37,7 +37,7 @@ def _hunk(hunk: Hunk) -> str:
 
 
 def _line(line: Line, text: Html, width: int) -> str:
-    """Return a line. The line numbers are in an attribute, so they are not in copied text."""
+    """Return a line as markup. A browser does not copy line numbers that are in an attribute."""
     name = {"-": "del", "+": "ins"}.get(line.sign, "span")
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
@@ -49,13 +49,16 @@ def _unchanged(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Yield the removed lines, then the added lines. `_marked` compares the lines in pairs."""
+    """Yield the removed lines, then the added lines.
+
+    `_marked` compares the first removed line with the first added line, and so on.
+    """
     old = [line for line in lines if line.sign == "-"]
     new = [line for line in lines if line.sign == "+"]
     pairs = [_marked(before.text, after.text) for before, after in zip(old, new, strict=False)]
     for side, side_lines in enumerate((old, new)):
-        for number, line in enumerate(side_lines):
-            yield line, pairs[number][side] if number < len(pairs) else escaped(line.text)
+        for index, line in enumerate(side_lines):
+            yield line, pairs[index][side] if index < len(pairs) else escaped(line.text)
 
 
 def _end(line: Line) -> str:
@@ -64,7 +67,7 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Return two lines as markup, with a mark from the first to the last word that differs."""
+    """Return two lines as markup, each with a mark from the first to the last word that differs."""
     start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
         start -= 1
@@ -122,7 +125,7 @@ def values_markup(old: Json, new: Json) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """Return a value as markup: an unambiguous string as plain text, another value as JSON."""
+    """Return a value as markup: JSON, or the plain text of a string that does not need quotes."""
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
@@ -135,7 +138,7 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string needs quotes: empty, with outer spaces, or similar to JSON."""
+    """Return whether a string needs quotes: it is empty, has outer spaces, or looks like JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

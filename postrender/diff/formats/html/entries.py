@@ -45,16 +45,16 @@ from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# A longer list of objects with equal changes is folded when the page opens.
+# When the page opens, a longer list of objects with equal changes is folded.
 _OPEN_MEMBERS = 12
 _NO_FACTS = Html("")
 
 
 class ObjectNames:
-    """The names of objects on the page, with links to their entries.
+    """The names of objects on the page, with links to the entries of the objects.
 
     effects: the effect on each workload; name: the function that returns the name of an object;
-    style: the style with links for the names of objects, and code for other texts from manifests.
+    style: the style that formats names of objects as links, and other names and values as code.
     """
 
     __slots__ = ("_anchors", "effects", "name", "style")
@@ -95,8 +95,8 @@ class ObjectNames:
 class _Member(NamedTuple):
     """An object of an entry. An entry has one object, or several objects with equal changes.
 
-    attributes: the HTML attributes of the object, with the anchor and the effects for the filter;
-    facts: the facts that the other objects of the entry do not share.
+    attributes: the HTML attributes: the anchor of the object, and the effects for the filter;
+    facts: the facts that only this object has, without the facts about all objects of the entry.
     """
 
     name: Html
@@ -105,7 +105,11 @@ class _Member(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The first line of an entry: a change for the filter, a badge, a summary of the details."""
+    """The first line of an entry.
+
+    change: the change, for the filter; badge: the change or effect that the badge shows;
+    brief: a summary of the details.
+    """
 
     change: str
     badge: str
@@ -143,7 +147,7 @@ def _member(
 
 
 def _entry(members: Sequence[_Member], line: _Line, body: Html, is_open: bool) -> Html:
-    """Return an entry that can be folded, or a single line if the body is empty."""
+    """Return an entry that the reader can fold, or a single line if the body is empty."""
     first, *rest = members
     title, attributes = first.name, dict(first.attributes)
     if rest:
@@ -291,7 +295,7 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
 
 
 def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """Return the entries of unchanged revisions. Several revisions have one common entry."""
+    """Return the entries of revisions with an equal change. Several revisions share one entry."""
     if len(group) < 2:
         return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)

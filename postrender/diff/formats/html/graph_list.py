@@ -15,8 +15,7 @@ def graph_markup(graph: Graph, names: ObjectNames) -> Html:
     for edge in graph.edges:
         outgoing.setdefault(edge.source, []).append(edge)
     items = [
-        _node(node, outgoing.get(number, []), graph, names)
-        for number, node in enumerate(graph.nodes)
+        _node(node, outgoing.get(index, []), graph, names) for index, node in enumerate(graph.nodes)
     ]
     return section_markup(
         "graph",

@@ -1,4 +1,4 @@
-"""Functions that build safe HTML: they escape every text that is not an Html."""
+"""Functions that build safe HTML: they escape every text that is not of the class Html."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _VOID = frozenset({"input", "link", "meta"})
 
 
 class Html(str):
-    """A text that is already markup and is not escaped again."""
+    """A text that is already markup. The functions of this module do not escape the text again."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Html:
-    """Return a text as markup, in which characters of HTML and invisible characters are escaped."""
+    """Return a text as markup, with escapes for special characters of HTML and invisible ones."""
     if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))
@@ -29,7 +29,11 @@ def _character(character: str) -> str:
 
 
 def tag(name: str, /, *children: str, **attributes: str | bool) -> Html:
-    """Return an element; `class_` becomes class, `data_x` becomes data-x, and False is left out."""
+    """Return an element.
+
+    attributes: `class_` becomes class, and `data_x` becomes data-x. True means an attribute without
+    a value, and False means that the element does not have the attribute.
+    """
     start = name + "".join(_attribute(key, value) for key, value in attributes.items())
     return Html(f"<{start}>" if name in _VOID else f"<{start}>{joined(*children)}</{name}>")
 
@@ -42,5 +46,5 @@ def _attribute(name: str, value: str | bool) -> str:
 
 
 def joined(*parts: str) -> Html:
-    """Return the parts, joined as markup. The function escapes the parts that are not markup."""
+    """Return the parts as one markup text. The function escapes the parts that are not markup."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))

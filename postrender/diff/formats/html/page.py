@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# If a page has more diff lines, ConfigMaps and Secrets are folded when the page opens. If a page
-# has more groups of workloads, workloads and other objects are folded.
+# When the page opens, ConfigMaps and Secrets are folded if they have more than _OPEN_LINES diff
+# lines. Workloads and other objects are folded if the page has more than _OPEN_GROUPS groups of
+# workloads.
 _OPEN_LINES = 400
 _OPEN_GROUPS = 40
 
@@ -85,7 +86,7 @@ def _asset(name: str) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that allows only the script and style, and no requests."""
+    """Return a Content-Security-Policy that allows only this script and style, and no requests."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -113,7 +114,7 @@ def _header(preview: Preview) -> Html:
 def _tiles(preview: Preview) -> Html:
     effects = Counter(workload.effect for workload in preview.workloads)
     new = sum(1 for revision in preview.revisions if revision.change == NEW)
-    # Only these words show that the tiles count workloads.
+    # The words of EFFECTS for STARTS and ENDS would not show that these tiles count workloads.
     verbs = {
         **EFFECTS,
         STARTS: Forms("workload is added", "workloads are added"),
