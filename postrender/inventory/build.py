@@ -16,7 +16,7 @@ from postrender.inventory.examine import ExaminedDocument, examine
 from postrender.inventory.model import Item
 from postrender.inventory.prefilter import is_relevant, may_hold, must_check_end, root_kind
 from postrender.kubernetes.annotations import HELM_FILENAME_ANNOTATION
-from postrender.kubernetes.kinds import GroupKind
+from postrender.kubernetes.kinds import CRD, GroupKind
 from postrender.startup.records import NamedTuple
 from postrender.text.words import WordSet
 from postrender.yaml.edits import SetScalar, Site, SiteKey
@@ -47,11 +47,15 @@ class Inventory(NamedTuple):
 
     @property
     def fixed_names(self) -> set[str]:
-        """The names of the parsed objects that are never revised, such as Services."""
+        """The names of the parsed objects that are never revised, such as Services.
+
+        CustomResourceDefinitions do not count, because a render does not parse these documents.
+        """
         return {
             item.identity.name
             for item in self.items
-            if item.content is None or item.identity.group_kind in self.fixed_kinds
+            if (item.content is None and item.identity.kind != CRD)
+            or item.identity.group_kind in self.fixed_kinds
         } - {""}
 
     @property

@@ -401,6 +401,20 @@ def test_a_secret_can_explain_a_value_as_in_a_render_without_secrets() -> None:
         assert (is_original, "original" in content.note) == (is_kept, is_kept)
 
 
+def test_a_custom_resource_definition_explains_no_value() -> None:
+    definition = "apiVersion: v1\nkind: CustomResourceDefinition\nmetadata: {name: web}\n"
+    config_map = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\n"
+    deployment = DEPLOYMENT.replace("image: a", "image: a, env: [{name: TEAM, value: web}]")
+    old = "---\n".join((config_map, deployment, definition))
+    new = old.replace("one", "two")
+    assert "\nmetadata: {name: web, labels" in rendered(new, Settings())
+    for before in (old, rendered(old, Settings())):
+        notes = [
+            item.note for item in compare(stream_of(before), stream_of(new), Settings()).contents
+        ]
+        assert any("original" in note for note in notes)
+
+
 def test_changes_of_earlier_revisions_are_in_the_order_of_the_older_manifests() -> None:
     revision = """\
 apiVersion: v1
