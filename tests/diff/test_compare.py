@@ -415,6 +415,20 @@ def test_a_custom_resource_definition_explains_no_value() -> None:
         assert any("original" in note for note in notes)
 
 
+def test_an_immutable_original_stays_immutable() -> None:
+    original = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\nimmutable: true\n"
+    deployment = DEPLOYMENT.replace("image: a", "image: a, args: [--config-map, web]")
+    old = "---\n".join((original, deployment))
+    new = old.replace("one", "two")
+    run = Settings(keep_original=True)
+    # Originals are compared alone only if the data of one differs from its revision.
+    before = rendered(old, run).replace(original, original.replace("one", "three"))
+    assert "three" in before
+    contents = compare(stream_of(before), stream_of(new), run).contents
+    assert len(contents) == 2
+    assert [content.fields for content in contents if content.fields] == []
+
+
 def test_changes_of_earlier_revisions_are_in_the_order_of_the_older_manifests() -> None:
     revision = """\
 apiVersion: v1

@@ -197,6 +197,7 @@ def _compared_objects(
             item=item,
             role=ORIGINAL,
             strategy=IGNORE,
+            is_immutable=data.get("immutable") is True,
         )
     revision = ComparedObject(
         identity=item.identity,
