@@ -13,7 +13,7 @@ from postrender.startup.records import NamedTuple
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
-# The codes that several modules use.
+# The codes of findings that several modules use.
 HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 

@@ -34,8 +34,8 @@ def extended_file(
 
     value: the value of `extends` in `file`; location: the location of the value;
     earlier: the configuration files that postrender has already read, the last of which is `file`.
-    Raises UserError for a path that the source must not read, for a missing file, and for a file in
-    `earlier`. If the source does not have full trust, a file of another user is also an error.
+    Raises UserError for a path that `source` must not read, for a missing file, and for a file in
+    `earlier`. If `source` does not have full trust, a file of another user is also an error.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -65,7 +65,7 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend the file at a path. The file need not exist.
+    """Return whether a discovered file may extend the file at a path, which need not exist.
 
     The path must have a YAML ending, before and after links are resolved. The resolved path must be
     in the repository, and outside of `.git`.
@@ -84,8 +84,8 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
     """Return a value of a file (own), merged with the value in the extended file (base).
 
     Mappings are merged by key. Lists are joined without duplicates. The items of `own` are first,
-    because the first matching rule applies. In the pod template, lists are merged by the names of
-    their items, if every item has a name. In every other case, `own` replaces `base`.
+    because the first matching rule applies. In `attacher.podTemplate`, lists are merged by the
+    names of their items, if every item has a name. In every other case, `own` replaces `base`.
     path: the path of both values in the configuration.
     """
     if isinstance(base, dict) and isinstance(own, dict):

@@ -1,8 +1,8 @@
 """The search for the configuration file, in a folder and in the folders above.
 
-The search stops at the first folder with .git, which is the repository. postrender rejects a file
-of another user, because anybody can create files in a shared folder such as /tmp. Git has the same
-rule (CVE-2022-24765).
+The search ends at the repository, which is the first folder that contains .git. postrender rejects
+a file of another user, because anybody can create files in a shared folder such as /tmp. Git has
+the same rule (CVE-2022-24765).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _ROOT = 0
 
 
 class FoundConfig(NamedTuple):
-    """The result of the search. If the search found no file, `path` and `repository` are "".
+    """The result of the search. If the search did not find a file, `path` and `repository` are "".
 
     path: the path of the file;
-    repository: the folder with .git, or the folder of the file if the search found no .git;
-    findings: the finding about a file above the repository, if any.
+    repository: the first folder with .git, or the folder of the file if no folder has .git;
+    findings: the finding about a postrender.yaml above the repository, if any.
     """
 
     path: str = ""
@@ -34,7 +34,7 @@ class FoundConfig(NamedTuple):
 def find_config(start: str) -> FoundConfig:
     """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
 
-    Raises UserError if the file belongs to another user, or is a link out of the repository.
+    Raises UserError if the file belongs to another user, or is a link to outside the repository.
     The file can change the output, and Helm hides warnings, so a warning would not be enough.
     """
     folders = _folders_upward(start)
@@ -80,7 +80,7 @@ def _check_source(path: str, repository: str) -> None:
 def is_owner_trusted(path: str) -> bool:
     """Return whether a file belongs to root or to the user who runs postrender.
 
-    For a link, the owner of the link and the owner of the file must both be root or this user. If
+    For a link, the owners of the link and of its target must both be root or this user. If
     postrender runs as root through sudo, the owner can also be the user who started sudo.
     """
     if not hasattr(os, "geteuid"):  # Windows
@@ -94,7 +94,7 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or is below the folder, after all links are resolved."""
+    """Return whether a path is below a folder, or is this folder. The function resolves links."""
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
     except ValueError:  # a NUL in the path

@@ -20,8 +20,8 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
     """Return the hash key, or None if no hash key is set.
 
     The option --secrets-hash-key-file overrides VARIABLE. VARIABLE overrides the configuration.
-    option: the key file in the option, "" if the option is not set;
-    configured: the key file in the option or else in the configuration, "" if neither has one.
+    option: the path of the key file in the option, "" if the option is not set;
+    configured: the path in the option, or else in the configuration; "" if neither has a path.
     Raises UserError for a file that cannot be read, and for a key that is too short or too long.
     """
     variable = os.environ.get(VARIABLE, "")

@@ -1,8 +1,8 @@
 """Functions that read a configuration file, validate its values, and convert values to Settings.
 
-Many keys also have an option and a POSTRENDER_* variable. The command line overrides the
-environment, and the environment overrides the functionConfig of a KRM function. A functionConfig
-overrides the file, and the file overrides the defaults in config.schema.json.
+Many keys also have an option and a POSTRENDER_* variable. An option overrides the variable, and the
+variable overrides the functionConfig of a KRM function. A functionConfig overrides the
+configuration file, and the configuration file overrides the defaults in config.schema.json.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Values = dict[str, "Any"]
 
 
 class ConfigFile(NamedTuple):
-    """A configuration file that was read.
+    """A configuration file and its content.
 
-    root: the path of the values in the document: ("spec",) for a Kubernetes object, else ().
+    root: the path of `values` in the document, ("spec",) for a Kubernetes object, else ().
     """
 
     file: str
@@ -58,7 +58,7 @@ class ConfigFile(NamedTuple):
 
 
 def load_config(source: Source) -> Values:
-    """Return the merged values of a configuration file and of the files that it extends.
+    """Return the merged values of a configuration file and of the extended files.
 
     Raises UserError as load_files does.
     """
@@ -74,7 +74,7 @@ def load_config(source: Source) -> Values:
 
 
 def load_files(source: Source) -> list[ConfigFile]:
-    """Return a configuration file, followed by the files that it extends. All files are validated.
+    """Return a validated configuration file, followed by the validated files that it extends.
 
     Raises UserError for a file that cannot be read, is not YAML or does not fit the schema. Also
     raises UserError as extended_file and check_trust do.
@@ -125,7 +125,7 @@ def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Pa
     try:
         document = parse_document(text, Location(path, 1))
         root: Path = ("spec",) if is_config_object(document.data) else ()
-    except UserError as error:  # parse_document suggests a fix for chart templates
+    except UserError as error:  # the fix of parse_document is for chart templates
         raise UserError(error.problem, "Fix the file", error.location) from None
     _check_duplicate_keys(document)
     return document, root
@@ -175,7 +175,7 @@ def validate(
 ) -> None:
     """Raise UserError for values that do not fit the schema, and for an invalid path pattern.
 
-    in_document: returns the path in the document for a path in the values.
+    in_document: a function that returns the path in the document for a path in `values`.
     """
     schema = json.loads(schema_text())
     if not surely_fits(values, schema):
@@ -190,7 +190,7 @@ def _check_with_jsonschema(
     document: ParsedDocument,
     in_document: Callable[[Path], Path],
 ) -> None:
-    # Imported late: surely_fits accepts most values, and the import takes longer than a render.
+    # Imported late: surely_fits accepts most configurations, and the import is slow.
     import jsonschema
 
     from postrender.config.mistakes import unknown_key, wrong_value
@@ -244,7 +244,7 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return base values with overrides. Mappings are merged by key, other values are replaced."""
+    """Return `base`, updated with `overrides`. If both values of a key are mappings, merge them."""
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)
@@ -256,7 +256,7 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """Return the settings for validated values. Absent keys get their defaults."""
+    """Return the settings for validated values, with the default for each absent key."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),

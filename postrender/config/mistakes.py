@@ -43,7 +43,7 @@ def unknown_key(
     """Return the error for a key that the schema does not have.
 
     path: the path of the key.
-    known: the keys that the schema has at this place.
+    known: the keys that the schema allows instead.
     schema: the schema of the whole configuration.
     """
     key = str(path[-1])
@@ -59,9 +59,10 @@ def unknown_key(
 
 
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return the paths of up to three keys whose name is the most similar to the key at a path.
+    """Return up to three paths in the schema that end in the key most similar to an unknown key.
 
-    If the schema has such keys below the parent of `path`, the result has only these keys.
+    path: the path of the unknown key. If the schema has such paths below the parent of `path`, the
+        result has only these paths.
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
@@ -73,7 +74,7 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Yield the dotted path of every key in a schema; start: the path of the schema, or ""."""
+    """Yield the dotted path of every key in a schema; start: the start of each path, or ""."""
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path
@@ -126,7 +127,7 @@ def _list_fix(error: ValidationError) -> str:
 
 
 def _short(value: Json) -> str:
-    """Return a value as a message prints it, truncated to 40 characters."""
+    """Return the text of a value for a message, truncated to 40 characters."""
     text = shown(value)
     return text if len(text) <= 40 else f"{text[:39]}…"
 

@@ -1,7 +1,8 @@
 """A quick check of a value against a JSON Schema, without importing jsonschema.
 
-The check knows only the keywords of config.schema.json. If this check fails, the module `load`
-repeats the check with jsonschema. A test compares the two results for random configurations.
+The check knows only the keywords of config.schema.json. If a value does not pass this check, the
+module `load` checks the value with jsonschema. A test compares the two results for random
+configurations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _TYPES = {
 def surely_fits(value: Any, schema: Schema) -> bool:
     """Return True only if a value fits a schema.
 
-    For some values that fit, the result is False, for example if _KEYWORDS lacks a keyword.
+    For some values that fit, the result is False, for example if the schema has a keyword that
+    _KEYWORDS lacks.
     """
     return all(
         keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema)

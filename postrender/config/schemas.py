@@ -8,12 +8,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def schema_text(path: str) -> str:
-    """Return a schema as text; path: the path of its file in the package."""
+    """Return a schema as text; path: the path of its file in the package `postrender`."""
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()
     except OSError:  # the package is in a zip file
-        # Imported late: the import takes as long as a small render.
+        # Imported late, because the import is slow.
         from importlib import resources
 
         return resources.files("postrender").joinpath(path).read_text("utf-8")

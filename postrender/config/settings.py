@@ -1,4 +1,4 @@
-"""The effective configuration of a run, as immutable records."""
+"""The effective configuration of postrender, as immutable records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RENAME, CHECKSUM, IGNORE = "rename", "checksum", "ignore"
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 HASH, SEQUENCE = "hash", "sequence"
-# The ServiceAccount of the attachers of a namespace, if attacher.rbac.create is false and
+# The ServiceAccount that all attachers of a namespace share, if attacher.rbac.create is false and
 # attacher.serviceAccount.name is not set.
 SHARED_ACCOUNT = "postrender-attach"
 STRATEGIES = (RENAME, CHECKSUM, IGNORE)
@@ -31,7 +31,8 @@ class StrategyRule(NamedTuple):
     """One entry of `rules`: the conditions for an object, and the strategy of matching objects.
 
     kind, name, namespace: globs;
-    is_referenced, is_immutable, keep_original: None if the entry does not set the key.
+    is_referenced: a condition, None if the entry does not set `referenced`;
+    is_immutable, keep_original: settings for matching objects, None if the entry does not set them.
     """
 
     strategy: str
@@ -82,12 +83,12 @@ class IgnoredLeftover(NamedTuple):
 
 
 class AttacherSettings(NamedTuple):
-    """The settings of the appended Job; times are in seconds.
+    """The settings of the attacher; times are in seconds.
 
-    The configuration cannot set `release`.
     group: the name of the attach group, "" if not set;
-    release: the name of the release, from --previous or from Argo CD, "" if unknown;
-    retired_secrets: the revisions of Secrets that the Job deletes, if `secrets` is false.
+    release: the name of the release, from --previous or from Argo CD, "" if unknown; the
+        configuration does not have a key for this name;
+    retired_secrets: the revisions of Secrets that the attacher deletes if `secrets` is false.
     """
 
     is_enabled: bool = True
@@ -108,12 +109,12 @@ class AttacherSettings(NamedTuple):
     retired_secrets: tuple[str, ...] = ()
 
     def account_of(self, group_name: str) -> str:
-        """Return the name of the Job's ServiceAccount; group_name: the name of the attach group."""
+        """Return the name of the attacher's ServiceAccount; group_name: the name of the group."""
         return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)
 
     @property
     def appends_service_account(self) -> bool:
-        """Whether postrender appends the Job's ServiceAccount to the output.
+        """Whether postrender appends the attacher's ServiceAccount to the output.
 
         postrender never appends SHARED_ACCOUNT, because several releases can use this account.
         The command `postrender config rbac` prints this account.
@@ -136,9 +137,9 @@ class HistorySettings(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """All settings of a run.
+    """All settings of postrender.
 
-    keep_original: whether to keep originals that no object needs; None: only those of Secrets;
+    keep_original: whether to keep originals that no object needs; None: only originals of Secrets;
     file: the configuration file, "" if there is none;
     findings: the findings about the search for the configuration file;
     hash_key_file: the file with the hash key, "" if not set;
@@ -175,5 +176,5 @@ class Settings(NamedTuple):
 
     @property
     def revisable(self) -> tuple[GroupKind, ...]:
-        """The kinds whose objects can get a name with a content hash."""
+        """The kinds whose objects postrender can rename."""
         return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

@@ -1,7 +1,7 @@
 """The trust in each source of settings, and the settings that need more trust than others.
 
 The author of a chart, a repository or a stream can be a stranger. Settings from these sources may
-change the output. The settings must not choose a cluster, write files, read files outside the
+change the output. These settings must not choose a cluster, write files, read files outside the
 repository, or start programs other than a restricted git. SETTINGS lists every setting with an
 effect outside the output. A test checks that the list is complete.
 """
@@ -29,8 +29,8 @@ OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
 class Source(NamedTuple):
     """A source of settings.
 
-    With the trust REPOSITORY, every setting may read files in the repository. With OUTPUT_ONLY,
-    only the setting `extends` may do so.
+    If the trust is REPOSITORY, the settings may read files in the repository. If the trust is
+    OUTPUT_ONLY, only the setting `extends` may read such files.
     name: the source as the subject of a message;
     trust: one of the levels of trust;
     label: the trust in words, for `config show`;
@@ -86,7 +86,7 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return the field `need` of a RestrictedSetting that needs full trust for every value."""
+    """Return `need` for a RestrictedSetting of which every value needs full trust."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
@@ -106,7 +106,7 @@ def _extension_need(_value: str, repository: str) -> _Need:
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links to files below a folder. postrender does not follow links to folders."""
+    """Yield the links below a folder, except links to folders, which postrender does not follow."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
@@ -152,7 +152,7 @@ def check_trust(
 ) -> None:
     """Raise UserError for the first value that needs more trust than the source has.
 
-    locate: returns the location of a key by its path.
+    locate: a function that returns the location of a key; its argument is the path of the key.
     """
     if source.trust == FULL:
         return

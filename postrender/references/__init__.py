@@ -13,8 +13,9 @@ from postrender.references import pods
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
-# The module with the rules of each kind, for fields outside pod templates. postrender imports the
-# module when a stream has the kind. To add a family, write a module with RULES, and add its kinds.
+# The module with the rules of each kind, for fields outside pod templates. postrender imports a
+# module when the input has an object of the kind. To add a family, write a module with RULES, and
+# add its kinds here.
 BUILT_IN = {
     ("argoproj.io", "AnalysisTemplate"): "analysis",
     ("argoproj.io", "ClusterAnalysisTemplate"): "analysis",
@@ -60,7 +61,10 @@ def _built_in_tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> Pat
 def find_built_in(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each match of a built-in rule with one of the targets."""
+    """Return (path, value, rule) for each match of a built-in rule in an object.
+
+    targets: the kinds of referenced objects; the function skips rules with another target.
+    """
     return _built_in_tree(group_kind, targets).find(data)
 
 

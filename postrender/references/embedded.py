@@ -1,4 +1,4 @@
-"""References in fields that no rule covers, recognised by the shape of the field.
+"""References in fields that are not in the catalogue, recognised by the shape of the field.
 
 In these examples, the strings that begin with `web` are references:
 
@@ -45,26 +45,26 @@ class EmbeddedReference(NamedTuple):
 def embedded_references(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the strings of an object that look like references; targets: the referenced kinds."""
+    """Yield the strings of an object that look like references; targets: the kinds to find."""
     for key, value in data.items():
         if key not in _SKIPPED:
             yield from _search(value, (key,), _targets_of(key, targets), targets)
 
 
 def _search(
-    data: Json, path: Path, meant: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
+    data: Json, path: Path, suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the references in a value; meant: the targets that the key of the value suggests."""
+    """Yield the references in a value; suggested: the targets that its key suggests."""
     if isinstance(data, str):
-        for target in meant:
+        for target in suggested:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)
     elif isinstance(data, list):
         for number, item in enumerate(data):
-            yield from _search(item, (*path, number), meant, targets)
+            yield from _search(item, (*path, number), suggested, targets)
     elif isinstance(data, dict):
         name = data.get("name")
         if isinstance(name, str):
-            certain = dict.fromkeys((*meant, *_targets_of_kind(data, targets)))
+            certain = dict.fromkeys((*suggested, *_targets_of_kind(data, targets)))
             is_guess = not certain and _is_selector(data)
             for target in targets if is_guess else certain:
                 yield EmbeddedReference(

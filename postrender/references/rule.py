@@ -62,7 +62,7 @@ class Rule(NamedTuple):
 
     def applies_to(self, group_kind: GroupKind, name: str) -> bool:
         """Return whether a user's rule applies to objects of a kind and name."""
-        from fnmatch import fnmatchcase  # imported late: most runs have no user's rules
+        from fnmatch import fnmatchcase  # imported late: few configurations have such rules
 
         group, kind = group_kind
         return (

@@ -14,7 +14,7 @@ _COMMAND = "postrender try"
 # The name of the release if Chart.yaml has no name that is valid for a release.
 _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
-# The line with the name in Chart.yaml. A name in another form of YAML results in _RELEASE.
+# The line with the name in Chart.yaml. If no line matches, release_name returns _RELEASE.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
 _MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
 # The first major version of helm that passes hooks to a post-renderer.
@@ -54,7 +54,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def shown_arguments(self) -> list[str]:
-        """The arguments for messages. A value of --set can be a password, so --set is left out."""
+        """The arguments of before_change, for messages. A value of --set can be a password."""
         return self.before_change.arguments
 
     @property

@@ -52,7 +52,7 @@ _SAFE_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# Environment variables that make git run a program. _git removes these variables.
+# Variables that make git run a program. _git removes them from the environment of git.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
 # Problem and fix for a path that is not a file. The keys are answers of `git cat-file
 # --follow-symlinks`, and `submodule`.
@@ -187,7 +187,7 @@ def _parse(name: str) -> tuple[str, str]:
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the object name of an entry. For a link, return `REV:PATH`, which git follows."""
+    """Return the object name of an entry. For a link, return REV:PATH, so that git follows it."""
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
@@ -267,7 +267,7 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return the output of a git command. Raises UserError, with the message of git."""
+    """Return the output of a git command. If git fails, raise UserError with the message of git."""
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))

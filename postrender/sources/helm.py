@@ -1,7 +1,7 @@
 """Functions that run helm to read the manifests and hooks of stored release revisions.
 
 Helm does not pass the release to a post-renderer, so the user sets the namespace and the name in
---previous. Helm 3 can read releases of Helm 4, and Helm 4 those of Helm 3 (Helm 3.21, Helm 4.2).
+--previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2 can read releases of Helm 3.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None if Helm stores no revision.
+    """Return the stored manifests of a release, oldest first; None if the release is unknown.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
@@ -116,7 +116,7 @@ def namespaces_of(release: Release) -> list[str]:
 
 
 def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return number and status of each stored release revision, None if there are none."""
+    """Return the number and status of each stored release revision, None if Helm stores none."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:
@@ -159,7 +159,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
     After an error or an interrupt, no helm process continues to run.
     Raises UserError for a command that cannot be started or fails.
     """
-    # Imported late: only a run with a Helm release needs these modules.
+    # Imported late: only --previous=helm:NAMESPACE/RELEASE needs these modules.
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 
@@ -194,7 +194,7 @@ def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes
 def _failure(release: Release, command: Sequence[str], code: int, errors: bytes) -> HelmError:
     """Return the error for a failed helm command, with the message of helm.
 
-    With HELM_DEBUG, Helm 3 writes a stack trace after the message (3.21, cmd/helm/helm.go).
+    If HELM_DEBUG is set, Helm 3 writes a stack trace after the message (3.21, cmd/helm/helm.go).
     """
     lines = errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"]
     message = next((line for line in lines if line.startswith("Error: ")), lines[-1])

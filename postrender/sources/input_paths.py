@@ -41,7 +41,7 @@ def chart_error(chart: str, command: str = "") -> ChartError:
     """Return the error for a chart folder where postrender expects rendered manifests.
 
     command: the postrender command that can read the rendered chart from stdin, such as `render`;
-        "" if the command reads a file.
+        "" to suggest a file instead.
     """
     path, place = chart, ""
     if chart.startswith(GIT):
@@ -87,5 +87,5 @@ def checked_source(name: str, data: bytes) -> Source:
 
 
 def is_dotfile(path: str) -> bool:
-    """Return whether the name of a file or folder in a relative path begins with a dot."""
+    """Return whether a part of a relative path (a file or a folder) begins with a dot."""
     return path.startswith(".") or "/." in path

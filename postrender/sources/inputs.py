@@ -83,7 +83,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the git repository that contains a folder, or else the folder. Links are resolved."""
+    """Return the git repository that contains a folder, or else the folder, without links."""
     path = real = os.path.realpath(folder)
     while not os.path.exists(os.path.join(path, ".git")):
         parent = os.path.dirname(path)

@@ -110,11 +110,12 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return the manifests that Helm stores, empty for a first install, and the findings.
+    """Return the manifests that Helm stores, and the findings.
 
-    With a wrong namespace in --previous, the history would be lost without a message. The function
-    therefore raises UserError if only another namespace has a release of this name. If --namespace
-    or an object of the stream has the namespace in --previous, the function skips this check.
+    If the namespace in --previous is wrong, Helm does not find a release, as for a first install.
+    The function therefore raises UserError if only another namespace has a release of this name. If
+    --namespace or an object of the input has the namespace in --previous, the function skips this
+    check.
     """
     previous = read_release(release)
     if previous is not None:
@@ -137,7 +138,7 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Raise UserError if every namespace in the stream differs from those of release and history.
+    """Raise UserError if the input has namespaces, but none of the release or of the history.
 
     The release can still be right, for instance if only one object for monitoring has a namespace.
     In this case, the user confirms the namespace of the release with --namespace.

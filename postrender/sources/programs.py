@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-# The endings of programs on Windows. A shell would interpret the arguments of a batch file.
+# The endings of programs on Windows, without those of batch files, because a shell would interpret
+# the arguments of a batch file.
 _WINDOWS_ENDINGS = (".exe", ".com")
 _IS_WINDOWS = os.name == "nt"
 
@@ -12,8 +13,9 @@ _IS_WINDOWS = os.name == "nt"
 def find_program(name: str) -> str | None:
     """Return the absolute path of a program on PATH, None if no folder of PATH has the program.
 
-    The working directory can be a repository of somebody else. The function therefore skips the
-    working directory, which shutil.which searches first on Windows, and relative folders of PATH.
+    The working directory can be a repository of somebody else. The function therefore skips
+    relative folders of PATH. Unlike shutil.which, the function also skips the working directory on
+    Windows.
     """
     endings = _WINDOWS_ENDINGS if _IS_WINDOWS else ()
     has_ending = not endings or name.lower().endswith(endings)

@@ -10,7 +10,7 @@ _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 def shown(value: object) -> str:
     """Return a scalar as JSON, such as `"text"`, `true` or `null`.
 
-    For other data, return `a mapping` or `a list`.
+    For a mapping or a list, return `a mapping` or `a list`.
     """
     if isinstance(value, dict):
         return "a mapping"

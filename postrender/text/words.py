@@ -55,8 +55,8 @@ class WordSet:
 
     def has_more_than(self, count: int, text: str) -> bool:
         """Return whether more than `count` words of a text are in the set."""
-        # Every word is also a substring, so the number of substrings is an upper limit. Counting
-        # substrings is faster than counting words.
+        # A name that is a word of the text is also a substring, so the number of substrings is an
+        # upper limit. Counting substrings is faster than counting words.
         if self._few is not None and sum(map(text.count, self._few)) <= count:
             return False
         return self._count_words(text) > count

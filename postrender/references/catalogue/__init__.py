@@ -1,15 +1,15 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
 The catalogue also has a few kinds of Kubernetes, in which postrender never rewrites a reference.
-Each module has the entries of some API groups. postrender imports a module when a stream has an
+Each module has the entries of some API groups. postrender imports a module when the input has an
 object of these groups. A use in an entry describes the references at one path. postrender either
 rewrites these references, or keeps the originals for the reason in the use. The module `embedded`
 finds references in other fields. For these references, postrender also keeps the originals.
 
-A reference in the catalogue does not cause a rename. The attacher does not read custom kinds, and
-could never delete a revision that only a custom object references. If a workload causes a rename,
-postrender rewrites the references in custom objects too. If the user requests a rename, a reference
-in a custom object's pod spec is enough.
+A reference from the catalogue does not cause a rename, because the attacher does not read custom
+kinds. The attacher could never delete a revision that only a custom object references. If a
+workload causes a rename, postrender also rewrites the references in custom objects. If the user
+requests a rename, a reference in the pod spec of a custom object is enough.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def find_catalogued(
 ) -> tuple[list[Match], list[Match]]:
     """Return the references in an object of a custom kind, as two lists.
 
-    The first list has the references that the entry never rewrites. A reference in this list
-    overrides the setting `embeddedPodSpecs`. The second list has the references that the entry
-    rewrites, followed by every string that looks like a reference.
+    The first list has the references that postrender never rewrites because of the entry. For these
+    references, the entry overrides the setting `embeddedPodSpecs`. The second list has the
+    references that postrender rewrites, followed by every string that looks like a reference.
     """
     entry = entry_of(group_kind)
     matches = list(_matches(entry, targets, data)) if entry else []
@@ -168,7 +168,7 @@ def _object_reference(
 def _searched(
     path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
 ) -> list[Match]:
-    """Return the key selectors below a path, or all references if the shape is EVERYTHING."""
+    """Return the key selectors below a path, or all references for the shape EVERYTHING."""
     parent = {str(path[-1]): value}
     embedded = [
         match._replace(path=(*path[:-1], *match.path))

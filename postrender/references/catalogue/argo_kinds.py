@@ -1,7 +1,7 @@
 """Kinds of Argo Workflows and Argo Events.
 
-A Workflow is a run, so postrender keeps the originals that a Workflow references. postrender
-rewrites references in templates of later runs:
+A Workflow that has started does not read its template again, so postrender keeps the originals that
+a Workflow references. postrender rewrites references in templates of later Workflows:
 
     kind: WorkflowTemplate
     spec:

@@ -1,7 +1,7 @@
 """Kinds that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
 
-If an object is itself a run, postrender keeps the originals that the object references, as for a
-Job. postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:
+If an object is one run of a job, postrender keeps the originals that the object references.
+postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:
 
     kind: ScheduledSparkApplication
     spec:

@@ -1,7 +1,7 @@
 """Kinds that deliver or build software: Flux, Tekton and Crossplane.
 
-postrender rewrites the names in `valuesFrom` of a HelmRelease. After the apply, the controller of
-Flux sees the new names at once:
+postrender rewrites the names in `valuesFrom` of a HelmRelease. If a name changes, the controller of
+Flux sees the new name at once:
 
     kind: HelmRelease
     spec:

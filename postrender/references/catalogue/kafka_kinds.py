@@ -1,7 +1,7 @@
 """Kinds of Strimzi. The operator, and not a pod, reads the ConfigMaps for metrics and logging.
 
-postrender never rewrites a reference to a ConfigMap with the offsets of a connector. postrender
-rewrites key selectors (mappings with `name` and `key`):
+postrender never rewrites a reference to a ConfigMap that contains the offsets of a connector.
+postrender rewrites key selectors (mappings with `name` and `key`):
 
     kind: Kafka
     spec:

@@ -35,7 +35,7 @@ class Use(NamedTuple):
 
     patterns: the patterns of the names, relative to `path`, each with its target; () if postrender
         must examine the value to find the names.
-    keep: a clause with the reason why postrender never rewrites the references, "" for no reason.
+    keep: a clause with the reason why postrender never rewrites the references, or "".
     keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
     default_target: the target of an object reference that has no kind; None: every target.
     is_written: whether a program writes to the referenced objects.
@@ -62,8 +62,9 @@ class Use(NamedTuple):
 class Template(NamedTuple):
     """The pod template of a kind, or the field with all of its pod templates.
 
-    is_scheduled: whether only later runs use a changed template.
-    rolls_if: the condition on the object under which a change replaces the pods; None: always.
+    is_scheduled: whether only Jobs that start later use a changed template.
+    rolls_if: the condition on the object under which new pods replace the running pods if the
+        template changes; None: always.
     """
 
     path: Pattern
@@ -93,7 +94,7 @@ def rolling(path: str, rolls_if: Condition | None = None) -> Template:
 
 
 def scheduled(path: str) -> Template:
-    """Return a pod template that only later runs use."""
+    """Return a pod template. If the template changes, only Jobs that start later use the change."""
     return Template(parse_pattern(path), is_scheduled=True)
 
 
@@ -165,5 +166,5 @@ def everything(path: str, keep: str) -> Use:
 
 
 def written(use: Use) -> Use:
-    """Return a use with `is_written`. postrender does not rename an object of such a use."""
+    """Return a use with `is_written`. postrender does not rename the referenced objects."""
     return use._replace(is_written=True)

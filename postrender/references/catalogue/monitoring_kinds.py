@@ -1,7 +1,7 @@
 """Kinds that monitor: Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
 
 postrender rewrites the names in key selectors (mappings with `name` and `key`). postrender does not
-rewrite the names in `configMaps` and `secrets`, because these names are also the names of folders:
+rewrite the names in `configMaps` and `secrets`, because a folder in the pod has the same name:
 
     kind: Prometheus
     spec:

@@ -36,7 +36,7 @@ _HOOKS = tuple(
 
 
 def _has_config_trigger(data: Mapping[str, Json]) -> bool:
-    """Return whether a changed template starts a deployment, as it does if `triggers` is absent."""
+    """Return whether a changed template starts a deployment; True if `triggers` is absent."""
     triggers = value_at(data, ("spec", "triggers"))
     if not isinstance(triggers, list):
         return True

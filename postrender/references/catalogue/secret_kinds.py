@@ -1,7 +1,7 @@
 """Kinds that manage Secrets: External Secrets and the Vault operator of Bank-Vaults.
 
-postrender rewrites the references to credentials in a SecretStore, and the references to templates
-in an ExternalSecret:
+postrender rewrites the references of a SecretStore to credentials, and the references of an
+ExternalSecret to templates:
 
     kind: ExternalSecret
     spec:

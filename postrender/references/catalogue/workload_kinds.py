@@ -30,9 +30,8 @@ _KEDA = "kedacore/keda 8b4f083, v1alpha1"
 _KSERVE = "kserve/kserve aaac4e2"
 _RUNNERS = "actions/actions-runner-controller 2ee6b3b, v1alpha1"
 
-_RUN = "a run that has started does not read its template again"
-_ANY_NAMESPACE = "pods of any namespace may use the object"
-_FIXED_NAME = "a Knative Revision with a fixed name cannot be changed"
+_STARTED = "a BroadcastJob that has started does not read its template again"
+_FIXED_NAME = "Knative rejects a change of a template that has a fixed name"
 _JOBS_DELETED = "KEDA deletes running Jobs when the ScaledJob changes"
 
 
@@ -61,7 +60,7 @@ ENTRIES = (
         group="apps.kruise.io",
         kind="BroadcastJob",
         source=_KRUISE,
-        uses=(everything("spec", _RUN),),
+        uses=(everything("spec", _STARTED),),
     ),
     Entry(
         group="apps.kruise.io",
@@ -92,14 +91,14 @@ ENTRIES = (
         group="apps.kruise.io",
         kind="SidecarSet",
         source=_KRUISE,
-        uses=(everything("spec", _ANY_NAMESPACE),),
+        uses=(everything("spec", "pods of any namespace can use the SidecarSet"),),
     ),
     *(
         Entry(
             group="serving.knative.dev",
             kind=kind,
             source=_KNATIVE,
-            # Knative rejects a changed template with the same name (revision_validation.go).
+            # The source of _FIXED_NAME is revision_validation.go.
             uses=(pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),),
             template=rolling("spec.template"),
         )
@@ -109,7 +108,7 @@ ENTRIES = (
         group="serving.knative.dev",
         kind="Revision",
         source=_KNATIVE,
-        uses=(everything("spec", "a Knative Revision cannot be changed"),),
+        uses=(everything("spec", "Knative rejects a change of a Revision"),),
     ),
     Entry(
         group="keda.sh",
@@ -121,7 +120,7 @@ ENTRIES = (
         group="keda.sh",
         kind="ClusterTriggerAuthentication",
         source=_KEDA,
-        uses=(everything("spec", "KEDA reads the object in the namespace of KEDA"),),
+        uses=(everything("spec", "KEDA reads the referenced object in the namespace of KEDA"),),
     ),
     Entry(
         group="serving.kserve.io",
@@ -139,7 +138,7 @@ ENTRIES = (
         group="serving.kserve.io",
         kind="ClusterServingRuntime",
         source=f"{_KSERVE}, v1alpha1",
-        uses=(everything("spec", _ANY_NAMESPACE),),
+        uses=(everything("spec", "pods of any namespace can use the ClusterServingRuntime"),),
     ),
     Entry(
         group="leaderworkerset.x-k8s.io",
