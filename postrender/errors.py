@@ -104,7 +104,7 @@ CODES = {
     "empty": "a rule renames an object without data, and programs often fill empty objects",
     "stale-revision": "the content of a revision does not match its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
-    UNPROTECTED: "the attacher is off and --previous is not set: old pods lose their revisions",
+    UNPROTECTED: "the attacher is off and --previous is not set, so old pods lose their revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
     HOOK_ON_HELM_3: "with Helm 3, postrender would not keep an original that a hook reads",
     "duplicate-key": "a mapping has a key twice, and the last value counts",

@@ -28,10 +28,11 @@ COMMAND = Command(
     details=(
         "The command renders the chart with helm template, and shows the effects of the first "
         "release with postrender. The command also previews a change. With NEW_CHART, the change "
-        "is from CHART to NEW_CHART. Without NEW_CHART, the change is --new-values, --set and "
-        "--set-string. "
-        "The command writes a page: the preview of the change, or of the first release. The "
-        "command does not apply anything. The variable HELM_BIN sets the path of helm."
+        "is from CHART to NEW_CHART. Without NEW_CHART, --new-values, --set and --set-string "
+        "define the change. "
+        "The command writes a page with the preview of the change. Without a change, the page "
+        "previews the first release. The command does not apply anything. The variable HELM_BIN "
+        "sets the path of helm."
     ),
     example="postrender try ./chart -f values-prod.yaml --set web.logLevel=debug",
     arguments=(Argument("chart", "CHART"), Argument("new_chart", "[NEW_CHART]", default="")),
@@ -54,8 +55,8 @@ COMMAND = Command(
         ),
         Option(
             "set",
-            "Pass this value only after the change. With NEW_CHART, the value also applies before "
-            "the change. Repeatable.",
+            "Pass this value to helm. The value applies after the change and, with NEW_CHART, also "
+            "before the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             default_text="none",
@@ -63,8 +64,8 @@ COMMAND = Command(
         ),
         Option(
             "set-string",
-            "Pass this value as a string. The value applies only after the change. With "
-            "NEW_CHART, the value also applies before the change. Repeatable.",
+            "Pass this value to helm as a string. The value applies after the change and, with "
+            "NEW_CHART, also before the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
             default_text="none",
