@@ -2,8 +2,8 @@
 
 A site is the part of the text that an edit replaces. take_inventory parses one document at a time,
 and does not keep the parsed nodes. take_inventory first parses the documents that can contain
-revisable objects: ConfigMaps, and Secrets if `with_secrets` is set. The prefilter needs the names
-of the revisable objects to select the other documents to parse.
+revisable objects: ConfigMaps, and Secrets if `with_secrets` is set. The module `prefilter` then
+uses the names of the revisable objects to select the other documents to parse.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Inventory(NamedTuple):
     """The facts of a stream that a plan needs.
 
     items: the objects of the documents that take_inventory parsed.
-    sites: by document, the sites of likely edits. A site is None if postrender cannot edit the
-        text, and must write the whole object again.
-    last_items: by document, the path of the last item of a List.
-    open_ends: by document, the edit that adds a missing final line break after a block scalar.
-        postrender applies the edit only if the plan adds objects to the output.
+    sites: by document index, the site of each likely edit. A site is None if postrender cannot
+        edit the text of the object, and must write the whole object again.
+    last_items: by document index, the path of the last item if the document is a List.
+    open_ends: by document index, the edit that adds a missing line break after a block scalar at
+        the end. postrender applies the edit only if the plan adds objects to the output.
     findings: the findings about duplicate keys.
     fixed_kinds: the kinds that are never revised although their items have `content`.
     """
@@ -109,8 +109,8 @@ def take_full_inventory(
 ) -> tuple[Inventory, dict[int, Json]]:
     """Return the inventory of the documents at some indexes, and the data of each document.
 
-    No plan edits these documents, so the inventory has no sites. The inventory also has the
-    references to objects that are not in the stream.
+    No plan edits these documents, so the inventory has no sites. The inventory includes references
+    to objects that are not in the stream.
     Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """
     documents = {

@@ -1,8 +1,8 @@
 """Findings and errors about duplicate keys in a mapping.
 
-If a key is duplicated, kubectl, Helm and the API server use the last value. The exception is an
-ambiguous pair of keys, such as an unquoted `on` and a quoted "true". For such a pair,
-sigs.k8s.io/yaml picks one of the two values at random.
+If a key is duplicated, kubectl, Helm and the API server use the last value. The exception is two
+keys that are equal only in JSON, such as an unquoted `on` and a quoted "true". For such an
+ambiguous pair, their library sigs.k8s.io/yaml picks one of the two values at random.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
 
 
 def _as_written(key: YamlNode) -> str:
-    """Return a key in backticks, and in quotes if the input has quotes."""
+    """Return a key in backticks, with quotes if the key has quotes in the input."""
     return f"`{shown(key.value) if key.style else key.value}`"
 
 
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     """Raise UserError if the object at a path has an ambiguous pair of keys.
 
-    The name of a revision would have the hash of one value, and the API server could store the
-    other value.
+    Otherwise, the name of a revision could have the hash of one value, and the API server could
+    store the other value.
     """
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:

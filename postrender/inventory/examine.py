@@ -1,6 +1,7 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-The result does not contain YAML nodes, because nodes take much memory.
+A site is the part of the text that an edit replaces. The result does not contain YAML nodes,
+because nodes take much memory.
 """
 
 from __future__ import annotations
@@ -48,14 +49,13 @@ _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 class ExaminedDocument(NamedTuple):
     """The objects of one document, and the sites of likely edits.
 
-    sites: the sites. A site is None if postrender must write the whole object again.
+    sites: the site of each likely edit, None if postrender must write the whole object again.
     last_item: the path of the last item of a List, () if the document is not a List with items.
     open_end: the edit that adds a missing final line break after a block scalar, or None.
     findings: the findings about duplicate keys.
-    is_fragment: whether the document has the key `apiVersion` or `kind`, but lacks other keys that
-        every object has.
-    data: all data of the document; None if a plan can edit the document. Such a plan needs only the
-        items, and the data would take much memory.
+    is_fragment: whether the document has the key `apiVersion` or `kind`, but is not a complete
+        object or List.
+    data: all data of the document; None if a plan can edit the document, to save memory.
     """
 
     items: tuple[Item, ...]
@@ -78,9 +78,10 @@ def examine(
 ) -> ExaminedDocument:
     """Return the objects of one document, and the sites of likely edits.
 
-    location: the location of the first line.
-    names: the names of possible targets of references, None for all names. The result lacks
-        references to other names, unless the name ends in a hash or the rule has `is_word`.
+    index: the index of the document in the stream.
+    location: the location of the text's first line.
+    names: the names of possible targets of references, None for all names. The result lacks a
+        reference to any other name, unless the name ends in a hash or Rule.is_word is set.
     is_edited: whether a plan can edit the document. If not, the result has data instead of sites.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
@@ -135,7 +136,7 @@ def _is_fragment(data: Json) -> bool:
 
 
 class _Examiner:
-    """The conversion of the objects of one document into items, and the sites of likely edits."""
+    """The converter of the objects of one document to items. It also stores the sites of edits."""
 
     __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
 
@@ -169,10 +170,10 @@ class _Examiner:
         return self.with_references(item, data)
 
     def check_opt_out(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError for an annotation `postrender/rewrite-references` without an effect.
+        """Raise UserError if the annotation `postrender/rewrite-references` has no effect.
 
-        An invalid value does not have an effect. The value "false" does not have an effect on a
-        Rollout that uses the pod template of another object.
+        An invalid value has no effect. The value "false" has no effect on a Rollout that uses the
+        pod template of another object.
         """
         value = mapping_at(data, _ANNOTATIONS).get(REWRITE_ANNOTATION)
         if value is None:
@@ -217,7 +218,7 @@ class _Examiner:
         )
 
     def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError for a name, namespace, label or annotation that is not a string."""
+        """Raise UserError if a name, namespace, label or annotation is not a string or null."""
         path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
@@ -237,7 +238,7 @@ class _Examiner:
                 self.refuse((*path, name), problem, _string_fix(value))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a ConfigMap or Secret with its content, or with an error."""
+        """Return the item of a ConfigMap or Secret with its content, and with any error in it."""
         try:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
@@ -274,7 +275,7 @@ class _Examiner:
             self.check_strings((*path, key), values)
 
     def with_references(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return an item with its references, pod templates, workloadRef and history limit."""
+        """Return an item with the references, pod templates, workloadRef and history limit set."""
         group_kind = item.identity.group_kind
         templates = [
             ((*item.path, *path), template) for path, template in pod_templates(group_kind, data)
@@ -308,7 +309,7 @@ class _Examiner:
         """Return the references in an object; templates: the path and data of each pod template."""
         settings, group_kind = self.settings, item.identity.group_kind
         if group_kind[1] == CRD:
-            return ()  # a schema does not have references
+            return ()  # the schema in a CRD does not have references
         matches = find_built_in(group_kind, settings.revisable, data)
         if settings.references:
             from postrender.references.custom import find_custom
@@ -320,7 +321,7 @@ class _Examiner:
 
             pod_specs = embedded_pod_specs(item.identity, settings.revisable, data)
         if is_custom(group_kind):
-            # Imported late: few charts have references in custom kinds.
+            # Imported late, because few charts have references in custom kinds.
             from postrender.references.catalogue import find_catalogued
 
             kept, rewritten = find_catalogued(group_kind, settings.revisable, data)
@@ -344,7 +345,7 @@ class _Examiner:
     def reference(
         self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
-        """Return the reference at a path, or None if no possible target has the name."""
+        """Return the reference at a path, or None if the value cannot be the name of a target."""
         if not isinstance(value, str):
             if self.is_unrelated(value, rule):
                 return None
@@ -376,7 +377,8 @@ class _Examiner:
         if rule.origin:
             return False
         if isinstance(value, (dict, list)):
-            return rule.kind == EVERY_KEY  # the rule is for all kinds, so the field can differ
+            # A rule for all kinds also matches kinds in which the field has another meaning.
+            return rule.kind == EVERY_KEY
         return self.names is not None and str(value) not in self.names
 
     def refuse_reference(self, path: Path, value: Json, rule: Rule) -> NoReturn:
@@ -389,7 +391,7 @@ class _Examiner:
         self.refuse(path, problem, "Write the name as a quoted string")
 
     def locate_annotations(self, path: Path, template: Json) -> None:
-        """Locate the edits of the annotations of a pod template."""
+        """Store the sites of the edits that set annotations of a pod template."""
         annotations = mapping_at(template, ("metadata", "annotations"))
         target = (*path, "metadata", "annotations")
         self.locate(AddKeys(target, {}))

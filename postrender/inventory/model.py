@@ -19,8 +19,8 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
-# A revision number of at most 18 digits, which fit in 64 bits. Python's int() rejects a text with
-# thousands of digits, which a user could write.
+# The number of a revision: at most 18 digits, so that the number fits in 64 bits. Python's int()
+# rejects a text with thousands of digits, which a user could write.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
@@ -29,8 +29,8 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
-    name: the name in the field, without a namespace. If the rule has `is_word`, the whole string
-        in the field, which contains the name as a word.
+    name: the name in the field, without a namespace. If rule.is_word is set, the whole string in
+        the field, which contains the name as a word.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
     line: the line of the field in the document, from 0.
@@ -52,13 +52,13 @@ class Item(NamedTuple):
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
     is_rewritable: whether postrender rewrites the references of the object. False for a hook, an
-        object with a generated name, an immutable kind such as Job, and an object that opts out.
+        object with a generated name, an immutable kind such as Job, or if has_opted_out.
     templates: the pod templates, () if the object is not rewritable.
-    content: the whole object, if the object is revisable or a part of the attacher; else None. A
-        ConfigMap is revisable, and a Secret only if `with_secrets` is set.
+    content: the whole object, if the object is revisable or `is_attacher` is set; else None. A
+        ConfigMap is revisable, and a Secret only if the setting `with_secrets` is set.
     folded: the path and value of each folded block scalar (`>`) in content.
-    workload_ref: the group, kind and name of the object whose pod template a Rollout uses.
-    history_limit: spec.revisionHistoryLimit, None if absent.
+    workload_ref: the kind and name of the object with the pod template of a Rollout, or None.
+    history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
     error: the error in an invalid ConfigMap or Secret, else None. A plan raises the error only if
         the plan needs the content.
     """
@@ -86,7 +86,7 @@ class Item(NamedTuple):
 
     @property
     def has_opted_out(self) -> bool:
-        """Whether an annotation requires that postrender does not rewrite the references."""
+        """Whether an annotation tells postrender not to rewrite the references of the object."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property
@@ -116,6 +116,6 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number of a revision in the history, 0 if the number is missing or invalid."""
+        """The number in the annotation of a revision, 0 if the number is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if number and _REVISION_NUMBER.match(number) else 0

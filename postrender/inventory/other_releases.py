@@ -1,8 +1,8 @@
-"""Notes for `explain` about references to other releases, and about copied objects with owners.
+"""Notes for `explain` about references to other Helm releases, and about ownerReferences.
 
-A reference to a revision of another release fails after the other release deletes the revision.
-Kubernetes deletes a copied object if its owners do not exist. An attacher cannot prevent these
-deletions.
+A reference to a revision of another release fails after the other release deletes the revision. A
+manifest that a user copied from a cluster can have ownerReferences. Kubernetes deletes the object
+if these owners do not exist. An attacher cannot prevent these deletions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _REVISION = pattern(rf"[a-z0-9]{HASH_SUFFIX}\b")
 
 
 def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Finding]:
-    """Yield the notes about copied objects, and about references to other releases."""
+    """Yield the notes about ownerReferences, and about references to other releases."""
     yield from _copied_owners(inventory)
-    # To save time, read only the documents with a text that looks like the name of a revision.
+    # To save time, read only the documents with text that looks like the name of a revision.
     indexes = [
         index
         for index, document in enumerate(inventory.stream.documents)
@@ -31,7 +31,7 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
     ]
     names = {item.identity.name for item in inventory.items if item.content is not None}
     try:
-        # The inventory of a render can lack documents that reference only other releases.
+        # `inventory` can lack documents whose only references are to other releases.
         full_inventory, _ = take_full_inventory(inventory.stream, indexes, settings)
     except UserError:
         return  # explain must not fail because of an object that render ignores
@@ -39,8 +39,9 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Yield a note for each reference to a revision of a ConfigMap that is not in the input.
+    """Yield a note for each reference to a revision of another release.
 
+    Neither this revision nor its original is in the input.
     names: the names of the ConfigMaps and Secrets in the input.
     """
     seen = set()

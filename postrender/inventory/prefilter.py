@@ -1,8 +1,8 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not concern ConfigMaps. A render does not parse these documents, so the
-render is fast, and unusual YAML in these documents cannot cause an error. If `with_secrets` is set,
-each remark about ConfigMaps in this module also applies to Secrets.
+Most documents of a chart do not concern ConfigMaps. postrender does not parse these documents,
+so rendering is fast, and unusual YAML in these documents cannot cause an error. If `with_secrets`
+is set, "ConfigMap" means "ConfigMap or Secret" in this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
 _ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
-# The start of a line that can contain the root key `kind` in another spelling. Python searches
+# The start of a line that can contain the root key `kind` in quotes or braces. Python searches
 # megabytes of CRDs quickly, because the pattern begins with a fixed character, the newline.
 _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar. A text search does not find a name that contains an escape.
@@ -30,7 +30,7 @@ def may_escape_names(text: str) -> bool:
 
 
 def root_kind(text: str) -> str:
-    """Return the value of the root key `kind`, "" if a text search is not certain of the value."""
+    """Return the value of the root key `kind`, "" if a text search cannot be certain."""
     start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
     kind = _kind_at(text, start)
     if not kind or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
@@ -43,7 +43,7 @@ def _kind_at(text: str, start: int) -> str:
     end = text.find("\n", start)
     kind = text[start + len(_KIND) : end]
     if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
-        return kind  # nearly every document; the pattern is compiled only for the others
+        return kind  # nearly every document; only the others need the pattern
     match = _ROOT_KIND.match(text, start)
     return match[1] if match else ""
 
@@ -58,7 +58,8 @@ def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
 def must_check_end(stream: Stream, index: int) -> bool:
     """Return whether postrender must parse a document because its end could be missing.
 
-    The signs are JSON without its last bracket, and a source without a final line break.
+    The signs are JSON without its last bracket, and a source whose last document has no final line
+    break.
     """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
@@ -69,8 +70,8 @@ def must_check_end(stream: Stream, index: int) -> bool:
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
     """Return whether postrender must parse a document that does not contain ConfigMaps.
 
-    The document can reference a ConfigMap. Workloads, hooks and annotations can affect the plan
-    even if they do not contain a reference.
+    postrender must parse a document that can reference a ConfigMap. Some workloads, hooks and
+    annotations can also affect a plan without a reference.
     kind: root_kind(text).
     names: the names of the ConfigMaps.
     has_mounts: whether any ConfigMap requests an auto-mount.
@@ -88,7 +89,7 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
 
 
 def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
-    """Return whether a document can contain a Secret with one of the names in base64.
+    """Return whether a document can contain a Secret whose data has one of the names in base64.
 
     kind: root_kind(text), None if the caller has not computed this kind.
     """
@@ -98,7 +99,7 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # `Secret` is a part of another word, such as imagePullSecrets
-    # Imported late: most streams have no Secret with data.
+    # Imported late, because most streams have no Secret with data.
     from postrender.text.encoded import decoded_values
 
     return any(names.count_in(value) for value in decoded_values(text))

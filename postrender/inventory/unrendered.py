@@ -1,4 +1,4 @@
-"""Inputs that are not rendered manifests: Helm templates and the values file of a chart."""
+"""Problems of inputs that are not manifests: Helm templates, and the values file of a chart."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _ACTION = "{{"
 
 
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
-    """Return an error for an unrendered Helm template, None for any other text.
+    """Return an error if a text that is not YAML looks like a Helm template, else None.
 
-    A template has an action (`{{ … }}`) in the line of the error, or in the nearest line with
-    content above. An action in another line can be data of a ConfigMap for another program.
+    In a template, an action (`{{ … }}`) is in the line of the error, or in the nearest non-empty
+    line above. An action in any other line can be ConfigMap data.
     error: the error of the YAML parser.
     location: the location of the first line of the text.
     """
@@ -39,7 +39,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
     """Return a finding if a stream has content and no Kubernetes object, else None.
 
-    items: the objects of the inventory, which lacks the documents that the prefilter skips.
+    items: the items of the inventory. The prefilter can have skipped documents with objects.
     """
     if items:
         return None
@@ -56,7 +56,7 @@ def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
 
 
 def _may_be_object(document: Document) -> bool:
-    """Return whether a document has a Kubernetes object or cannot be parsed."""
+    """Return whether a document can contain a Kubernetes object, or is not YAML."""
     text = document.text
     if not may_escape_names(text) and not ("apiVersion" in text and "kind" in text):
         return False

@@ -1,4 +1,4 @@
-"""The output of a plan: edits applied to the text, with all other bytes unchanged.
+"""The output of a plan: the input with the edits of the plan, and all other bytes unchanged.
 
 If postrender cannot edit the text of an object, postrender writes the whole object again, without
 comments. If the document of this object has aliases, postrender writes the whole document again.
@@ -55,7 +55,7 @@ def render(plan: Plan) -> list[str]:
 
 
 def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edit]]:
-    """Return, by document, the edits that append objects to a List, or add a final line break."""
+    """Return, by document index, the edits that append objects to a List or add a line break."""
     extra: defaultdict[int, list[Edit]] = defaultdict(list)
     inventory = plan.inventory
     if plan.appended or plan.copies:
@@ -67,7 +67,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the index of a List with items that is the only document with content, else None."""
+    """Return the index of the only document with content if it is a List with items, else None."""
     if not inventory.last_items:
         return None
     documents = inventory.stream.documents
@@ -79,7 +79,7 @@ class _DocumentEdits:
     """The edits of one document.
 
     index: the index of the document in the stream.
-    items: the objects with edits.
+    items: the objects that the plan edits.
     removed: the paths of the objects to remove.
     extra: the edits from _extra_edits().
     """
@@ -103,10 +103,9 @@ class _DocumentEdits:
         self.extra = extra
 
     def texts(self) -> list[str]:
-        """Return the new text of the document, [] if the plan removes the document.
+        """Return the texts that replace the document, [] if the plan removes the document.
 
-        If the document is an original that stays in the output, the list has a second text, the
-        revision.
+        If the document is an original that stays in the output, the second text is its revision.
         """
         if () in self.removed:
             return []
@@ -120,13 +119,13 @@ class _DocumentEdits:
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
-        """Return whether the document is JSON, and a marker does not follow the document."""
+        """Return whether the document is JSON, and the next document has no marker."""
         after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
         is_separated = any(document.text.startswith("---") for document in after)
         return not is_separated and _is_json(self.document.text)
 
     def object_edits(self) -> list[Edit]:
-        """Return the edits of objects, except for the originals in a List that get a copy."""
+        """Return the edits of the objects, except originals in a List that copy_edits() copies."""
         copies = self.plan.copies
         return [
             edit
@@ -136,7 +135,7 @@ class _DocumentEdits:
         ]
 
     def copy_edits(self) -> list[Edit]:
-        """Return the edits that add a revision after each original in a List.
+        """Return the edits that add a revision after each original that stays in a List.
 
         The result also has the edits that remove outdated annotations from these originals.
         """
@@ -161,7 +160,7 @@ class _DocumentEdits:
         return self.parsed().location_of(path)._replace(path="")
 
     def edited(self, edits: Sequence[Edit]) -> str:
-        """Return the text of the document after edits."""
+        """Return the text of the document with edits applied."""
         inventory = self.plan.inventory
         newline = inventory.stream.newline
         sites = inventory.sites.get(self.index, {})
@@ -178,7 +177,7 @@ class _DocumentEdits:
 
                 nodes = self.parsed().nodes
                 if path == () or nodes.has_aliases:
-                    # The whole document, because an alias may refer to an anchor in another object.
+                    # Rewrite the whole document: an alias can refer to an anchor in another object.
                     splices = [rewrite_object(nodes, (), edits, newline)]
                     break
                 spliced = [rewrite_object(nodes, path, object_edits, newline)]
@@ -203,7 +202,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return edits and extra edits, without extra edits of a scalar that another edit changes."""
+    """Return edits and extra edits, except an extra edit of a scalar that `edits` change."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -241,7 +240,7 @@ def _is_json(text: str) -> bool:
     """Return whether a document is a JSON object, and not YAML that begins with a brace."""
     if not text.lstrip().startswith("{"):
         return False
-    import json  # late: most charts are YAML
+    import json  # imported late, because most charts are YAML
 
     try:
         json.loads(text)

@@ -21,7 +21,7 @@ _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
 def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
-    """Return a finding if an output is near the limit of Helm, else None."""
+    """Return a finding if an output is near the limit of the release Secret, else None."""
     data = "".join(output).encode()
     if len(data) < _ALWAYS_FITS:
         return None
@@ -40,7 +40,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
 
 
 def _largest(plan: Plan) -> str:
-    """Return a sentence about the base names with the largest retained revisions, or ""."""
+    """Return a sentence about the base names with the largest retained revisions, "" if none."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:

@@ -1,5 +1,5 @@
-"""Replacements for slow imports of the standard library: records, patterns, JSON, SHA-256.
+"""Replacements for slow parts of the standard library: records, patterns, JSON, SHA-256.
 
-A render of a small chart takes about 20 ms. Importing `typing` and OpenSSL, and compiling patterns
-that are never used, would double this time.
+`postrender render` takes about 20 ms for a small chart. Importing `typing` and OpenSSL, and
+compiling patterns that this chart does not need, would double this time.
 """

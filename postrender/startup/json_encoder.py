@@ -1,7 +1,7 @@
 """JSON encoders that do not import the json package, because the import takes 0.7 ms.
 
 The json package compiles six patterns on import. The encoders of this module call the same C
-function as the json package. In a Python without this C function, the encoders use the package.
+function as the json package. Without this C function, the encoders use the json package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def json_encoder(
     """Return a function that encodes data as JSON on one line, without escapes for non-ASCII.
 
     The data must not contain cycles.
-    default: a function that takes a value of a type that JSON lacks, and returns data to encode.
+    default: a function that takes a value of a type that JSON lacks, and returns a replacement.
     """
     try:
         from _json import encode_basestring, make_encoder

@@ -1,7 +1,7 @@
 """Regular expressions that are compiled on first use.
 
-postrender has about seventy patterns, and a small render uses ten of the patterns. Compiling a
-pattern takes up to a millisecond. For type checkers, `pattern` is `re.compile`.
+postrender has about seventy patterns, and uses ten patterns for a small chart. Compiling a pattern
+takes up to a millisecond. For type checkers, `pattern` is `re.compile`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ else:
             self._arguments = text, flags
 
         def __getattr__(self, name):
-            # Python calls __getattr__ only for a missing attribute: on the first use of a method.
+            # Python calls __getattr__ only for a missing attribute: a method before the first use.
             compiled = re.compile(*self._arguments)
             for method in ("match", "search", "sub", "findall", "finditer", "fullmatch", "split"):
                 setattr(self, method, getattr(compiled, method))

@@ -1,4 +1,4 @@
-"""YAML: reading documents, and editing the text of documents with every other byte unchanged.
+"""YAML: reading documents, and editing their text without a change of other bytes.
 
 An edit is a record (module `edits`). The site of an edit is the part of the text that the edit
 replaces. The module `sites` finds the site, and the module `splice` replaces this part of the text.

@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
 The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
-the other documents. Only the YAML parser can find some locations, and the sites of some edits. To
-find these, the YAML parser also reads a document that the module `plain` has read.
+the other documents. The YAML parser also reads a document if the module `plain` cannot find a
+location or the site of an edit.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class ParsedDocument:
     def location_of(self, path: Path, fallback: Path = ()) -> Location:
         """Return the location of the value at a path.
 
-        fallback: the path of the value whose line to use if the first path has no value.
+        fallback: if no value is at `path`, the path of the value that gives the line instead.
         """
         from postrender.yaml.nodes import node_at
 
@@ -90,7 +90,7 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return the location of the last key of a path, or of the value if a merge key sets it."""
+        """Return the location of the last key of a path, or of a value from a merge key."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)
@@ -102,7 +102,7 @@ def parse_document(text: str, location: Location) -> ParsedDocument:
 
     location: the location of the text's first line.
     Raises UserError for text that is too long or is not YAML. Also raises UserError for a document
-    that is nested too deeply or expands too far.
+    that is nested too deeply, or has aliases that expand to too many nodes.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(

@@ -1,7 +1,7 @@
 """Edits of a document, as records, and the effect of edits on parsed data.
 
-postrender applies many edits twice. This module applies edits to parsed data, because hashes cover
-the edited data. The module `splice` applies edits to the text of the document.
+postrender applies an edit of a revision twice. apply_edits() applies the edit to parsed data,
+because the hash covers the edited data. The module `splice` applies the edit to the text.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Site(NamedTuple):
 
     form: the form in which the module `splice` writes the new text: `scalar` for a scalar; `value`,
         `whole`, `flow` or `flow-after` for one line; `block`, `block-after` or `lines` for a block.
-    indent: the column of block text.
-    missing: the last keys of the edit's path that do not exist. The edit creates these keys.
-    quote: the quote or block style of the replaced scalar, "" for an unquoted scalar.
-    alias_paths: the other paths at which the edit changes the document, because of YAML aliases.
+    indent: the column of the new text if the form is for a block, else 0.
+    missing: the keys at the end of the edit's path that do not exist. The edit creates these keys.
+    quote: the quote, `|` or `>` of the replaced scalar, "" for an unquoted scalar.
+    alias_paths: the other paths whose values the edit also changes, because of YAML aliases.
     line: the line, from 0, of the scalar of SetScalar or of the item of AddAfter; else 0.
     """
 
@@ -93,7 +93,7 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
     """
     selected = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
     if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in selected):
-        # The last item first, because an added or removed item shifts all later items.
+        # Edit the last item first, because an added or removed item shifts all later items.
         selected.sort(key=_sort_key, reverse=True)
     for edit in selected:
         _apply(data, edit, edit.path[len(prefix) :])
@@ -101,7 +101,7 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
 
 
 def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
-    """Return the sort key of an edit: its path. In reverse order, AddItems are the last edits."""
+    """Return a sort key: AddItems have lower keys than other edits, and otherwise paths decide."""
     path = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
     return not isinstance(edit, AddItems), path
 
@@ -136,7 +136,7 @@ def _set(parent: Json, last: str | int, value: Json) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return the value at a path. Create missing mappings, and `empty` for a missing value."""
+    """Return the value at a path. Set a missing value to `empty`, and create its parents."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

@@ -11,10 +11,10 @@ from postrender.yaml.scalars import resolve_plain
 
 _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
-# A table for str.translate, to delete the punctuation of most unquoted keys and values.
+# A table with which str.translate deletes the punctuation that a simple string can contain.
 _PUNCTUATION = str.maketrans("", "", "_./-")
-# YAML 1.1 treats some of these characters as line breaks, and rejects the other characters. The
-# JSON encoder does not escape these characters.
+# Characters that the JSON encoder does not escape. YAML 1.1 treats some of these characters as line
+# breaks, and rejects the rest of these characters.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # Text that a literal block scalar (`|`) can contain, and that does not begin with white space.
 _LITERAL = pattern(
@@ -68,7 +68,7 @@ def flow_text(value: Json) -> str:
 
 
 def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
-    """Return data as block YAML. Only the second line and later lines have the indent."""
+    """Return data as block YAML, with the indent before each line except the first line."""
     lines = _block_lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 

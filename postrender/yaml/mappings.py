@@ -1,8 +1,9 @@
 """The keys of a mapping node: if several entries set a key, the last entry wins.
 
 sigs.k8s.io/yaml, which kubectl, Helm and the API server use, reads the entries of a mapping in
-their order. Each entry overrides the entries above with the same key. A merge key (`<<`) sets all
-keys of the mappings in its value. If several of these mappings have a key, the first mapping wins.
+their order. Each entry overrides the entries above that have the same key. A merge key (`<<`)
+sets all keys of the mappings in its value. If several of these mappings have a key, the first
+mapping wins.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class DuplicateKey(NamedTuple):
     """A key that is duplicated in a mapping.
 
     path: the path of the key in the document.
-    key: the last node of the key.
-    first: the first node of the key.
-    is_ambiguous: whether some of the keys are strings and others are not, such as "true" and `on`.
+    key: the key node of the last entry with the key.
+    first: the key node of the first entry with the key.
+    is_ambiguous: whether these entries mix strings and other scalars, such as "true" and `on`.
     """
 
     path: Path
@@ -56,9 +57,9 @@ def merge_sources(value: YamlNode) -> list[YamlNode]:
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
-    """Return the mapping, the key and the value of the entry that sets a name, or None.
+    """Return the mapping, the key and the value of the entry that sets a key, or None.
 
-    If a merge key sets the name, the result is the merged mapping, with its key and its value.
+    name: the key_name() of the key. If a merge key sets the key, the entry is in a merged mapping.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):
@@ -72,7 +73,7 @@ def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNod
 
 
 def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
-    """Return the winning value node of each name in a mapping, in the order of the text."""
+    """Return the winning value node of each key of a mapping, by the key_name() of the key."""
     values: dict[str, YamlNode] = {}
     for key, value in mapping.value:
         if is_merge_key(key):
@@ -87,7 +88,7 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
     """Yield the duplicate keys of a document, in the order of the text.
 
-    A key that occurs three times in a mapping also has one DuplicateKey.
+    A key that occurs three times in a mapping has only one DuplicateKey.
     """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]

@@ -22,8 +22,8 @@ _COMMENT = pattern(r"(?:^|\s)#")
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, or None if postrender must write the whole object again.
 
-    Raises UserError for AddKeys if the value is not a mapping, and for AddItems if the value is not
-    a list.
+    Raises UserError if AddKeys has the path of a value that is not a mapping. Also raises UserError
+    if AddItems has the path of a value that is not a list.
     """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
@@ -37,7 +37,7 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
         )
     if site is None or not document.has_aliases:
         return site
-    # The edit changes the text of a node, and therefore the values at all paths of the node.
+    # The edit changes the text of a node. Aliases give the node more paths with the same value.
     changed = edit.path[: len(edit.path) - len(site.missing)]
     if isinstance(edit, AddAfter):
         changed = edit.path[:-1]
@@ -95,7 +95,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
     first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
     start = first.start_mark.index
     if not node.start_mark.index <= start < node.end_mark.index:
-        return None  # an alias: the text of the node is elsewhere
+        return None  # the first entry is an alias, so its node is elsewhere in the text
     if node.flow_style:
         return Site(start=start, end=start, form="flow")
     if isinstance(node, MappingNode):
@@ -109,22 +109,22 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
     return Site(start=dash, end=dash, form="block", indent=column_of(text, dash))
 
 
-def _dash_of(text: str, sequence: YamlNode, number: int) -> int | None:
-    """Return the index of the `-` before an item of a block list, or None if no `-` is found."""
-    if number == 0:
+def _dash_of(text: str, sequence: YamlNode, index: int) -> int | None:
+    """Return where in the text the `-` of an item is, None if the function cannot find the `-`."""
+    if index == 0:
         properties = PROPERTIES.match(text, sequence.start_mark.index)
         start = properties.end() if properties else 0
-    elif is_alias(sequence, number - 1):
+    elif is_alias(sequence, index - 1):
         return None
     else:
-        start = content_end(text, sequence.value[number - 1])
+        start = content_end(text, sequence.value[index - 1])
     blank = _BLANK.match(text, start)
     dash = blank.end() if blank else start
     return dash if text[dash : dash + 1] == "-" else None
 
 
 def column_of(text: str, index: int) -> int:
-    """Return the number of characters between the start of the line and an index."""
+    """Return the number of characters between an index and the start of its line."""
     return index - 1 - max(text.rfind(line_break, 0, index) for line_break in _LINE_BREAKS)
 
 

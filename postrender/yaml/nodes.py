@@ -1,10 +1,10 @@
 """A document as nodes of the YAML parser, for documents that the module `plain` cannot read.
 
 postrender imports this module, and with it ruamel.yaml, only when a document needs the YAML parser.
-The module `scalars`, and not ruamel.yaml, converts scalars to values, as the API server does.
-ruamel.yaml would crash on an unquoted `=`, and convert `1e3` and `0o7` to other values. Nodes take
-about fifty times the memory of the text. postrender therefore deletes the nodes of each document
-before postrender reads the next document.
+The module `scalars` converts scalars to the values that the API server reads. ruamel.yaml would
+crash on an unquoted `=`, and convert `1e3` and `0o7` to other values. Nodes take about fifty times
+the memory of the text. postrender therefore deletes the nodes of each document before postrender
+reads the next document.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # A limit for hostile documents, in which nested aliases can expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
-# The extent of a node during the count of the node's children.
+# A placeholder for the extent of a node while _check_expansion counts the node's children.
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
@@ -58,7 +58,7 @@ class NodeDocument:
     root: the root node, None if the document has no content.
     location: the location of the text's first line.
     has_aliases: whether any node is at several paths, because of an alias.
-    may_repeat_keys: whether read() has found several entries that set a key of one mapping.
+    may_repeat_keys: whether read() has found a key that several entries of one mapping set.
     """
 
     __slots__ = ("_paths", "has_aliases", "location", "may_repeat_keys", "root", "text")
@@ -110,12 +110,13 @@ def compose(text: str, location: Location) -> NodeDocument:
     """Return the nodes of a document.
 
     location: the location of the text's first line.
-    Raises UserError for text that is not YAML, is nested too deeply or expands too far.
+    Raises UserError for text that is not YAML or is nested too deeply, and for aliases that expand
+    to too many nodes.
     """
     check_depth(text, location)
     root = parse(text, location)
     has_aliases = root is not None and "&" in text and _ALIAS.search(text) is not None
-    if has_aliases:  # or if text inside a scalar looks like an alias
+    if has_aliases:  # _ALIAS also matches text inside a scalar
         _check_expansion(root, location)
         has_aliases = _has_shared_nodes(root)
     if root is not None and "\\" in text and SURROGATE.search(text):
@@ -219,7 +220,7 @@ def _read(node: YamlNode, document: NodeDocument) -> Json:
                     _merge(mapping, value, document)
                     continue
                 name = key_text(name)
-            if name in mapping:  # from a merge key, or duplicated
+            if name in mapping:  # a merge key or an earlier entry has set the name
                 document.may_repeat_keys = True
             if value.__class__ is ScalarNode:
                 tag = value.ctag
@@ -260,7 +261,7 @@ def _from_base64(text: str) -> str:
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
-    """Set the keys of a mapping that a merge key merges; value: the value of the merge key.
+    """Update a mapping as a merge key does; value: the value node of the merge key.
 
     If several merged mappings have a key, the first mapping wins. Raises UserError if a merged
     value is not a mapping.
@@ -278,7 +279,7 @@ def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoRetur
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the node at a key or index of a node, or None. A merge key can set the key."""
+    """Return the child at a key or index of a node, or None. A merge key can set the child."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -356,7 +357,7 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and value of each folded scalar.
+    """Yield the path and value of each folded scalar in a node; path: the path of the node.
 
     Helm 4 can add newlines to a folded scalar, so a plan replaces the folded scalars of revisions.
     """

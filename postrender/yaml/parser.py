@@ -24,7 +24,8 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# The pure Python parser reads 0.2 MB a second, so parse() retries only texts up to this length.
+# The pure Python parser reads 0.2 MB a second. parse() retries a text that the C parser rejects
+# only up to this length.
 MAX_PURE_CHARACTERS = 256 * 1024
 
 # The tag of an unquoted scalar or a collection, if the text does not have a tag.
@@ -40,7 +41,7 @@ _DEEP_INDENT = " " * MAX_DEPTH
 
 
 class _NoResolver:
-    """A ruamel.yaml resolver that resolves nothing."""
+    """A resolver for ruamel.yaml that does not derive the type of a scalar from its text."""
 
     # ruamel.yaml calls both methods for every node. These C functions accept the arguments, change
     # nothing, and are faster than Python functions.
@@ -75,7 +76,8 @@ def parse(text: str, location: Location) -> YamlNode:
 def check_depth(text: str, location: Location) -> None:
     """Raise UserError for a document that is nested too deeply.
 
-    Both parsers recurse, and the C parser would crash the process. Reading events does not recurse.
+    Both parsers recurse to compose nodes, and the C parser would crash the process. This function
+    reads the events of the parser instead, because reading events does not recurse.
     """
     if sum(map(text.count, _NESTING)) < MAX_DEPTH and _DEEP_INDENT not in text:
         return
@@ -93,8 +95,8 @@ def check_depth(text: str, location: Location) -> None:
 def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
     """Return whether the pure Python parser can perhaps read a text that the C parser rejects.
 
-    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and an anchor
-    that is defined again. In YAML 1.2, an alias refers to the last such anchor above the alias.
+    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and several
+    definitions of an anchor. In YAML 1.2, an alias refers to the nearest definition above.
     """
     is_unusual = _is_repeated_anchor(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
-    # A value of YAML or JSON. Parsers return lists and dicts, which other code must not change.
+    # A value of YAML or JSON. Parsers return lists and dicts, but these types are read-only.
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
@@ -52,7 +52,8 @@ def format_path(path: Path) -> str:
 def object_path(path: Path) -> Path:
     """Return the path of the object that contains the value at a path.
 
-    For an object in a List, the result is `items` and the index, repeated for nested Lists.
+    For an object in a List, the result is `items` and the index, repeated for nested Lists. For any
+    other object, the result is ().
     """
     depth = 0
     while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):

@@ -7,7 +7,7 @@ tests/yaml/test_plain.py checks that both readers return equal data.
     document  = [ "---" [comment] ] line*
     line      = indent [dash] entry [comment]  |  comment  |  empty line
     dash      = "-" " "+                        an item of a block list; not followed by a dash
-    entry     = key ":" [value]  |  value       a value without a key only after a dash
+    entry     = key ":" [value]  |  value       a value has a key, except after a dash
     value     = scalar  |  literal  |  flow
     key       = word of letters, digits, "_./$-"  |  quoted text without escapes
     scalar    = unquoted text without ": " and " #", and without a special first character
@@ -18,14 +18,14 @@ tests/yaml/test_plain.py checks that both readers return equal data.
 A block mapping or list is indented deeper than its key; a list may also be at the column of its
 key. The root is a mapping.
 
-Not covered, among others:
+The grammar does not cover, among others:
 
 - anchors, aliases, tags, merge keys, directives
 - folded scalars, indentation indicators, scalars and flow collections of several lines
 - tabs outside literals, carriage returns
 - a list directly in a list, a duplicate key
 
-The reader matches equal lines only once, because charts repeat most of their lines.
+The reader matches each distinct line only once, because charts repeat most of their lines.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# The YAML parser reads deeper documents, up to MAX_DEPTH in postrender.yaml.parser.
+# read_plain returns None for deeper documents. The YAML parser reads up to parser.MAX_DEPTH.
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
 # The forms of a line are `key: scalar`, `key:`, `key: |`, `key: {…}`, and a list item. The other
 # forms are an empty line or comment, a scalar, and a line that the grammar does not cover.
-# read_plain relies on this order. After a dash, LITERAL and FLOW do not need a key.
+# read_plain relies on the order of these numbers. After a dash, LITERAL and FLOW do not need a key.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
@@ -61,7 +61,7 @@ _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
 _FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
-# Each run of spaces ends with `(?!\ )`. Without this end, a long run would take quadratic time.
+# Each part for spaces ends with `(?!\ )`. Otherwise, many spaces would take quadratic time.
 _LINE = pattern(
     rf"""
     (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
@@ -95,7 +95,7 @@ _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
 
 
 class Line(NamedTuple):
-    """One line of the grammar.
+    """One line of a document, as the grammar divides the line.
 
     form: a constant from PAIR to NOT_COVERED.
     column: the column at which the line begins, after the indentation.
@@ -121,7 +121,7 @@ _line_cache: dict[str, Fields] = {}
 
 
 class PlainDocument:
-    """The data of a document, with the line of each entry of a block collection.
+    """The data of a document, with the line of each entry of its block collections.
 
     lines: the texts of the lines. A line number is an index in this list.
     entry_lines: by the id() of a block collection, the line number of each of its entries.
@@ -204,7 +204,7 @@ def read_plain(text: str) -> PlainDocument | None:
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
-    # The innermost block collection at the line, with the line numbers and the column (level) of
+    # The innermost block collection at this line, with the line numbers and the column (level) of
     # its entries. `outer` has the collections around the innermost collection.
     inner: Any = root
     numbers: list[int] = []
@@ -378,7 +378,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that creates a flow collection, None if the text is not in the grammar."""
+    """Return a function that creates a flow collection, None if the grammar does not cover it."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -432,7 +432,7 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return the value and last line number of a literal, None if the text is not in the grammar.
+    """Return the value and last line number of a literal, None if the grammar does not cover it.
 
     number: the number of the line with `|`.
     column: the column of the mapping or list that contains the literal.

@@ -30,8 +30,8 @@ _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # From this value on, Go prints a float with an exponent.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# _number returns a longer text as a string. Python's int() would raise an error for a very long
-# number.
+# In characters. _number returns a longer text as a string, because Python's int() would raise an
+# error for thousands of digits.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 
@@ -46,7 +46,7 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def key_text(name: str) -> str:
-    """Return an unquoted key in the JSON of sigs.k8s.io/yaml, such as `true` for `on`."""
+    """Return the JSON key that sigs.k8s.io/yaml writes for an unquoted key: `true` for `on`."""
     value = resolve_plain(name)
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if postrender must write the whole object again."""
+    """Return the site of an edit, or None if postrender must write the whole object again.
+
+    Raises UserError as locate_in_nodes does.
+    """
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
         return site

@@ -1,4 +1,4 @@
-"""The edits of a document, applied to the text, with every other byte unchanged."""
+"""The application of edits to the text of a document, with every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Splice(NamedTuple):
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Return a text with splices applied.
 
-    The function applies equal splices once, and different splices of one position in their order.
+    The function applies equal splices once, and different splices at one position in their order.
     """
     parts, position = [], 0
     for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
@@ -45,17 +45,17 @@ def splice(
     newline: str,
     location_of: Callable[[Path], Location],
 ) -> list[Splice] | None:
-    """Return the splices that make edits, or None if postrender must write the whole object again.
+    """Return the splices for edits, or None if postrender must write the whole object again.
 
     The result is None if an edit has no site or is a Remove, or if two edits replace the same text.
-    The result is also None if an edit adds to a value with aliases, but all_edits lacks this
-    addition for an alias.
+    An edit can add to a value with aliases. The result is also None if all_edits lacks the same
+    addition at the path of an alias.
 
     edits: the edits of one object.
     all_edits: the edits of all objects of the document.
     location_of: a function that returns the location of a path, for errors.
-    Raises UserError if an edit changes a string with aliases, but all_edits lacks this change for
-    an alias.
+    Raises UserError if an edit changes a string with aliases, but all_edits lacks the same change
+    at the path of an alias.
     """
     splices: dict[tuple[int, int], list[Splice]] = {}
     edit_keys: set[str] = set()

@@ -6,7 +6,7 @@ at its end, and all text up to the next document. There are two exceptions:
 
 - If several JSON objects follow each other, each JSON object is a document.
 - kubectl ignores a byte order mark on the line after a marker. In this module, the marker and the
-  byte order mark are a document without content. The text after the mark is the next document.
+  byte order mark are a document without content. The text after them is the next document.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from postrender.startup.records import NamedTuple
 BOM = "\ufeff"
 _BOM = BOM.encode()
 
-# A lone carriage return is a line break in YAML. If the input contains this line break, _markers
-# uses _MARKER, which is slower than a search for bytes.
+# A lone carriage return is a line break in YAML. If the input contains a lone carriage return,
+# _markers uses _MARKER, which is slower than a search for bytes.
 _LONE_CR = pattern(rb"\r(?!\n)")
 _MARKER = pattern(rb"(?<=[\n\r])(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _MARKERS = (b"---", b"...")
@@ -62,7 +62,7 @@ class Stream(NamedTuple):
 
     The joined texts of all documents are the input without the byte order mark at its start.
     source: the name of the whole input in messages.
-    newline: the line break after the first line, which postrender also uses in added text.
+    newline: the line break after the first line, and in text that postrender adds.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
     """
 
@@ -127,14 +127,14 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return new texts of the documents. A byte order mark of the stream is the first text."""
+    """Return the texts of the documents, after a byte order mark if the input has one."""
     return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
     """Return whether a document has more than comments, directives and markers."""
     if "\napiVersion:" in text or "\nkind:" in text:
-        return True  # nearly every document; the pattern is compiled only for the others
+        return True  # nearly every document; only the others need the pattern
     text = text.removesuffix(BOM)
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
@@ -186,8 +186,8 @@ def _starts(data: bytes, begin: int) -> list[int]:
             continue
         if start > starts[-1]:
             starts.append(start)
-    # Most streams do not contain the first byte of the byte order mark. The search for this byte is
-    # much faster than the search for the whole mark.
+    # Search for the first byte of the byte order mark first. Most streams do not contain this byte,
+    # and this search is much faster than the search for the whole mark.
     if _BOM[:1] in data and data.find(b"\n" + _BOM, begin) >= 0:
         starts = _with_bom_starts(data, starts)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
@@ -227,14 +227,14 @@ def _markers(data: bytes, begin: int) -> list[int]:
 
 
 def _split_json(text: str) -> list[str]:
-    """Return one text for each JSON object of a document, or the text of any other document."""
+    """Return one text for each JSON object of a document, or the whole text if it is not JSON."""
     begin = text.find("\n") + 1 if text.startswith("---") else 0
     character = text[begin : begin + 1]
     may_be_json = character == "{" or character.isspace()
     first = _JSON.match(text) if may_be_json else None
     if not first:
         return [text]
-    import json  # late: most charts are YAML
+    import json  # imported late, because most charts are YAML
 
     decoder = json.JSONDecoder()
     parts, start, index = [], 0, first.end() - 1

@@ -27,8 +27,8 @@ class ComparedObject(NamedTuple):
     item: the object in the inventory, None for a revision that postrender adds from the history;
     role: CURRENT, EARLIER or ORIGINAL;
     strategy: the strategy of a ConfigMap or Secret, else "";
-    is_immutable: whether a ConfigMap or Secret is immutable as applied. False for a revision from the
-    history.
+    is_immutable: whether a ConfigMap or Secret is immutable as applied. False for a revision
+    from the history.
     """
 
     identity: Identity
