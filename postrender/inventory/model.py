@@ -57,7 +57,7 @@ class Item(NamedTuple):
     content: the whole object, if the object is revisable or `is_attacher` is set; else None. A
         ConfigMap is revisable, and a Secret only if the setting `with_secrets` is set.
     folded: the path and value of each folded block scalar (`>`) in content.
-    workload_ref: the kind and name of the object with the pod template of a Rollout, or None.
+    workload_ref: the group, kind and name of the object with a Rollout's pod template, or None.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
     error: the error in an invalid ConfigMap or Secret, else None. A plan raises the error only if
         the plan needs the content.

@@ -242,8 +242,8 @@ def compare_earlier(
     ]
     changes = []
     for key in before:  # an intersection of sets would not have a stable order
-        if key not in after:
-            continue
+        if key not in after or None in (before[key].item, after[key].item):
+            continue  # postrender copies a revision from the history without a change
         if before[key].role == after[key].role == CURRENT:
             continue  # find_changes compares the current objects
         pair = Pair(before[key], after[key])
