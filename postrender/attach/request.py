@@ -1,6 +1,6 @@
-"""The request, which has the parameters of one run of attach, and its form on the command line.
+"""The parameters of one run of attach (the request), and the parsers of the arguments.
 
-The applied stream is the output of postrender for which attach runs.
+Each run of attach belongs to one output of postrender, the applied stream.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class AttachRequest(NamedTuple):
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
     is_tolerant: whether a missing permission to list a kind causes a warning, not a failure;
     release_owner: as defined in the module `release_owner`, None if unknown;
-    retired: revisions of a kind without revisions in the applied stream; a run deletes the retired
-        revisions once no object uses them.
+    retired: revisions of earlier outputs. Their kind (Secret) has no revisions in the applied
+        stream. A run deletes a retired revision once no object uses this revision.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -96,7 +96,8 @@ def parse_workload(text: str) -> WantedWorkload:
     match = _WORKLOAD.fullmatch(text)
     if not match:
         raise ValueError(
-            f"{shown(text)} is not KIND/NAME@RENDERID=configmap/NAME,… as in "
+            f"{shown(text)} is not a workload with its revisions, expected "
+            "KIND/NAME@RENDERID=configmap/NAME,… such as "
             "Rollout/web@8396ba243e=configmap/web-config-m567dfc6df"
         )
     resource = BY_KIND.get(match["kind"])
@@ -118,7 +119,9 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
     for part in filter(None, text.split(",")):
         kind, slash, name = part.strip().partition("/")
         if not slash or not name or kind.lower() not in _KIND_TITLES:
-            raise ValueError(f"{shown(part)} is not configmap/NAME or secret/NAME")
+            raise ValueError(
+                f"{shown(part)} is not a revision, expected configmap/NAME or secret/NAME"
+            )
         refs.append((kind.lower(), name))
     return tuple(refs)
 
@@ -134,20 +137,24 @@ def parse_release_owner(text: str) -> NamedObject | None:
     for resource in RELEASE_OWNER_KINDS:
         if resource.kind == kind and name:
             return NamedObject(resource, name)
-    raise ValueError(f"{shown(text)} is not ServiceAccount/NAME or Role/NAME")
+    raise ValueError(
+        f"{shown(text)} is not a release owner, expected ServiceAccount/NAME or Role/NAME"
+    )
 
 
 def check_group(name: str) -> None:
     """Raise ValueError if the name of an attach group is not a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
-        raise ValueError(f"{shown(name)} is not a valid label value, so not a valid attach group")
+        raise ValueError(
+            f"{shown(name)} is not a valid name of an attach group, expected a valid label value"
+        )
 
 
 def parse_seconds(text: str) -> float:
     """Return the seconds in `90s`, `90` or `2m30s`. Raises ValueError for any other form."""
     match = _SECONDS.fullmatch(text.strip())
     if not match or not any(match.groups()):
-        raise ValueError(f"{shown(text)} is not a time such as 90s or 2m")
+        raise ValueError(f"{shown(text)} is not a time, expected a value such as 90s or 2m")
     return int(match[1] or 0) * 60 + int(match[2] or 0)
 
 

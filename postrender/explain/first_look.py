@@ -33,7 +33,7 @@ _MAX_KEPT = 2
 _WIDTH = 92
 # The column of the text after a label such as `rolls`.
 _TEXT_COLUMN = 11
-_PROTECT = ". If pods use them today, first protect them: docs/how-to/first-release.md"
+_PROTECT = ". If pods use a deleted object, first protect the object: docs/how-to/first-release.md"
 _LATER = "each change adds a new object, and old pods that restart find the old object"
 _SECRETS = "Secrets unchanged, because --secrets is not set"
 
@@ -172,7 +172,7 @@ def preview_lines(text: str, other_lines: int) -> list[str]:
 
 
 def _without_repeated_summary(lines: list[str]) -> list[str]:
-    """Return the lines of a preview, without a repetition of the first lines at the end."""
+    """Return the lines of a preview, without the last lines if they repeat the first lines."""
     for number in range(len(lines) // 2, 0, -1):
         if lines[-number:] == lines[:number]:
             return "\n".join(lines[:-number]).rstrip().splitlines()
@@ -180,7 +180,7 @@ def _without_repeated_summary(lines: list[str]) -> list[str]:
 
 
 def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
-    """Return the next steps: a change to preview, and the first release.
+    """Return the next steps: the preview of a change, and the first release.
 
     upgrade: the helm upgrade command of the chart;
     has_change: whether the report already has the preview of a change.

@@ -136,12 +136,12 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
             f"Add {kind}/{name} to the input",
             inventory.location_of(without_template),
         )
-    considered = candidates if mount_in is None else workloads
-    listed = ", ".join(str(workload.identity) for workload in considered)
+    listed = ", ".join(str(workload.identity) for workload in candidates)
     found = f" (found {listed})" if listed else ""
+    such_as = f", such as {workloads[0].identity}" if workloads else ""
     raise UserError(
         f"{MOUNT_IN_ANNOTATION} is {shown(mount_in)}, expected a workload that postrender rewrites "
-        f"in the namespace of {item.identity}{found}"
+        f"in the namespace of {item.identity}{such_as}"
         if mount_in is not None
         else f"{item.identity} requests an auto-mount, but the namespace of {item.identity} "
         f"has {len(candidates)} workloads, expected 1 workload{found}",
@@ -310,7 +310,7 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
         if name not in names:
             raise UserError(
                 f"{CONTAINERS_ANNOTATION} has {shown(name)}, expected containers of "
-                f"{mount.workload.identity} ({', '.join(map(shown, names))})",
+                f"{mount.workload.identity} ({', '.join(map(shown, filter(None, names)))})",
                 f"Fix the annotation {CONTAINERS_ANNOTATION}",
                 inventory.location_of(mount.item),
             )

@@ -103,14 +103,14 @@ USAGE = {
     "--rollout app": "only one of --rollout and --configmaps",
     "-rollout app": "only one of --rollout and --configmaps",
     "": "the workload is missing",
-    "--workload x": "is not KIND/NAME",
+    "--workload x": "expected KIND/NAME",
     "--workload Widget/a=configmap/b": "is not a supported kind",
     "--workload Rollout/a=configmap/b --timeout soon": "is not a time",
     "--workload Rollout/a=configmap/b --on-failure maybe": "maybe",
     "--workload Rollout/a=configmap/b --emitted b": "configmap/NAME",
     "--workload Rollout/a=configmap/b more": "more",
-    "--workload Rollout/a=configmap/b --group _": "is not a valid label value",
-    "-workload Rollout/a=configmap/b -group _": "is not a valid label value",
+    "--workload Rollout/a=configmap/b --group _": "expected a valid label value",
+    "-workload Rollout/a=configmap/b -group _": "expected a valid label value",
 }
 
 

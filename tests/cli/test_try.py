@@ -57,7 +57,7 @@ FIRST_RELEASE = """
 The first release with postrender
   rolls    Deployment/web
   adds     1 new name, and the attacher: a Job, a ServiceAccount, a Role and a RoleBinding
-  deletes  ConfigMap/app. If pods use them today, first protect them:
+  deletes  ConfigMap/app. If pods use a deleted object, first protect the object:
            docs/how-to/first-release.md
   later    each change adds a new object, and old pods that restart find the old object
 

@@ -30,7 +30,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
         for target in mention.targets:
             field = _field_for(mention, target.identity.kind)
             if field:
-                reason = f"{mention.item.identity} contains the name in the value of {shown(field)}"
+                reason = f"{mention.item.identity} contains the name together with {shown(field)}"
                 yield sign_of(evidence, mention, target, reason)
 
 

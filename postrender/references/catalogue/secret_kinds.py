@@ -1,7 +1,7 @@
 """Kinds that manage Secrets: External Secrets and the Vault operator of Bank-Vaults.
 
-postrender rewrites the references of a SecretStore to credentials, and the references of an
-ExternalSecret to templates:
+A SecretStore references credentials, and an ExternalSecret references templates. postrender
+rewrites these references:
 
     kind: ExternalSecret
     spec:
