@@ -388,6 +388,23 @@ def test_the_graph_has_a_reference_to_a_name_that_only_a_render_creates() -> Non
     assert {(edge.source, edge.target) for edge in graph.edges} == {(1, 0), (2, 0)}
 
 
+def test_causes_have_the_same_order_for_rendered_and_unrendered_sides() -> None:
+    revision = revision_of_web("data: {a: one}\n")
+    web = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\n"
+    other = CONFIG_MAP.replace("NAME", "other") + "data: {a: one}\n"
+    first, second = (
+        f"{{name: {number}, valueFrom: {{configMapKeyRef: {{name: {name}, key: a}}}}}}"
+        for number, name in enumerate((revision, "other"))
+    )
+    variables = f"image: a, env: [{first}, {second}]"
+    old = "---\n".join((web, other, DEPLOYMENT.replace("image: a", variables)))
+    new = old.replace(f"{first}, ", "").replace("one", "two")
+    for before in (old, rendered(old, Settings())):
+        (change,) = compare(stream_of(before), stream_of(new), Settings()).workloads
+        subjects = [cause.subject.name for cause in change.causes if cause.subject]
+        assert subjects == ["other", "web"]
+
+
 def test_a_secret_can_explain_a_value_as_in_a_render_without_secrets() -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: web}\n"
     config_map = CONFIG_MAP.replace("NAME", "web") + "data: {a: one}\n"

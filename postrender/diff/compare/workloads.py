@@ -14,7 +14,7 @@ from functools import cache
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import ComparedObject
 from postrender.diff.compare.normalise import BaseNames, as_applied, as_stored, comparable
-from postrender.diff.compare.pairs import Pair
+from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.rolling_kinds import custom_effect, template_pattern, workload_kind
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
 from postrender.diff.model import (
@@ -256,12 +256,22 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
 def _template_usages(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> dict[Target, _Usages]:
+    """Return the usages in the pod templates, sorted as every list of a preview."""
     usages: dict[Target, _Usages] = {}
     for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
         for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
             if usage.is_in_template:
                 usages.setdefault(usage.target, ([], []))[side].append(usage)
-    return usages
+    return dict(sorted(usages.items(), key=lambda entry: _order(entry[1])))
+
+
+def _order(usages: _Usages) -> tuple[bool, tuple[str, ...]]:
+    return bool(usages[1]), sort_key(_newest(usages).identity)
+
+
+def _newest(usages: _Usages) -> Usage:
+    before, after = usages
+    return (after or before)[0]
 
 
 def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> Iterator[Cause]:
@@ -271,7 +281,7 @@ def _config_causes(usages: Mapping[Target, _Usages], comparison: Comparison) -> 
         reason = _reason(before, after, target, comparison)
         change = comparison.content_change(target) if reason == _CONTENT_CHANGES else None
         keys = tuple(key.key for key in change.keys) if change else ()
-        subject = (after or before)[0].identity
+        subject = _newest((before, after)).identity
         yield Cause(kind=CONFIG, subject=subject, reason=reason, keys=keys)
 
 
