@@ -1,4 +1,4 @@
-"""`postrender diff`: the effect of a change, as a preview that a format prints."""
+"""`postrender diff`: a preview of the effect of a change."""
 
 # The sections of a preview for `--only`. The command line needs these names before Python loads any
 # other module of the package.

@@ -1,4 +1,4 @@
-"""The preview of a change, as the redacted result of a comparison of two streams.
+"""The preview of a change, as the redacted result of a comparison of two streams of manifests.
 
 If the settings need a history, the older stream is the history of the newer stream.
 """
@@ -107,14 +107,14 @@ def _needs_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
-    """Return the history in a stream, or in the output for the stream if the stream is an input.
+    """Return the history in a stream. If the stream is an input, postrender renders it first.
 
     is_plain: whether the user applied the stream without postrender. If so, the stream itself is
     the history.
     """
     side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
-        # Make a source of each document, because the text can lack a marker between two files.
+        # Make a source of each document, because the text can lack `---` between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )
@@ -171,7 +171,7 @@ def _compare(
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
-    """Return the current objects of a side; of duplicates, only the last definition."""
+    """Return the current objects of a side, with only the last definition of each duplicate."""
     replaced = {id(copy) for copies in duplicates.values() for copy in copies[:-1]}
     return [
         candidate

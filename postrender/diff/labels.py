@@ -14,7 +14,7 @@ WORKLOAD_REF = "workloadRef"
 # parts, the part that is first in this dict decides.
 _POD_LABELS = {"projected": "projected", "envFrom": "envFrom", "env": "env", "volumes": "volume"}
 
-# For a reference in one of these fields, the label is the name of the field above.
+# For a reference in one of these fields, the label is the name of the parent field.
 _NAME_FIELDS = ("name", "secretName")
 
 

@@ -194,7 +194,7 @@ class RevisionChange(NamedTuple):
     change: one of NEW … DROPPED;
     is_retained: whether the newer manifests contain the revision as a retained revision;
     lost_owners: the owners, as `Kind/name`, of a REUSED revision that loses all owners, else ().
-    Kubernetes also deletes a revision that loses all owners.
+    Kubernetes deletes a revision that loses all owners.
     """
 
     identity: Identity

@@ -231,8 +231,8 @@ def redact(
 
     secret_names: the base name that replaces each revision name to redact, by revision name;
     has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` leaves the Identity of any object that is not a Secret unchanged. The name of such
-    an object can equal the name of a Secret's revision.
+    so, `redact` changes only the Identity of Secrets. Otherwise, a ConfigMap would get a wrong name
+    if its base name equals the name of a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted

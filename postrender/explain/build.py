@@ -26,7 +26,7 @@ def explain(plan: Plan) -> Explanation:
     """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
 
     The report does not contain revision names that could reveal a Secret. If the plan has no
-    context, the report has only findings.
+    context (see PlanBasis), the report has only findings.
     """
     context = plan.context
     if context is None:

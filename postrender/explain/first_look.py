@@ -157,7 +157,7 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and a line with the count of other lines.
+    """Return the first lines of a preview, indented, and the count of the lines left out.
 
     other_lines: the number of lines of the report without the preview.
     """

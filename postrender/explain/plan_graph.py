@@ -71,8 +71,9 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Yield an edge from each Rollout to the workload in its workloadRef, if `sources` has it.
+    """Yield an edge from each Rollout to the workload in its workloadRef.
 
+    The function leaves out workloads that are not in `sources`.
     sources: the objects that reference a ConfigMap or Secret.
     """
     for workload, rollouts in context.rollouts.items():

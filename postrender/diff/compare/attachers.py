@@ -82,10 +82,11 @@ def _group_of(item: Item | None) -> tuple[str, str | None]:
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
-    If the older side has the object, and the newer side is an input, only the attach group matters.
+    If the newer side is an input without the object, the result depends on the attach group only.
     The result is True if postrender would append an attacher of this group to the older side again.
-    In all other cases, the result is True if two conditions hold. postrender would append exactly
-    this object to its side again. The other side is an input, or does not have the attach group.
+    In all other cases, the result is True if both conditions hold:
+    1. postrender would append exactly this object to its side again;
+    2. the other side is an input, or would not get an attacher of this attach group.
     """
     item = pair.newest.item
     if item is None:
@@ -106,8 +107,8 @@ def comparable_pair(
     """Return both objects of an attacher's pair, without the differences that postrender makes.
 
     The function leaves out the hash of the Job, the arguments for workloads and revisions, and
-    repetitions of the object's own namespace. Values that postrender would not write stay.
-    Return None if a side does not have the object.
+    repetitions of the object's own namespace. The result keeps values that postrender would not
+    write. Return None if a side does not have the object.
     """
     if pair.both is None:
         return None
@@ -184,7 +185,7 @@ def _without_hash(compared: ComparedObject) -> ComparedObject:
 
 
 def _argument_lists(data: Mapping[str, Json]) -> Iterator[list[Json]]:
-    """Yield the arguments of each container of a Job that runs `postrender attach`."""
+    """Yield the argument list of each container that runs `postrender attach`, if data is a Job."""
     containers = value_at(data, _CONTAINERS) if data.get("kind") == "Job" else None
     for container in containers if isinstance(containers, list) else ():
         arguments = container.get("args") if isinstance(container, dict) else None

@@ -92,7 +92,7 @@ def _compared_contents(
     """Return the ConfigMaps and Secrets that change, by the index of the pair.
 
     is_exact: whether both sides are outputs of postrender. If so, the function also compares the
-    metadata of revisions.
+    labels and annotations that postrender adds to revisions.
     """
     contents = {}
     for number, pair in enumerate(pairs):

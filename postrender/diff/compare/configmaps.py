@@ -1,7 +1,7 @@
 """The changes in the data, names and metadata of ConfigMaps and Secrets.
 
-find_changes passes each pair of current objects to `compare_content`. `compare_originals` compares
-the originals, and `compare_earlier` compares the revisions that are not current on both sides.
+The module `changes` passes each pair of current objects to `compare_content`. `compare_originals`
+compares the originals. `compare_earlier` compares revisions that are retained on one side or both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY
 
 
 class Users(NamedTuple):
-    """The workloads that reference an object on any side, and on the older side only (`former`)."""
+    """The workloads that reference an object: `all` on either side, `former` on the older only."""
 
     all: tuple[Identity, ...] = ()
     former: tuple[Identity, ...] = ()
@@ -226,10 +226,10 @@ def compare_earlier(
 ) -> list[ContentChange]:
     """Return the changes of revisions that both sides have, except changes that postrender makes.
 
-    The function leaves out a revision that is current on both sides. If the sides have different
-    current revisions of one base name, postrender changes _RETENTION_ANNOTATIONS. In that case, the
-    function does not compare these annotations. If a side is an input, the function leaves out all
-    annotations of revisions.
+    The function leaves out revisions that are current on both sides, or that come from the history.
+    If the sides have different current revisions of one base name, postrender changes
+    _RETENTION_ANNOTATIONS. In that case, the function does not compare these annotations. If a side
+    is an input, the function leaves out all labels and annotations that postrender adds.
     """
     is_exact = old.is_rendered and new.is_rendered
     before, after = (
@@ -243,7 +243,7 @@ def compare_earlier(
     changes = []
     for key in before:  # an intersection of sets would not have a stable order
         if key not in after or None in (before[key].item, after[key].item):
-            continue  # postrender copies a revision from the history without a change
+            continue  # postrender does not change the data of a revision from the history
         if before[key].role == after[key].role == CURRENT:
             continue  # find_changes compares the current objects
         pair = Pair(before[key], after[key])

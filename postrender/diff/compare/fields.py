@@ -2,7 +2,7 @@
 
 List items match by a key such as `name` or `port` if the values of the key are unique in each list.
 Strategic merge patches match containers, volumes and variables in the same way. difflib compares
-other lists as sequences.
+other lists as sequences, except lists longer than _MAX_SEQUENCE.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def differing(
 def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange]:
     """Return the fields that differ, in the order of the older object.
 
-    A field that is null on one side and absent on the other side counts as equal.
+    In each mapping, added fields are last. A field that is null on one side and absent on the other
+    side counts as equal.
     """
     return [] if is_same(old, new) else list(_changes(old, new, path))
 

@@ -1,7 +1,7 @@
 """The hunks of a unified diff of two texts.
 
-difflib compares the lines of short texts, because difflib's time grows with the square of the
-number of lines. This module splits long texts at lines that occur exactly once in each text, like
+difflib compares only short texts, because difflib's time grows with the square of the number of
+lines. This module splits long texts at lines that occur exactly once in each text, like
 `git diff --patience`. If a long part does not have such a line, all lines of the part count as
 replaced.
 """
@@ -15,8 +15,8 @@ from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
 from postrender.text.common import common_length
 
-# The maximum number of pairs of an old and a new line for difflib. With this number of pairs,
-# difflib needs about a tenth of a second for any content.
+# difflib compares texts if the count of old lines times the count of new lines is at most this
+# number. For any content, difflib then needs at most about a tenth of a second.
 _MAX_PAIRS = 40_000
 
 

@@ -64,8 +64,8 @@ class ExpectedAttachers(NamedTuple):
     """The attachers that postrender would append to one side.
 
     objects: the objects, by key with the namespace as written;
-    arguments: the arguments of the Jobs, by namespace and attach group. Each argument is a pair of
-    `--workload` and its value, or of `--emitted` and one revision of its value.
+    arguments: the arguments of the Jobs, by namespace and attach group. Each argument is a pair:
+    (`--workload`, one workload) or (`--emitted`, one revision).
     """
 
     objects: Mapping[ObjectKey, dict[str, Json]]
@@ -73,9 +73,9 @@ class ExpectedAttachers(NamedTuple):
 
 
 class Side(NamedTuple):
-    """One side of a comparison: the objects, and facts from the plan of the side.
+    """One side of a comparison: the older or newer manifests, and facts from their plan.
 
-    objects: all objects, with originals and retained revisions;
+    objects: all objects, including originals and retained revisions;
     by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay next to their revisions, by item;
     context: the context of the plan, None if the side and its history have no ConfigMap or Secret;

@@ -155,7 +155,7 @@ def as_written(data: Mapping[str, Json], names: BaseNames) -> dict[str, Json]:
     if isinstance(metadata.get("namespace"), str):
         del metadata["namespace"]  # a part of the identity
     group_kind = api_group(str(data.get("apiVersion", ""))), str(data.get("kind", ""))
-    is_workload = group_kind in WORKLOAD_KINDS  # the API server does not store their empty lists
+    is_workload = group_kind in WORKLOAD_KINDS  # the API server drops the empty lists of workloads
     form = _Form(names.of_all, keeps_derived=True, keeps_empty_lists=not is_workload)
     return _object_in_form({**data, "metadata": metadata}, form)
 

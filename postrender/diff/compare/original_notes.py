@@ -34,22 +34,22 @@ def with_original_notes(
             return content.note
         key = resolver.key_of(identity)
         if content.old_revision == identity.name:
-            return "" if key in roles or not content.users else _deleted(identity)
+            return "" if key in roles or not content.users else _deletion_note(identity)
         if roles.get(key) != ORIGINAL or not content.keys:
             return ""
-        return _changed(identity, readers.get(key, frozenset()))
+        return _change_note(identity, readers.get(key, frozenset()))
 
     return [content._replace(note=note_of(content)) for content in contents]
 
 
-def _deleted(identity: Identity) -> str:
+def _deletion_note(identity: Identity) -> str:
     return (
         f"the original {identity.kind} is no longer in the manifests. Tools such as Helm therefore "
         "delete the original, although old pods still use the original. First run postrender adopt"
     )
 
 
-def _changed(identity: Identity, readers: AbstractSet[Identity]) -> str:
+def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
     """Return the note about an original that stays, "" for a Secret that no workload references."""
     if not readers and identity.group_kind == SECRET:
         return ""
@@ -65,7 +65,7 @@ def _readers(
     readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
     for item_key, item_usages in usages.by_item.items():
         for usage in item_usages:
-            is_pod = usage.is_in_template and item_key in side.by_item
-            if is_pod and usage.name == usage.identity.name:
+            is_from_pod = usage.is_in_template and item_key in side.by_item
+            if is_from_pod and usage.name == usage.identity.name:
                 readers[resolver.key_of(usage.identity)].add(side.by_item[item_key].identity)
     return readers

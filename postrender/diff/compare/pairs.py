@@ -49,7 +49,7 @@ def find_pairs(
     """Return a pair for every object, sorted by namespace, kind and name.
 
     Objects match in three rounds:
-    1. equal group, kind, namespace and name, if both objects or neither object is a hook;
+    1. equal group, kind, namespace and name, if both objects are hooks, or neither object is;
     2. equal kind, namespace and name, if each side has exactly one candidate. The API group can
     differ (`extensions`, `networking.k8s.io`);
     3. equal group, kind and name, if each side has exactly one candidate, and only one of the two

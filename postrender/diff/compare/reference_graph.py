@@ -1,4 +1,4 @@
-"""The graph of references between the objects that change and the objects connected with these."""
+"""The reference graph of a preview: each object that changes, and all objects connected to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_graph(
     before = set(_links(pairs, old, is_new=False))
     after = set(_links(pairs, new, is_new=True))
     connected = _connected(changes, before | after)
-    # Sort by index: `pairs` is in the order of the identities, and identities can be equal.
+    # Sort by index, because identities can be equal. The indexes are in the order of identities.
     ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
     positions = {number: position for position, number in enumerate(ordered)}
     nodes = tuple(
@@ -91,7 +91,7 @@ def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
 
 
 def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
-    """Return the indexes of the changed pairs, and of all pairs that links connect with these."""
+    """Return the indexes of the changed pairs, and of all pairs connected with a changed pair."""
     neighbours: dict[int, set[int]] = defaultdict(set)
     for link in links:
         neighbours[link.source].add(link.target)

@@ -26,8 +26,9 @@ def find_revisions(
 ) -> tuple[RevisionChange, ...]:
     """Return the status of the revisions of both sides, sorted by object and then by status.
 
-    The result leaves out a revision with the same role and base name on both sides. Such a revision
-    stays if the graph of the preview shows this base name, or if the revision loses all owners.
+    A revision is unchanged if its role and base name are the same on both sides. The result has an
+    unchanged revision only if the preview's graph shows the base name, or if the revision loses all
+    owners.
     resolver: the resolver with the release namespace;
     connected: the indexes, in `pairs`, of the pairs that the graph shows;
     lost: the deleted owners, by kind and name of each revision that loses all owners.
@@ -66,7 +67,7 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side; each revision has the identity of its pair.
+    """Return the revisions of a side; each revision gets the identity of the object's pair.
 
     identities: the identity of a pair, by the identity of the object on one side.
     """

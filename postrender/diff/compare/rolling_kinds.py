@@ -40,7 +40,7 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
 def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
     """Return the effect of a new pod template on an object of a custom kind.
 
-    The result is "" for a kind that is built-in, in WORKLOAD_KINDS, or not in the catalogue.
+    The result is "" for any other kind, and for a kind without a pod template in the catalogue.
     """
     template = _custom_template(group_kind)
     if template is None:

@@ -63,8 +63,9 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
 def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
     """Return the possible names of each ConfigMap and Secret, None if a text is ambiguous.
 
-    A List is ambiguous, because a List can contain any object. A mount annotation is ambiguous,
-    because all workloads together decide which workload mounts the object.
+    A text is ambiguous if a search does not find its kind, or the name of its ConfigMap or Secret.
+    A List is ambiguous, because a List can contain any object. A text with a mount annotation is
+    ambiguous, because all workloads together decide which workload mounts the ConfigMap.
     """
     names = {}
     for text in texts:
@@ -81,10 +82,10 @@ def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
 def _connected(
     texts: Sequence[str], equal: AbstractSet[str], names: Mapping[str, AbstractSet[str]]
 ) -> set[str]:
-    """Return the texts that change, the texts of `_always_read`, and all texts connected by names.
+    """Return the texts outside of `equal`, the texts of `_always_read`, and all connected texts.
 
-    Names connect two texts if both texts mention the same ConfigMap or Secret.
-    equal: the texts that do not change;
+    Two texts are connected if both texts mention the same ConfigMap or Secret.
+    equal: the texts that are equal on both sides, without the result of `_possible_duplicates`;
     names: the names of ConfigMaps and Secrets, by text.
     """
     selected = {text for text in texts if text not in equal}
@@ -112,7 +113,7 @@ def _possible_duplicates(
     equal: AbstractSet[str],
     names: Mapping[str, AbstractSet[str]],
 ) -> set[str]:
-    """Return the equal texts that can define the same object as a text that only one side has.
+    """Return the equal texts that can define an object that a changed text adds or removes.
 
     changed: the texts of each side that are not in `equal`;
     names: the names of ConfigMaps and Secrets, by text.

@@ -63,10 +63,10 @@ def read_side(
         side_settings = side_settings._replace(rules=(StrategyRule(IGNORE),))
     inventory, data = take_full_inventory(stream, indexes, side_settings)
     if is_plain:
-        inventory = _without_requests(inventory, (CONFIG_MAP, SECRET))
+        inventory = _without_user_annotations(inventory, (CONFIG_MAP, SECRET))
     elif not settings.with_secrets:
-        # A render without Secrets reads a Secret like a Service.
-        inventory = _without_requests(inventory, (SECRET,))._replace(
+        # If --secrets is not set, render treats a Secret like any other object.
+        inventory = _without_user_annotations(inventory, (SECRET,))._replace(
             fixed_kinds=frozenset({SECRET})
         )
     basis = build_basis(inventory, side_settings, history)
@@ -76,7 +76,7 @@ def read_side(
     was_rendered = is_rendered(stream)
     if was_rendered:
         edits = _without_render_ids(edits)
-    # If the side is an input, the objects reach the cluster with the edits.
+    # Only an output reaches the cluster without the edits.
     written = _written(inventory, data, edits) if was_rendered else {}
     by_item, originals = _objects_by_item(inventory, data, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
@@ -102,9 +102,9 @@ def read_side(
 
 
 def preview_settings(settings: Settings) -> Settings:
-    """Return the settings for reading a side: with Secrets, and without an attacher.
+    """Return the settings for reading a side, which include Secrets and disable the attacher.
 
-    Secrets have the strategy ignore unless the user's settings include Secrets.
+    If the user does not set --secrets, all Secrets have the strategy ignore.
     """
     rules = settings.rules
     if not settings.with_secrets:
@@ -118,7 +118,7 @@ def is_rendered(stream: Stream) -> bool:
     return any(GROUP_LABEL in document.text for document in stream.documents)
 
 
-def _without_requests(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
+def _without_user_annotations(inventory: Inventory, kinds: Container[GroupKind]) -> Inventory:
     """Return an inventory without USER_ANNOTATIONS on the objects of `kinds`."""
     items = (
         item._replace(
@@ -235,7 +235,7 @@ def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[st
 
 
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
-    """Return the objects; only the newest object of each base name keeps the role CURRENT.
+    """Return the objects; only the newest ConfigMap or Secret of each base name stays CURRENT.
 
     Hooks and objects with generated names keep their roles.
     """

@@ -138,7 +138,7 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Yield an Undecided for each reference that can mean an object in another namespace.
+    """Yield an Undecided for each reference if only its object or only its target has a namespace.
 
     identities: the identities of the objects that the graph shows.
     """

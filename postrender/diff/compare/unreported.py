@@ -1,7 +1,7 @@
 """Differences that no other step of a comparison reports.
 
 Other modules leave out values that postrender always overwrites. If an object does not have a
-reported change, this module compares both sides of the object with these values
+reported change, this module compares the object on both sides, including these values
 (`as_written`). A manifest therefore cannot hide a difference in these values.
 """
 
@@ -90,7 +90,7 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 def _names(kind: str, side: Side, other: Side) -> BaseNames:
     """Return the names that replace revision names in an object of a side, for the comparison.
 
-    In a Role, postrender adds names of revisions to a base name. For a Role, the result therefore
+    If a Role lists a base name, postrender also lists names of revisions. For a Role, the result
     has `<base name> (revision 1)` for a current revision, so that a missing name is a difference.
     If several namespaces have a ConfigMap with this base name, the numbers are 1, 2, …
     kind: the kind of the object.

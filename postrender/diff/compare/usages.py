@@ -76,7 +76,7 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 
 
 class _Targets(NamedTuple):
-    """The indexes of the pairs of ConfigMaps and Secrets.
+    """The indexes of the pairs of ConfigMaps and Secrets, for references from one side.
 
     here: the indexes for objects on this side, by key with the namespace as written;
     elsewhere: the indexes for objects on the other side only, by key with the effective namespace;

@@ -1,8 +1,8 @@
 """The changes of workloads: the workloads that roll, and the causes.
 
-A workload rolls if its pod templates with revision names differ between the sides. To find the
-causes, this module also compares the templates with base names. Changes of referenced ConfigMaps
-and Secrets are causes too.
+A workload rolls if its pod template, which contains revision names, differs between the sides. To
+find the causes, this module compares the templates again, with base names instead of revision
+names. Changes of referenced ConfigMaps and Secrets are causes too.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Difference(NamedTuple):
 
 
 def is_workload(compared: ComparedObject) -> bool:
-    """Return whether an object has pod templates, or uses the template of another object."""
+    """Return whether the kind of an object is the kind of a workload (see `workload_kind`)."""
     return workload_kind(compared.identity.group_kind) is not None
 
 
@@ -230,7 +230,7 @@ def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
 
 @cache
 def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return a pattern for the paths of fields in a pod template, and of the fields above."""
+    """Return a pattern for the paths of fields in a pod template, and of its parent fields."""
     parts = _template_path(group_kind)
     if not parts:
         return _IN_POD
@@ -256,7 +256,7 @@ def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
 def _template_usages(
     old: ComparedObject, new: ComparedObject, comparison: Comparison
 ) -> dict[Target, _Usages]:
-    """Return the usages in the pod templates, sorted as every list of a preview."""
+    """Return the usages in the pod templates. Targets that only the older side uses are first."""
     usages: dict[Target, _Usages] = {}
     for side, (workload, index) in enumerate(((old, comparison.old), (new, comparison.new))):
         for usage in index.by_item.get(workload.item.key, ()) if workload.item else ():
