@@ -1,7 +1,7 @@
 """The key `extends` of a configuration file: the check of the extended file, and the merge.
 
-A discovered file may extend only a YAML file in its own repository. The extended file has the same
-rights as the file that extends it.
+If postrender discovered a file without --config, the file may extend only a YAML file in its own
+repository. The extended file has the same rights as the file that extends it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def extended_file(
     """Return the path of the file that `file` extends.
 
     value: the value of `extends` in `file`; location: the location of the value;
-    earlier: the configuration files that postrender has already read, the last of which is `file`.
-    Raises UserError for a path that `source` must not read, for a missing file, and for a file in
+    earlier: the configuration files that postrender has already read, the last of which is `file`;
+    source: the source of the first file in `earlier`.
+    Raises UserError for a path that `source` may not extend, for a missing file, and for a file in
     `earlier`. If `source` does not have full trust, a file of another user is also an error.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
@@ -81,7 +82,7 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return a value of a file (own), merged with the value in the extended file (base).
+    """Return the value `own` of a file, merged with the value `base` of the extended file.
 
     Mappings are merged by key. Lists are joined without duplicates. The items of `own` are first,
     because the first matching rule applies. In `attacher.podTemplate`, lists are merged by the

@@ -1,8 +1,9 @@
 """The search for the configuration file, in a folder and in the folders above.
 
-The search ends at the repository, which is the first folder that contains .git. postrender rejects
-a file of another user, because anybody can create files in a shared folder such as /tmp. Git has
-the same rule (CVE-2022-24765).
+The search ends at the repository, which is the first folder that contains .git. If no folder has
+.git, the search ends at the root folder. postrender rejects a file of another user (except root),
+because anybody can create files in a shared folder such as /tmp. Git has the same rule
+(CVE-2022-24765).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def find_config(start: str) -> FoundConfig:
     """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
 
     Raises UserError if the file belongs to another user, or is a link to outside the repository.
-    The file can change the output, and Helm hides warnings, so a warning would not be enough.
+    A warning would not be enough, because the file can change the output, and because Helm hides
+    the warnings of a post-renderer.
     """
     folders = _folders_upward(start)
     number = next((n for n, folder in enumerate(folders) if _has_git(folder)), None)
@@ -103,7 +105,7 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _findings_above(folders: list[str]) -> tuple[Finding, ...]:
-    """Return a finding for the nearest postrender.yaml in the folders above a repository."""
+    """Return the finding for the nearest postrender.yaml in folders above a repository, or ()."""
     for folder in folders:
         path = os.path.join(folder, FILE_NAME)
         if os.path.isfile(path):

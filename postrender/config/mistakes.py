@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postrender.errors import Location
     from postrender.yaml.paths import Json, Path
 
-_REFERENCE = "Run `postrender config schema` for the description of every key"
+_SEE_SCHEMA = "Run `postrender config schema` for the description of every key"
 # A key that is at least this similar to a known key counts as misspelt (ratio of difflib).
 _CUTOFF = 0.75
 _TYPES = {
@@ -61,8 +61,8 @@ def unknown_key(
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
     """Return up to three paths in the schema that end in the key most similar to an unknown key.
 
-    path: the path of the unknown key. If the schema has such paths below the parent of `path`, the
-        result has only these paths.
+    path: the path of the unknown key. If the schema has similar keys below the parent of `path`,
+        the result has only the paths of these keys.
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
@@ -95,13 +95,13 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
         return UserError(f"{subject} is {value}, expected {expected}", _type_fix(error), location)
     if error.validator == "enum":
         choices = ", ".join(map(_short, limit))
-        return UserError(f"{subject} is {value}, expected one of {choices}", _REFERENCE, location)
+        return UserError(f"{subject} is {value}, expected one of {choices}", _SEE_SCHEMA, location)
     if error.validator == "required":
         missing = next(key for key in limit if key not in instance)
         return UserError(f"the required key {shown(missing)} is missing", "Add the key", location)
     if error.validator == "minimum":
-        return UserError(f"{subject} is {value}, expected {limit} or more", _REFERENCE, location)
-    return UserError(f"{subject} is {value}, which is not valid", _REFERENCE, location)
+        return UserError(f"{subject} is {value}, expected {limit} or more", _SEE_SCHEMA, location)
+    return UserError(f"{subject} is {value}, which is not valid", _SEE_SCHEMA, location)
 
 
 def _type_fix(error: ValidationError) -> str:
@@ -114,7 +114,7 @@ def _type_fix(error: ValidationError) -> str:
         return f'Quote the value: "{_short(instance)}"'
     if error.validator_value == "array":
         return _list_fix(error)
-    return _REFERENCE
+    return _SEE_SCHEMA
 
 
 def _list_fix(error: ValidationError) -> str:
@@ -123,7 +123,7 @@ def _list_fix(error: ValidationError) -> str:
         return f"Write a list of mappings with the keys {', '.join(items['properties'])}"
     if items.get("type") == "string" and isinstance(error.instance, str):
         return f"Write the value as a list: [{_short(error.instance)}]"
-    return _REFERENCE
+    return _SEE_SCHEMA
 
 
 def _short(value: Json) -> str:

@@ -1,4 +1,4 @@
-"""Access to the JSON Schema files in this package."""
+"""Access to the JSON Schema files in the package `postrender`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def schema_text(path: str) -> str:
-    """Return a schema as text; path: the path of its file in the package `postrender`."""
+    """Return a schema as text; path: the path of the schema file in the package `postrender`."""
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()

@@ -31,7 +31,8 @@ class StrategyRule(NamedTuple):
     """One entry of `rules`: the conditions for an object, and the strategy of matching objects.
 
     kind, name, namespace: globs;
-    is_referenced: a condition, None if the entry does not set `referenced`;
+    is_referenced: True if only referenced objects match, False if only unreferenced objects match;
+        None if the entry does not set `referenced`;
     is_immutable, keep_original: settings for matching objects, None if the entry does not set them.
     """
 
@@ -86,9 +87,10 @@ class AttacherSettings(NamedTuple):
     """The settings of the attacher; times are in seconds.
 
     group: the name of the attach group, "" if not set;
-    release: the name of the release, from --previous or from Argo CD, "" if unknown; the
-        configuration does not have a key for this name;
-    retired_secrets: the revisions of Secrets that the attacher deletes if `secrets` is false.
+    release: the name of the Helm release in --previous, or of the Argo CD application, "" if
+        unknown; the configuration does not have a key for this name;
+    retired_secrets: the names of earlier revisions of Secrets, which the attacher still deletes if
+        the setting `secrets` is false.
     """
 
     is_enabled: bool = True
@@ -117,7 +119,7 @@ class AttacherSettings(NamedTuple):
         """Whether postrender appends the attacher's ServiceAccount to the output.
 
         postrender never appends SHARED_ACCOUNT, because several releases can use this account.
-        The command `postrender config rbac` prints this account.
+        The command `postrender config rbac` prints the manifest of this account.
         """
         return self.creates_service_account and (self.creates_rbac or bool(self.service_account))
 

@@ -1,6 +1,6 @@
 """The trust in each source of settings, and the settings that need more trust than others.
 
-The author of a chart, a repository or a stream can be a stranger. Settings from these sources may
+The author of a chart, a repository or an input can be a stranger. Settings from these sources may
 change the output. These settings must not choose a cluster, write files, read files outside the
 repository, or start programs other than a restricted git. SETTINGS lists every setting with an
 effect outside the output. A test checks that the list is complete.
@@ -86,7 +86,7 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return `need` for a RestrictedSetting of which every value needs full trust."""
+    """Return the field `need` of a RestrictedSetting, if every value needs full trust."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
@@ -101,7 +101,8 @@ def _path_need(value: str, repository: str) -> _Need:
 
 
 def _extension_need(_value: str, repository: str) -> _Need:
-    # The module `extension` checks the path, because the path is relative to the file's folder.
+    # The module `extension` checks the path, because the path is relative to the folder of the
+    # configuration file.
     return _Need(OUTPUT_ONLY if repository else FULL, "extend a file")
 
 
@@ -125,7 +126,8 @@ class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
     path: the path of the key; option: the option that sets the same value;
-    need: the function that returns the trust for a value, from the value and the repository.
+    need: a function that returns the need of a value. The arguments of the function are the value
+        and Source.repository.
     """
 
     path: Path

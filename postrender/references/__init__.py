@@ -1,4 +1,4 @@
-"""Rules for references between objects: a module for each family of rules, and the registry.
+"""Rules for references between objects, and BUILT_IN, which has the module for each kind.
 
 Rules are data (patterns), so that the same rules apply to manifests and to objects in the cluster.
 """
@@ -14,7 +14,7 @@ from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
 # The module with the rules of each kind, for fields outside pod templates. postrender imports a
-# module when the input has an object of the kind. To add a family, write a module with RULES, and
+# module only if an object has a kind of this module. To add rules, write a module with RULES, and
 # add its kinds here.
 BUILT_IN = {
     ("argoproj.io", "AnalysisTemplate"): "analysis",

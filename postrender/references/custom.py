@@ -1,4 +1,4 @@
-"""References of custom kinds: the user's path rules and embedded pod specs.
+"""References that the configuration adds: the user's path rules and embedded pod specs.
 
 If the configuration has `references: [{kind: Widget, path: spec.configName}]`, the value of
 `configName` is the reference:
@@ -42,8 +42,11 @@ def find_custom(
 def embedded_pod_specs(
     identity: Identity, targets: tuple[GroupKind, ...], data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each reference in the pod specs of a custom object."""
-    if identity.group_kind in WORKLOAD_KINDS:  # the module `pods` has the rules for workloads
+    """Return (path, value, rule) for each reference in the embedded pod specs of an object.
+
+    The result is empty for a kind in WORKLOAD_KINDS, because the module `pods` has its rules.
+    """
+    if identity.group_kind in WORKLOAD_KINDS:
         return []
     tree = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:

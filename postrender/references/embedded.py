@@ -1,4 +1,4 @@
-"""References in fields that are not in the catalogue, recognised by the shape of the field.
+"""Strings that look like references, recognised by the names of their fields.
 
 In these examples, the strings that begin with `web` are references:
 
@@ -9,7 +9,8 @@ In these examples, the strings that begin with `web` are references:
     username: {name: web-users, key: username}
 
 Some matches are not references, but a missed reference would be worse than a wrong match.
-postrender never rewrites a match, and only keeps the original of the object with the matched name.
+postrender therefore keeps the original of the object with the matched name. postrender rewrites a
+match only if the catalogue describes the field.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class EmbeddedReference(NamedTuple):
 def embedded_references(
     data: Mapping[str, Json], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the strings of an object that look like references; targets: the kinds to find."""
+    """Yield the strings that look like references, except strings in metadata and status.
+
+    data: the object; targets: the kinds of the referenced objects.
+    """
     for key, value in data.items():
         if key not in _SKIPPED:
             yield from _search(value, (key,), _targets_of(key, targets), targets)
@@ -54,7 +58,7 @@ def embedded_references(
 def _search(
     data: Json, path: Path, suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the references in a value; suggested: the targets that its key suggests."""
+    """Yield the references in a value; suggested: the targets that the value's key suggests."""
     if isinstance(data, str):
         for target in suggested:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)

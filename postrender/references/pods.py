@@ -55,7 +55,10 @@ POD_SPEC_PATTERNS: tuple[tuple[tuple[str, ...], GroupKind], ...] = tuple(
 
 
 def rules_of(group_kind: GroupKind, targets: Collection[GroupKind]) -> tuple[Rule, ...]:
-    """Return the rules for the pod templates of a kind; targets: the referenced kinds."""
+    """Return the rules for the pod templates of a kind, () if the kind has no pod templates.
+
+    targets: the kinds of the referenced objects.
+    """
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload is None:
         return ()

@@ -54,7 +54,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def shown_arguments(self) -> list[str]:
-        """The arguments of before_change, for messages. A value of --set can be a password."""
+        """The arguments of before_change. Messages do not show --set, which can set a password."""
         return self.before_change.arguments
 
     @property
@@ -70,7 +70,7 @@ class ChartOptions(NamedTuple):
 
 
 def release_name(chart: str) -> str:
-    """Return the chart's name in Chart.yaml, or `release` if a release cannot have this name."""
+    """Return the name in Chart.yaml, or `release` if no name is found or the name is not valid."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
@@ -129,7 +129,7 @@ def check_values(files: tuple[str, ...]) -> None:
 def render_chart(chart: str, options: ChartOptions) -> bytes:
     """Return the manifests that helm template prints.
 
-    Raises UserError, with the message of helm, if helm fails.
+    Raises UserError if helm is missing, and with the message of helm if helm fails.
     """
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
@@ -169,7 +169,10 @@ def _failure(chart: str, code: int, errors: str) -> UserError:
 
 
 def _message(errors: str) -> str:
-    """Return the message after `Error: ` in the stderr of helm, without debug lines and advice."""
+    """Return the message after `Error: ` in the stderr of helm, without debug lines and advice.
+
+    The result is the last line if no line has `Error: `, and "" if stderr is empty.
+    """
     lines = errors.strip().splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)
     if begin is None:

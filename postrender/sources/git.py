@@ -187,7 +187,7 @@ def _parse(name: str) -> tuple[str, str]:
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return the object name of an entry. For a link, return REV:PATH, so that git follows it."""
+    """Return an entry's object name. For a link, return REV:PATH, so that git follows the link."""
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
@@ -267,7 +267,7 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return the output of a git command. If git fails, raise UserError with the message of git."""
+    """Return the output of a git command. Raises UserError if git is missing or fails."""
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))

@@ -1,7 +1,7 @@
 """Functions that run helm to read the manifests and hooks of stored release revisions.
 
-Helm does not pass the release to a post-renderer, so the user sets the namespace and the name in
---previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2 can read releases of Helm 3.
+Helm does not pass the namespace and the name of the release to a post-renderer, so the user sets
+both in --previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2 can read releases of Helm 3.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def read_release(release: Release) -> Previous | None:
     deployed = {number for number, status in history if status == "deployed"}
     with_hooks = sorted({*deployed, *numbers[-1:]})
     commands = [
-        *(_get(release, "manifest", number) for number in numbers),
-        *(_get(release, "hooks", number) for number in with_hooks),
+        *(_get_command(release, "manifest", number) for number in numbers),
+        *(_get_command(release, "hooks", number) for number in with_hooks),
     ]
     texts = _run_helm(release, commands)
     return Previous(
@@ -147,7 +147,7 @@ def _unexpected_output(release: Release, command: Sequence[str]) -> HelmError:
     )
 
 
-def _get(release: Release, part: str, number: int) -> list[str]:
+def _get_command(release: Release, part: str, number: int) -> list[str]:
     """Return the helm command for a part of a release revision; part: `manifest` or `hooks`."""
     revision = ["--revision", str(number), "--namespace", release.namespace]
     return ["get", part, release.name, *revision]

@@ -147,7 +147,7 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file. Some names look like a path in git or a Helm release."""
+    """Return the fix for a missing file. The name can mean a path in git, or a Helm release."""
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

@@ -138,8 +138,9 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Raise UserError if the input has namespaces, but none of the release or of the history.
+    """Raise UserError if no namespace in the input is a namespace of the release or the history.
 
+    The function accepts an input without namespaces.
     The release can still be right, for instance if only one object for monitoring has a namespace.
     In this case, the user confirms the namespace of the release with --namespace.
     """
@@ -168,8 +169,8 @@ def _unchecked_namespace(release: Release, error: HelmError, inventory: Inventor
 def _low_keep(keep: int, stored: int, inventory: Inventory) -> Finding:
     return Finding(
         code="history-keep",
-        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions. Older "
-        "revisions of a ConfigMap are deleted, even if pods still use the revisions",
+        problem=f"history.keep is {keep}, but Helm stores {stored} release revisions. Helm "
+        "deletes older revisions of a ConfigMap, even if pods still use the revisions",
         fix="Raise history.keep, or lower helm's --history-max",
         location=Location(inventory.stream.source),
     )

@@ -1,15 +1,15 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
-The catalogue also has a few kinds of Kubernetes, in which postrender never rewrites a reference.
-Each module has the entries of some API groups. postrender imports a module when the input has an
-object of these groups. A use in an entry describes the references at one path. postrender either
-rewrites these references, or keeps the originals for the reason in the use. The module `embedded`
-finds references in other fields. For these references, postrender also keeps the originals.
+The catalogue also has a few kinds of Kubernetes itself, in which postrender never rewrites a
+reference. Each module has the entries of some API groups. postrender imports a module only if the
+input has an object of its groups. A `Use` in an entry describes the references at one path.
+postrender either rewrites these references, or keeps the originals for the reason in the `Use`. The
+module `embedded` finds references in other fields, for which postrender keeps the originals.
 
 A reference from the catalogue does not cause a rename, because the attacher does not read custom
-kinds. The attacher could never delete a revision that only a custom object references. If a
-workload causes a rename, postrender also rewrites the references in custom objects. If the user
-requests a rename, a reference in the pod spec of a custom object is enough.
+kinds. The attacher would therefore never delete a revision that only a custom object references. If
+a workload causes a rename, postrender also rewrites the references in custom objects. A rename that
+the user requests needs only a reference in the pod spec of a custom object.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def find_catalogued(
 ) -> tuple[list[Match], list[Match]]:
     """Return the references in an object of a custom kind, as two lists.
 
-    The first list has the references that postrender never rewrites because of the entry. For these
-    references, the entry overrides the setting `embeddedPodSpecs`. The second list has the
+    The first list has the references for which the entry has a reason to keep the original. For
+    these references, the entry overrides the setting `embeddedPodSpecs`. The second list has the
     references that postrender rewrites, followed by every string that looks like a reference.
     """
     entry = entry_of(group_kind)
@@ -135,7 +135,7 @@ def _matches(
 def _tree(group_kind: GroupKind, targets: tuple[GroupKind, ...]) -> PatternTree:
     """Return the patterns of a kind, each with the payload (use, target).
 
-    The target is None if the target depends on the value.
+    The target is None if the value at the path determines the target.
     """
     tree = PatternTree()
     entry = entry_of(group_kind)
@@ -168,7 +168,7 @@ def _object_reference(
 def _searched(
     path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
 ) -> list[Match]:
-    """Return the key selectors below a path, or all references for the shape EVERYTHING."""
+    """Return all references below a path if the shape is EVERYTHING, else the key selectors."""
     parent = {str(path[-1]): value}
     embedded = [
         match._replace(path=(*path[:-1], *match.path))

@@ -13,7 +13,7 @@ a Workflow references. postrender rewrites references in templates of later Work
 postrender keeps the originals that a ClusterWorkflowTemplate references, because Workflows of any
 namespace can use the template. Argo Workflows identifies a semaphore by the name of a ConfigMap, so
 postrender keeps the original of this ConfigMap. Argo Workflows writes to the ConfigMap of a
-memoization cache, so postrender does not rename this ConfigMap.
+memoization cache, so by default postrender does not rename this ConfigMap.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from postrender.references.catalogue.model import (
 _WORKFLOWS = "argoproj/argo-workflows f016ad8, v1alpha1"
 _EVENTS = "argoproj/argo-events 6478ece, v1alpha1"
 
-_RUN = "a run that has started does not read its template again"
+_RUN = "a Workflow that has started does not read its template again"
 _SEMAPHORE = "the name identifies the semaphore"
 _CACHE = "Argo Workflows writes to the ConfigMap of a cache"
-_ANY_NAMESPACE = "Workflows of any namespace may use the template"
+_ANY_NAMESPACE = "Workflows of any namespace can use the template"
 
 
 def _template(path: str) -> tuple[Use, ...]:

@@ -22,8 +22,8 @@ from postrender.references.catalogue.model import (
     volume,
 )
 
-_RUN = "a run that has started does not read its template again"
-_RESTART = "a change would start the run again"
+_RUN = "a job that has started does not read its template again"
+_RESTART = "a change would run the Spark application again"
 _FLINK_RESTART = "a change would restart the job from its last state"
 _REJECTED = "the admission webhook of this kind rejects a change of the template"
 

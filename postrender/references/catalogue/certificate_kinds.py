@@ -1,8 +1,8 @@
 """Kinds of cert-manager.
 
 postrender rewrites references to the credentials of an Issuer (`binding` in the example).
-cert-manager writes to the Secrets of Certificates and ACME accounts (`account-key`), so postrender
-does not rename these Secrets:
+cert-manager writes to the Secrets of Certificates and ACME accounts (`account-key`), so by default
+postrender does not rename these Secrets:
 
     kind: Issuer
     spec:

@@ -1,7 +1,7 @@
-"""Kinds of Strimzi. The operator, and not a pod, reads the ConfigMaps for metrics and logging.
+"""Kinds of Strimzi.
 
 postrender never rewrites a reference to a ConfigMap that contains the offsets of a connector.
-postrender rewrites key selectors (mappings with `name` and `key`):
+postrender rewrites the names in key selectors (mappings with `name` and `key`):
 
     kind: Kafka
     spec:
@@ -25,7 +25,7 @@ from postrender.references.catalogue.model import (
 
 _STRIMZI = "strimzi/strimzi-kafka-operator 8541da1, v1 and v1beta2"
 _WRITTEN = "the operator writes to the ConfigMap"
-_BY_HAND = "a person writes the offsets"
+_BY_HAND = "a person writes the offsets to the ConfigMap"
 
 
 def _pods(*paths: str) -> tuple[Use, ...]:

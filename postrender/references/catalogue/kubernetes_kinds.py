@@ -8,8 +8,8 @@ postrender keeps the original of a Secret that a PersistentVolume references:
         nodePublishSecretRef: {name: store-login, namespace: shop}
 
 postrender also keeps originals that bindings of admission policies reference, because new
-parameters would apply to the whole cluster at once. `spec.paramRef` can reference a ConfigMap or a
-Secret, because the policy sets the kind.
+parameters would apply to the whole cluster at once. The policy, and not the binding, sets the kind
+of the parameters. The entry of a binding therefore has both a ConfigMap and a Secret.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, parse_pattern
 
-# The shapes of a use: the value at its path is a name, a mapping, or a value to search.
+# The shapes of a Use: the form of the value at its path. For KEY_SELECTORS and EVERYTHING, the
+# catalogue searches the value for references.
 NAME = "name"
 POD_SPEC = "pod spec"
 OBJECT_REFERENCE = "object reference"
@@ -51,7 +52,7 @@ class Use(NamedTuple):
 
     @property
     def path_text(self) -> str:
-        """The path as a user writes it."""
+        """The path as text, such as `spec.mirrors[].sourceConnector`."""
         return ".".join(self.path).replace(".[]", "[]")
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
@@ -60,11 +61,11 @@ class Use(NamedTuple):
 
 
 class Template(NamedTuple):
-    """The pod template of a kind, or the field with all of its pod templates.
+    """The pod template of a kind, or the field that contains all pod templates of the kind.
 
     is_scheduled: whether only Jobs that start later use a changed template.
-    rolls_if: the condition on the object under which new pods replace the running pods if the
-        template changes; None: always.
+    rolls_if: a function that returns, for an object, whether new pods replace the running pods if
+        the template changes; None if new pods always do, or if `is_scheduled`.
     """
 
     path: Pattern
@@ -110,7 +111,7 @@ def pod_spec(path: str, keep: str = "", keep_if: Condition | None = None) -> Use
 
 
 def _part_of_pod_spec(path: str, field: str) -> Use:
-    """Return the use of one field of a pod spec at another path."""
+    """Return the use of a value that has the type of a field of a pod spec."""
     prefix = parse_pattern(field)
     patterns = tuple(
         (pattern[len(prefix) :], target)
@@ -126,7 +127,7 @@ def container(path: str) -> Use:
 
 
 def environment(path: str) -> Use:
-    """Return the use of one environment variable: `name`, and `value` or `valueFrom`."""
+    """Return the use of an environment variable, which is an item of `env`."""
     return _part_of_pod_spec(path, "containers[].env[]")
 
 
@@ -136,26 +137,29 @@ def volume(path: str) -> Use:
 
 
 def config_map(path: str, keep: str = "") -> Use:
-    """Return the use of the name of a ConfigMap."""
+    """Return the use of a field that has the name of a ConfigMap."""
     patterns = (((), CONFIG_MAP),)
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
 def secret(path: str, keep: str = "") -> Use:
-    """Return the use of the name of a Secret."""
+    """Return the use of a field that has the name of a Secret."""
     patterns = (((), SECRET),)
     return Use(shape=NAME, path=parse_pattern(path), patterns=patterns, keep=keep)
 
 
 def object_reference(path: str, default: GroupKind | None = None) -> Use:
-    """Return the use of a mapping with `kind`, `name` and perhaps `namespace`."""
+    """Return the use of a mapping with `name`, and perhaps `kind` and `namespace`.
+
+    default: the target if the mapping has no kind; None: every target.
+    """
     return Use(shape=OBJECT_REFERENCE, path=parse_pattern(path), default_target=default)
 
 
 def key_selectors(path: str) -> Use:
     """Return the use of every key selector below a path: a mapping with `name` and `key`.
 
-    The name of the field with the mapping must contain `configMap` or `secret`.
+    The name of the field, or the kind in the mapping, must contain `configMap` or `secret`.
     """
     return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
@@ -166,5 +170,5 @@ def everything(path: str, keep: str) -> Use:
 
 
 def written(use: Use) -> Use:
-    """Return a use with `is_written`. postrender does not rename the referenced objects."""
+    """Return a use with `is_written`. By default, postrender does not rename these objects."""
     return use._replace(is_written=True)

@@ -29,7 +29,7 @@ _GRAFANA = "grafana/grafana-operator 60d3ebd, v1beta1"
 _OPENTELEMETRY = "open-telemetry/opentelemetry-operator be89444"
 
 _FOLDER = "the name is part of the path at which the object is mounted"
-_INJECTED = "pods of any namespace may use the object"
+_INJECTED = "pods of any namespace can use the object"
 
 
 def _server(*paths: str) -> tuple[Use, ...]:

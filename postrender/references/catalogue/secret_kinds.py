@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import (
 _EXTERNAL_SECRETS = "external-secrets/external-secrets cc5bfbc, v1"
 
 _SEALED = "a change would restart Vault, and a restart seals Vault"
-_ANY_NAMESPACE = "objects of any namespace may use the store"
+_ANY_NAMESPACE = "objects of any namespace can use the store"
 _WRITTEN = "External Secrets writes to the Secret"
 
 ENTRIES = (
