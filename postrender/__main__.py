@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. After an interrupt, the exit code is 130, even during imports."""
+    """Run the command line. An interrupt causes exit code 130, even during the imports."""
     try:
         from postrender.cli.main import main as run
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 """Messages for the user: errors, findings and their location in the input.
 
 Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The message of a finding ends with
-the code in brackets. The problem is a clause such as "X is Y, expected Z". The fix is an imperative
+its code in brackets. The problem is a clause such as "X is Y, expected Z". The fix is an imperative
 that starts with a capital. The fields `problem` and `fix` have no final period. Every error is a
 UserError or a UsageError. `cli/main.py` reports a UserError, unless a command handles the error.
 click reports a UsageError (`cli/click_app.py`).
@@ -13,7 +13,7 @@ from postrender.startup.records import NamedTuple
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
-# The codes of findings that several modules use.
+# The codes that several modules use.
 HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 
@@ -84,7 +84,7 @@ class Finding(NamedTuple):
 
 
 def sentences(problem: str, fix: str) -> str:
-    """Return a problem and its fix as two sentences on one line."""
+    """Return a problem and its fix as sentences on one line. fix: "" for none."""
     parts = (" ".join(part.split()) for part in (problem, fix) if part)
     return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
 
@@ -98,7 +98,7 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
 # The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
-    "by-name": "a program reads an object by its name, so the name stays in the output",
+    "by-name": "a program reads an object by its name, so postrender keeps an object of this name",
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "the strategy of an object is rename, but no workload references the object",
     "empty": "a rule renames an object without data, and programs often fill empty objects",
@@ -113,8 +113,8 @@ CODES = {
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
     "history-unchecked": "Helm does not find the release and cannot search other namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
-    "last-owner": "the apply deletes all owners of a revision that is still used",
-    "group-name": "the name of the attach group is derived from a workload, not from the release",
+    "last-owner": "the apply deletes all owners of a revision that the output contains",
+    "group-name": "postrender derives the attach group's name from a workload, not the release",
     "other-release": "a reference may target a revision that another release owns and deletes",
     "copied-owners": "an object has owner references, as in a copy of a live object",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",

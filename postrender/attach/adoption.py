@@ -128,9 +128,9 @@ def _adopt_original(
         return "not in the cluster, no adoption needed", ""
     if original.is_in_output:
         return "cannot be protected", (
-            f". The output contains {original} itself and overwrites the live object, unless "
-            f"--previous retains the object unchanged. The output contains {original} because of "
-            "--keep-original, or because an object still references this name."
+            f". The output contains {original} itself, so an apply overwrites the live object, "
+            f"unless --previous retains the object unchanged. The output contains {original} "
+            "because of --keep-original, or because an object still references this name."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
     annotations = changed_values(strings_at(data, "annotations"), original.annotations)

@@ -1,9 +1,10 @@
 """The progress of an apply: whether the workloads are ready and the given revisions exist.
 
-The given revisions are the revisions that the workloads of the request reference. A workload is
-ready once the live workload has the new pod template, which is the template in the applied stream.
-The state of the Pods does not matter. For a kind in HISTORY_KINDS, a ReplicaSet or
-ControllerRevision with the new template must also exist, except for a paused Deployment.
+A request (AttachRequest) lists workloads in an output of postrender, the applied stream. The given
+revisions are the revisions that these workloads reference. A workload is ready once the live
+workload has the new pod template, which is the template in the applied stream. The state of the
+Pods does not matter. For a kind in HISTORY_KINDS, a ReplicaSet or ControllerRevision with the new
+template must also exist, except for a paused Deployment.
 
 Only the render ID shows reliably which template an object has. Right after an apply, the status
 fields phase, observedGeneration and currentPodHash still describe the earlier template. The age of
@@ -158,8 +159,8 @@ def _has_history_object(
 ) -> bool:
     """Return whether a ReplicaSet or ControllerRevision of the workload has the new template.
 
-    The workload must be the controller of the ReplicaSet. The Deployment in the workloadRef of a
-    Rollout also creates ReplicaSets with the new template.
+    The workload must control the object, because the Deployment in a Rollout's workloadRef also
+    creates ReplicaSets with the new template.
     """
     return any(
         item.controller == consumer.uid

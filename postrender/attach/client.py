@@ -104,6 +104,7 @@ class ApiError(UserError):
 class Client:
     """A client for one namespace of a cluster, with an authenticated HTTP session.
 
+    Each method that sends a request raises UserError if the login to the cluster fails.
     manager: the name of the field manager in the client's writes;
     requests: the number of sent requests, including retries;
     writes: the number of sent requests that create, patch or delete an object, including retries.
@@ -209,10 +210,10 @@ class Client:
     ) -> Iterator[tuple[str, Object]]:
         """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
 
-        An expired version or a lost connection ends the watch early, without an error.
         version: the resourceVersion from list_all;
         seconds: the duration after which the server ends the watch.
-        Raises ApiError if the API server forbids the watch.
+        Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
+        or a lost connection ends the watch early, without an error.
         """
         parameters = {
             "watch": "true",

@@ -52,7 +52,8 @@ def run_attach(
 ) -> int:
     """Run attach against the cluster, log the errors, and return the exit code.
 
-    namespace: the namespace of the run, None for that of the Pod or of the kubeconfig's context.
+    namespace: the namespace of the run. None means the namespace of the Pod or of the kubeconfig's
+        context.
     fails: as in report_failures().
     is_quiet: whether to log only errors, and to ignore LOG_LEVEL.
     arguments: the command line of this run.
@@ -112,8 +113,8 @@ def run_adopt(
     """Adopt the originals that the revisions in an inventory replace. Return the report's lines.
 
     inventory: the objects in an output of postrender.
-    namespace: the namespace of originals without a namespace in the output, None for that of the
-    Pod or of the kubeconfig's context.
+    namespace: the namespace of originals without a namespace in the output. None means the
+        namespace of the Pod or of the kubeconfig's context.
     in_cluster: the result of is_in_cluster().
     is_dry: whether this is a dry run, which does not change the cluster.
     is_quiet: whether to log only errors, and no warnings.

@@ -1,7 +1,8 @@
 """The check that the content of a ConfigMap matches the hash in its name.
 
-The name of a revision ends in a hash of its content. attach does not add owners to a ConfigMap that
-somebody else created with the name of a revision, but with other content.
+The name of a revision ends in a hash of its content. A foreign ConfigMap has the name of a
+revision, but other content, because another program or a person created the ConfigMap. attach does
+not add owners to a foreign ConfigMap.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class ContentCheck:
     """The check of the given ConfigMaps (see AttachRequest.given) in one run of attach.
 
     The check reads a ConfigMap once, and again if the ConfigMap changes during the run. The check
-    skips every Secret, and every ConfigMap to which attach has already added owners.
+    skips Secrets. The check also skips each ConfigMap that is being deleted, or to which attach has
+    already added owners.
     """
 
     __slots__ = ("_client", "_differing", "_given", "_verdicts")
@@ -38,7 +40,7 @@ class ContentCheck:
         self._differing: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
-        """Return all revisions except the given ConfigMaps that somebody else created.
+        """Return all revisions except the foreign ConfigMaps among the given ConfigMaps.
 
         The result also contains the revisions of postrender that somebody edited. For each edited
         revision, the method logs a warning. Raises ApiError.
@@ -58,7 +60,7 @@ class ContentCheck:
             )
 
     def _differs(self, revision: Revision) -> bool:
-        """Return whether a revision is a given ConfigMap that somebody else created."""
+        """Return whether a revision is a foreign ConfigMap among the given ConfigMaps."""
         needs_no_check = bool(revision.our_owners) or revision.is_deleting
         if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
             return False
@@ -79,8 +81,8 @@ def _verdict(revision: Revision, data: Object) -> str:
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
         return _FITS
-    # The content of a revision of postrender differs only after an edit. Nobody can edit an
-    # immutable object.
+    # If the content of a revision of postrender differs, somebody edited the revision. Nobody can
+    # edit an immutable object, so an immutable object with other content is foreign.
     is_ours = bool(revision.group_name and revision.base_name)
     return _EDITED if is_ours and data.get("immutable") is not True else _DIFFERS
 

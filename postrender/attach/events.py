@@ -24,7 +24,7 @@ def record_event(
     uid: the uid of the workload, "" if the workload does not exist or its uid is unknown;
     event_type: `Normal` or `Warning`;
     reason: a CamelCase word;
-    message: the text, of which the Event contains only the first 1,024 characters.
+    message: the text. The Event contains only the first 1,024 characters.
     """
     now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     target: Object = {

@@ -1,9 +1,9 @@
 """The attacher's Jobs in an attach group.
 
 A run of attach does not delete revisions if the Jobs show that a later apply may be under way. In
-the attacher's mode *job*, a run deletes superseded Jobs. In the mode *hook*, the Jobs have a TTL,
-after which Kubernetes deletes the Jobs. In each function, `arguments` is the command line of this
-process, by which the process finds its own Job.
+the attacher's mode *job*, a run deletes the finished Jobs that its own Job supersedes. In the mode
+*hook*, the Jobs have a TTL, after which Kubernetes deletes the Jobs. In each function, `arguments`
+is the command line of this process, by which the process finds its own Job.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class AttacherJob(NamedTuple):
-    """A Job of the attach group.
+    """A Job of an attach group.
 
     wave: the sync wave of Argo CD, "" for none;
     created: the creationTimestamp, unparsed;
@@ -100,7 +100,7 @@ def late_job_reason(
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
     starts late, the tool can stop waiting, and start a later apply that has no Job yet.
     A run outside of a Job is never late.
-    limit: the maximum age of the run's Job for which the run is in time.
+    limit: the maximum age of the run's Job. If the Job is older, the run is too late.
     """
     own = running_job(jobs, arguments)
     created = parse_time(own.created) if own else None
@@ -127,7 +127,8 @@ def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[At
     """Return the finished Jobs that the Job of this process supersedes, [] outside of a Job.
 
     A superseded Job has the same wave as the Job of this process, and is not newer. A Job of
-    another wave can belong to the apply of this process, which would create a deleted Job again.
+    another wave can belong to the same apply. If attach deleted the Job, Argo CD would re-create
+    the Job.
     """
     running = running_job(jobs, arguments)
     if running is None:

@@ -77,7 +77,8 @@ class Consumer(NamedTuple):
     controller: the uid of the controller, "" for none;
     references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;
     render_ids: the values of postrender/render-id in the pod templates;
-    template_from: the target of spec.workloadRef, None if absent or not of one of CONSUMER_KINDS;
+    template_from: the target of spec.workloadRef, None if absent or if its kind is not in
+        CONSUMER_KINDS;
     status_problems: the problems that the status reports, as one text, "" for none.
     """
 

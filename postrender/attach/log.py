@@ -1,4 +1,4 @@
-"""The log on stderr: text on a terminal, JSON lines in a Pod.
+"""The log on stderr, as text or as JSON lines.
 
 The JSON keys are those of the older tool configmap-attacher: level, msg, time. The modules of this
 package log through `logging.getLogger(__name__)`.

@@ -110,7 +110,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with the revision of a name, [] if absent or if the request is forbidden."""
+    """Return the revision in a list, [] if absent or if the Role forbids the request."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -127,8 +127,8 @@ def read_state(
 
     The result contains a revision of another group if find_related returns the revision. If the
     Role forbids the list of a kind, the kind is in `unreadable`.
-    group: the revisions, read before this call. Otherwise the consumers could lack a new owner, and
-    attach would treat the new owner as deleted.
+    group: the result of read_revisions. If the run read the consumers first, the consumers could
+    lack a new owner of a revision. attach would then treat the new owner as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(
@@ -158,7 +158,7 @@ def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resou
 
 
 def _read_consumers_of_kind(client: Client, resource: Resource) -> list[Consumer] | None:
-    """Return the consumers of a kind, or None if listing the kind is forbidden."""
+    """Return the consumers of a kind, or None if the Role forbids the list."""
     try:
         return client.list_all(resource, partial(read_consumer, resource))[0]
     except ApiError as error:

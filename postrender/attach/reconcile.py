@@ -1,7 +1,8 @@
 """The patches for the owners and the mark of each revision, and the list of unused revisions.
 
-The rule: the owners of a revision are the release owner, the consumers, and the workloads of the
-consumers. A Pod is never an owner. A Job is an owner only if the Job has a controller.
+The rule: the owners of a revision are the release owner, the consumers, and their controllers. The
+module `release_owner` defines the release owner. A Pod is never an owner. A Job is an owner only if
+the Job has a controller.
 
 A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
 is not in the applied stream. The applied stream is the output of postrender for which attach runs.
@@ -125,10 +126,11 @@ def pin(
     workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
     release_owner: Owner | None = None,
 ) -> list[Patch]:
-    """Return the patches that make the workloads that reference a revision owners of the revision.
+    """Return patches that add workloads as owners to the revisions that the workloads reference.
 
-    If a workload references a revision, the patch also removes the mark of the revision. A revision
-    that is not sweepable gets only the release owner.
+    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. A
+    revision that is not sweepable gets only the release owner. An original in the applied stream
+    gets no patch.
     workloads_of: returns the live workloads that, according to the request, reference a revision;
     release_owner: an additional owner of every revision, None if unknown.
     """
@@ -204,9 +206,10 @@ def find_related(
 ) -> tuple[Revision, ...]:
     """Return the revisions of other attach groups that a run also looks after.
 
-    A run looks after a revision if attach has added a workload of the run as an owner. A run also
-    looks after a revision that a workload of the run, or an object that this workload controls,
-    references. A run also looks after an unused revision that the scope covers.
+    A run looks after a revision in three cases:
+    - attach has added a workload of the run as an owner of the revision;
+    - a workload of the run is a consumer of the revision, or controls a consumer;
+    - the scope covers the revision, and the revision has no consumer.
     """
     consumers_of = _consumers_by_revision(state)
     return tuple(
@@ -309,11 +312,12 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
     """Yield the stale owners among the owners that an earlier run added.
 
     An owner is stale if the owner was deleted. An owner that a controller made is also stale if the
-    owner no longer references the revision. A bare Pod or Job is always stale. A workload remains
-    an owner, because its next ReplicaSet may reference the revision again.
+    owner is not required. A bare Pod or Job is always stale. A workload remains an owner, because
+    its next ReplicaSet may reference the revision again.
     If the revision is not sweepable, every owner except a release owner is stale. A release owner
-    is stale if the owner was re-created, or if the revision is an original in the applied stream.
-    The garbage collector removes a release owner that was deleted and not re-created.
+    is stale if somebody re-created the owner, which has another uid then. A release owner is also
+    stale if the revision is an original in the applied stream. The garbage collector removes a
+    release owner that was deleted and not re-created.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
@@ -375,7 +379,7 @@ def _is_our_release_owner(revision: Revision, owner: Owner) -> bool:
 def _new_mark(
     state: ClusterState, revision: Revision, is_used: bool, now: datetime | None
 ) -> str | None:
-    """Return the mark to write: the time, "" to remove the mark, None for no change.
+    """Return the mark to write: the current time, "" to remove the mark, None for no change.
 
     The run replaces a mark that is not a time, or is more than GRACE in the future.
     now: the current time, None if the run must not mark the revision.

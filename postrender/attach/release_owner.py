@@ -55,7 +55,7 @@ def account_of(token: str) -> Account | None:
 def find_release_owner(
     client: Client, wanted: NamedObject | None, account: Account | None
 ) -> Owner | None:
-    """Return the release owner of a run, None if the owner is unknown or does not exist.
+    """Return the release owner of a run, None if the owner is unknown, absent or unreadable.
 
     If the account is the wanted object, the function does not send a request.
     wanted: the object that the request sets as the release owner, None if unknown;

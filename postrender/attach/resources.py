@@ -50,9 +50,8 @@ REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
 # The kinds of possible consumers, in the order in which attach lists the kinds. A kind precedes the
-# kinds that its controller creates. A controller can create an object after attach has listed the
-# kind of the object. In this case, attach has already read the same references from the controlling
-# object.
+# kinds that its controller creates. attach can miss an object that a controller creates during the
+# lists. Even then, attach has read the same references from the controlling object.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
@@ -80,9 +79,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds of objects that a controller creates and deletes. An object of these kinds can be an
-# owner of a revision only while the object references the revision. A workload of another kind
-# remains an owner until the workload is deleted.
+# The kinds of objects that a controller creates and deletes. An object of these kinds is an owner
+# of a revision only while the object is a consumer, or controls a consumer. A workload of another
+# kind remains an owner until somebody deletes the workload.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

@@ -1,7 +1,7 @@
 """One run of attach: wait, reconcile, sweep, verify.
 
-A run can be interrupted at any point, and the next run does the remaining work. After every patch,
-a revision still has the owners that protect the revision, among them its workload.
+A run can be interrupted at any point, and the next run does the remaining work. No patch removes an
+owner that a revision still needs.
 """
 
 from __future__ import annotations

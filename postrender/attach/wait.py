@@ -1,4 +1,4 @@
-"""The wait until the workloads are ready (see the module `arrival`), and the revisions exist."""
+"""The wait until the workloads are ready and the revisions exist (see the module `arrival`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def wait(
 ) -> Arrival:
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    During the wait, attach makes each existing workload an owner of its existing revisions.
+    During the wait, attach adds each existing workload as an owner to the revisions that exist and
+    that the workload references.
     deadline: the end of the wait on the clock of time.monotonic;
     pins: returns the patches that add these owners.
     Raises ApiError.

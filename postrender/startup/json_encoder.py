@@ -25,7 +25,8 @@ def json_encoder(
     """Return a function that encodes data as JSON on one line, without escapes for non-ASCII.
 
     The data must not contain cycles.
-    default: a function that takes a value of a type that JSON lacks, and returns a replacement.
+    default: a function that takes a value of a type that JSON lacks, and returns a replacement
+        or raises TypeError.
     """
     try:
         from _json import encode_basestring, make_encoder

@@ -1,6 +1,6 @@
 """Regular expressions that are compiled on first use.
 
-postrender has about seventy patterns, and uses ten patterns for a small chart. Compiling a pattern
+postrender has about seventy patterns, and uses about ten for a small chart. Compiling a pattern
 takes up to a millisecond. For type checkers, `pattern` is `re.compile`.
 """
 

@@ -23,7 +23,7 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of each string in a document that looks like base64.
+    """Yield the decoded text of each base64 value in a document.
 
     text: the document of a Secret. If the document has no field `data`, the result is empty.
     """

@@ -30,7 +30,10 @@ def forms_of(text: str, name: str) -> set[str]:
 
 
 def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """Yield the form of each token that has the name; is_value: whether the text has one line."""
+    """Yield the form of each token that contains the name.
+
+    is_value: whether the text consists of this line.
+    """
     tokens = line.translate(_DELIMITERS).split()
     is_unspaced = is_value and not any(char.isspace() for char in line.strip())
     for number, token in enumerate(tokens):
