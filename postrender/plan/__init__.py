@@ -1,4 +1,6 @@
-"""The plan of `postrender render`: the steps of the module `build`, each after its modules.
+"""The plan of `postrender render`.
+
+The module `build` runs these steps. Each line starts with the modules of the step.
 
 1. duplicates: drop repeated definitions of an object.
 2. namespaces, links, auto_mount: resolve references and auto-mounts to objects of the stream.
@@ -15,6 +17,6 @@
 13. retired_secrets, attacher_job, appended: build the objects that the output appends.
 14. protection, leftovers, last_owner: report problems with the output.
 
-Several steps use the modules model, workload_refs and workload_order. No step uses attacher_rbac
-and attacher_policy: these modules serve `config rbac` and `config admission-policy`.
+Several steps use the modules history, model, workload_refs and workload_order. No step uses
+attacher_rbac or attacher_policy: these modules serve `config rbac` and `config admission-policy`.
 """

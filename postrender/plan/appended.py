@@ -39,7 +39,11 @@ def retained_objects(
 def new_attachers(
     context: PlanContext, groups: Sequence[AttachGroup], mode: str
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
-    """Return the attachers' objects to append, and the keys of the stream's outdated objects."""
+    """Return the attachers' objects to append, and the keys of outdated objects.
+
+    An attacher's object in the stream is outdated if it differs from each new object of its group.
+    Both results are empty if the attacher is off.
+    """
     settings = context.settings
     if not settings.attacher.is_enabled:
         return (), frozenset()

@@ -281,7 +281,7 @@ def _attached_workloads(
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     """Return the revisions that the pod templates of a workload reference or auto-mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sort the revisions, because a render of the output finds an auto-mount at another position.
+    # Sort the revisions, because an auto-mount has another position if the input is an output.
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 

@@ -51,7 +51,7 @@ _HOOK_ANNOTATIONS = {
     ARGO_CD_HOOK_ANNOTATION: "Sync",
     ARGO_CD_HOOK_DELETE_ANNOTATION: "BeforeHookCreation",
 }
-# These values stop the injection of sidecars, because a Job with a sidecar does not end.
+# These values stop the injection of sidecars. A Job with an injected sidecar does not end.
 _NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
@@ -71,7 +71,7 @@ class AttachedWorkload(NamedTuple):
 class AttachGroup(NamedTuple):
     """The workloads of one namespace that use revisions, and all revisions of the group.
 
-    namespace: the namespace that the objects set, None if they set none;
+    namespace: the namespace in the manifests of the workloads or revisions, None if absent;
     workloads: () if the stream has no attached workload;
     emitted: all revisions of the group in the output, including retained revisions, and the
         originals next to these revisions;
@@ -92,10 +92,10 @@ class AttachGroup(NamedTuple):
 
 
 def wave_of(item: Item) -> int:
-    """Return the Argo CD sync wave of an object, 0 if the object sets no valid wave."""
+    """Return the Argo CD sync wave of an object, 0 if the wave is absent or invalid."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION)
     if not text:
-        return 0  # a shortcut, because nearly every object sets no wave
+        return 0  # a shortcut, because only few objects have the annotation
     try:
         return int(text.strip())
     except ValueError:
@@ -120,7 +120,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         index not in examined and has_content(document.text)
         for index, document in enumerate(inventory.stream.documents)
     ):
-        waves.add(0)  # an object in an unexamined document sets no wave, so its wave is 0
+        waves.add(0)  # an object in an unexamined document does not set a wave: its wave is 0
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
@@ -235,7 +235,7 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[str, Json]:
     """Return the metadata of an object of the attacher.
 
-    namespace: None or "" if the object sets no namespace;
+    namespace: None or "" if the object does not set a namespace;
     group_name: the attach group, "" if there is none.
     """
     metadata: dict[str, Json] = {"name": name}
@@ -253,8 +253,8 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
     """Return, as `Kind/name`, the attacher's objects that exist as long as the release exists.
 
     Each of these objects can own the revisions of the group. An owner reference contains the uid of
-    the owner. The ServiceAccount is first, because the token in the Job's Pod contains its uid. For
-    a Role, `attach` must read the uid from the API server.
+    the owner. The ServiceAccount is first, because the token in the Job's Pod contains the
+    ServiceAccount's uid. For a Role, `attach` must read the uid from the API server.
     """
     objects = []
     if settings.appends_service_account:

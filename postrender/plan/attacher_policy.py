@@ -67,7 +67,7 @@ _VALIDATIONS = {
         "    variables.newOwners.filter(owner, owner[?field] == optional.of(true)).size()\n"
         "    <= variables.oldOwners.filter(owner, owner[?field] == optional.of(true)).size())"
     ),
-    "an attacher deletes only revisions that a run has marked as unused": (
+    "an attacher deletes only revisions that an attacher has marked as unused": (
         "!(variables.isRevision && variables.isDelete)\n"
         f"  || ('{UNUSED_ANNOTATION}' in variables.oldAnnotations\n"
         f"    && variables.oldAnnotations[?'{SWEEP_ANNOTATION}'] != optional.of('false'))"

@@ -30,7 +30,7 @@ def rbac_objects(
     account = settings.service_account or SHARED_ACCOUNT
     # An account with other tasks can already have a Role with the name of the account.
     name = SHARED_ACCOUNT if account == SHARED_ACCOUNT else f"{SHARED_ACCOUNT}-{account}"
-    # With the mode `auto`, the release decides the Job's form. The Role for JOB suits both forms.
+    # With the mode `auto`, the Job's form differs by release. The Role for JOB suits both forms.
     mode = HOOK if settings.mode == HOOK else JOB
     rules = role_rules(mode, with_secrets)
     objects = role_objects(metadata_of(name, namespace), account, rules)

@@ -1,7 +1,7 @@
-"""Auto-mounts: mounts that annotations of a ConfigMap request, and that render adds.
+"""Auto-mounts: mounts that annotations of a ConfigMap or Secret request, and that render adds.
 
 Either `postrender/mount-path: /etc/app` or `postrender/env-from: "true"` requests an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the ConfigMap's
+`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the object's
 namespace must have exactly one workload. `postrender/containers: app,worker` selects the
 containers; the default is every container except init containers.
 """
@@ -39,7 +39,8 @@ _NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
 class Mount(NamedTuple):
     """The auto-mount of one ConfigMap or Secret in a workload.
 
-    workload: the object with the pod template. For a Rollout, possibly the referenced Deployment;
+    workload: the object with the pod template. For a Rollout with a workloadRef, the referenced
+        workload;
     path: the value of `postrender/mount-path`, "" if absent;
     env_from: whether `postrender/env-from` is true;
     containers: the names in `postrender/containers`, () if absent.
@@ -55,8 +56,8 @@ class Mount(NamedTuple):
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
     """Return, by workload, the auto-mounts that ConfigMaps and Secrets request.
 
-    Raises UserError if a mount path is relative, or if the workload is missing or ambiguous. Also
-    raises UserError if two objects have the same mount path in one container.
+    Raises UserError if a mount path is relative, or if two objects have the same mount path in one
+    container. Also raises UserError if an object selects no workload or several.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
@@ -194,7 +195,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """Return the workload itself or, for a Rollout with a workloadRef, the referenced workload."""
+    """Return the workload itself or, if it has a workloadRef, the target of the workloadRef."""
     if not workload.workload_ref:
         return [workload]
     return [

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 class PlanBasis(NamedTuple):
     """The decisions of a plan, without edits.
 
-    context: None if neither the stream nor the history has a revisable ConfigMap or Secret;
+    context: None if neither the stream nor the history has a ConfigMap (or a Secret, if the setting
+        `secrets` is true);
     repeated: the objects that repeat an earlier object of the stream.
     """
 
@@ -56,7 +57,7 @@ class PlanBasis(NamedTuple):
 class _Resolved(NamedTuple):
     """An inventory with its references and auto-mounts resolved to objects.
 
-    all_links: all references;
+    all_links: all resolved references;
     links: all_links except pins (see the module `pins`);
     mounts: the auto-mounts by workload.
     """
@@ -73,7 +74,7 @@ class Plan(NamedTuple):
 
     context: the decisions, names and links; None as in PlanBasis;
     edits: the edits, by object;
-    copies: the originals that stay unchanged. A copy follows each original, and gets its edits;
+    copies: the originals that stay unchanged. The output also has an edited copy of each original;
     removed: the objects of the stream that are not in the output;
     appended: the new objects at the end of the output;
     mode: the form of the attacher Jobs, and the reason;
@@ -94,7 +95,7 @@ class Plan(NamedTuple):
 def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
     """Return the plan for a stream; history: the earlier outputs.
 
-    Raises UserError if the stream contradicts itself; each step documents its errors.
+    Raises UserError if a step finds an error in the stream; each step documents its errors.
     """
     basis = build_basis(inventory, settings, history)
     context = basis.context
@@ -177,7 +178,7 @@ def build_basis(
 ) -> PlanBasis:
     """Return the decisions, names and links of a stream.
 
-    Raises UserError if the stream contradicts itself.
+    Raises UserError if a step finds an error in the stream.
     """
     if not history.earlier and not any(item.content is not None for item in inventory.items):
         return PlanBasis()
@@ -259,7 +260,7 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
-    """Return the context with the pins from find_attached_pins in workload_targets."""
+    """Return the context. Its workload_targets also contain the pins from find_attached_pins."""
     pins = find_attached_pins(context, resolved.all_links)
     if not pins:
         return context
@@ -292,7 +293,7 @@ def _find_signs(
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
-    """Return the resolver with is_proven set to whether is_proof is true for a link."""
+    """Return the resolver. Its is_proven is True if is_proof returns True for a link."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 

@@ -1,8 +1,9 @@
-"""The edits that turn a ConfigMap or Secret into its revision, and objects of retained revisions.
+"""The edits that turn an object into its revision, and the objects of retained revisions.
 
-The edits set the name, a label, annotations and `immutable`, and remove annotations of other tools.
-The retention annotations stop Helm, Argo CD and Flux from deleting the revision. The live revision
-must have these annotations before a later output leaves out the revision.
+The object is a ConfigMap or Secret. The edits set the name, a label, annotations and `immutable`,
+and remove annotations of other tools. The retention annotations stop Helm, Argo CD and Flux from
+deleting the revision. The live revision must have these annotations before a later output leaves
+out the revision.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from postrender.yaml.paths import Json, mapping_at
 def add_revision_edits(
     context: PlanContext, attach_groups: AttachGroups, edits: dict[ItemKey, list[Edit]]
 ) -> None:
-    """Add to `edits` the edits that turn each object to rename into its revision."""
+    """Add to `edits`, for each object to rename, the edits that create its revision."""
     outside_attach = {
         link.target.key
         for links in context.links.values()
@@ -82,21 +83,23 @@ def _revision_edits(
     return [
         *(SetScalar(path, text) for path, text in item.folded),
         SetScalar((*metadata, "name"), context.names[item.key]),
-        *_merge(item, "labels", item.labels, {GROUP_LABEL: group_name}),
-        *_merge(item, "annotations", item.annotations, annotations),
+        *_merge_edits(item, "labels", item.labels, {GROUP_LABEL: group_name}),
+        *_merge_edits(item, "annotations", item.annotations, annotations),
         *(Remove((*metadata, "annotations", annotation)) for annotation in outdated),
-        *_immutable(item, decision.is_immutable),
+        *_immutable_edits(item, decision.is_immutable),
     ]
 
 
-def _merge(item: Item, field: str, existing: dict[str, str], values: dict[str, str]) -> list[Edit]:
+def _merge_edits(
+    item: Item, field: str, existing: dict[str, str], values: dict[str, str]
+) -> list[Edit]:
     """Return the edits that set labels or annotations; field: `labels` or `annotations`."""
     path = (*item.path, "metadata", field)
     written = mapping_at(item.content, ("metadata", field))  # also has keys with the value null
     return set_keys(path, written, changed_values(existing, values))
 
 
-def _immutable(item: Item, is_immutable: bool) -> Iterator[Edit]:
+def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
     content = item.content or {}
     if "immutable" not in content:
         yield AddKeys(item.path, {"immutable": is_immutable})

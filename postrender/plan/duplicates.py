@@ -20,6 +20,7 @@ def find_duplicates(
 ) -> tuple[frozenset[ItemKey], Inventory]:
     """Return the objects that repeat an earlier object, and the inventory without these objects.
 
+    The function ignores hooks, attachers' objects and objects with generateName.
     Raises UserError if two objects have the same key and different content.
     """
     earlier_items: dict[ObjectKey, Item] = {}

@@ -21,7 +21,7 @@ from postrender.startup.patterns import pattern
 _INSTANCE_LABEL = "app.kubernetes.io/instance"
 # Many charts have objects with the release's name. The suffix prevents equal names.
 SUFFIX = "-attach"
-# A Job's name is the group name, a hyphen and a hash. Kubernetes also uses the name in a label.
+# A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
 _MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
 _INVALID = pattern(r"[^a-z0-9-]+")
 
@@ -40,16 +40,16 @@ def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
 
 def group_name_for_release(release: str) -> str:
     """Return a group name of at most 52 characters from the name of a release."""
-    return _shortened(release.removesuffix(SUFFIX), release)
+    return _with_suffix(release.removesuffix(SUFFIX), release)
 
 
 def group_name_for_workload(identity: Identity) -> str:
     """Return a group name of at most 52 characters from the identity of a workload."""
     kind = identity.kind.lower()
-    return _shortened(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
+    return _with_suffix(f"{identity.name}-{kind}", f"{identity.kind}/{identity.name}")
 
 
-def _shortened(name: str, hashed: str) -> str:
+def _with_suffix(name: str, hashed: str) -> str:
     """Return a name with the suffix. A name that is too long or invalid also gets a hash.
 
     hashed: the text that the hash covers.

@@ -38,6 +38,7 @@ def find_helm_3_hooks(
 ) -> list[Finding]:
     """Return a finding for each original that postrender would not keep under Helm 3.
 
+    The result is [] if Helm 4, kustomize or kpt has written the stream.
     links: the resolved references, by the referenced object;
     decide: the function that makes the decisions again, for the stream without hooks.
     """
@@ -49,7 +50,7 @@ def find_helm_3_hooks(
     }
     if not hooks or _is_not_from_helm_3(inventory):
         return []
-    # Only the objects in `hooks` need a new decision, because no decision depends on another one.
+    # Only the objects in `hooks` need a new decision, because decisions are independent.
     visible = inventory._replace(
         items=tuple(
             item for item in inventory.items if item.key in hooks and not _is_helm_hook(item)

@@ -120,7 +120,7 @@ NO_HISTORY = History()
 
 
 class _Record:
-    """An object, after read_history has read some manifests; for the fields see EarlierRevision."""
+    """The state of one object while read_history reads manifests; fields as in EarlierRevision."""
 
     __slots__ = ("item", "last_current", "live_state")
 
@@ -135,7 +135,7 @@ def read_history(
     settings: Settings,
     effective_namespace: Callable[[str | None], str | None] = lambda written: written,
 ) -> History:
-    """Return the history of earlier outputs.
+    """Return the history of earlier outputs; the field `owners` is empty.
 
     effective_namespace: Resolver.effective_namespace of the new stream, so that an object has the
         same key if only the new chart sets its namespace.
@@ -206,8 +206,9 @@ def _record_manifest(
 ) -> None:
     """Add the next manifest to the records.
 
-    Helm deletes an object that the new manifest lacks, unless the live object has `keep`. After a
-    failed apply, the changed objects are unknown, so the function never lowers a state.
+    Helm deletes an object that the new manifest lacks, unless the live object has `keep`.
+    postrender does not know which objects a failed apply changed. The function therefore does not
+    lower a state after a failed apply.
     applied: the keys of the objects in the newest applied manifest before this manifest.
     """
     revised_base_names = {
@@ -234,8 +235,8 @@ def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
     """Return the state of an object in the cluster after Helm has applied the object.
 
     If the object exists, but the previous applied manifest lacks it, Helm adopts the object. Helm 3
-    then does not remove `keep`, because the new manifest is also the old manifest of the merge
-    (3.21, action/upgrade.go).
+    then does not remove `keep`. In this case, the new manifest is also the old manifest of Helm 3's
+    three-way merge (3.21, action/upgrade.go).
     before: the state before the apply;
     is_tracked: whether the previous applied manifest has the object.
     """

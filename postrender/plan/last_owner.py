@@ -157,7 +157,10 @@ def find_lost_owners(
 
 
 def _is_in_stream(context: PlanContext, workload: str) -> bool:
-    """Return whether the stream has a workload, or possibly has it in a document without items."""
+    """Return whether the stream has a workload.
+
+    In an unexamined document, the function searches the text for the kind and the name.
+    """
     kind, _, name = workload.partition("/")
     if any(
         (item.identity.kind, item.identity.name) == (kind, name) for item in context.inventory.items

@@ -77,7 +77,7 @@ class Link(NamedTuple):
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return a link for each resolved reference, and a finding for each ambiguous reference."""
+    """Return a link for each target of a reference, and a finding for each ambiguous reference."""
     links: list[Link] = []
     findings: list[Finding] = []
     for item in inventory.items:
@@ -94,11 +94,13 @@ def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], li
                     for target in targets
                 ]
                 if not targets and resolver.is_ambiguous(item, reference, name):
-                    findings.append(_ambiguous(inventory, item, reference, name))
+                    findings.append(_ambiguous_finding(inventory, item, reference, name))
     return links, findings
 
 
-def _ambiguous(inventory: Inventory, item: Item, reference: Reference, name: str) -> Finding:
+def _ambiguous_finding(
+    inventory: Inventory, item: Item, reference: Reference, name: str
+) -> Finding:
     kind = reference.rule.target[1]
     return Finding(
         code="namespace",

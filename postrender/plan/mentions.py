@@ -1,10 +1,11 @@
 """Mentions: strings that contain the base name of an object and that no reference rule rewrites.
 
 The search looks for the base names of revisions, and of objects that postrender would rename. In
-Kubernetes' own kinds, the search covers only free text, because reference rules cover the other
-fields. Free text means the commands, arguments and env values of containers, annotations,
-parameters of drivers, and the data of ConfigMaps and Secrets. In other kinds, the search covers
-annotations, and every string outside of metadata, labels and selectors.
+Kubernetes' own kinds and in workloads, the search covers free text and, except in Roles, unresolved
+references. Reference rules cover the other fields. Free text means the commands, arguments and env
+values of containers, annotations, parameters of drivers, and the data of ConfigMaps and Secrets. In
+other kinds, the search covers annotations, and every string outside of metadata, labels and
+selectors.
 """
 
 from __future__ import annotations
@@ -179,7 +180,7 @@ class _Search:
     def has_only_links(self, item: Item) -> bool:
         """Return whether only the free text of an object can have mentions.
 
-        True if reference rules cover all other fields, and each reference except for RBAC resolves.
+        True if reference rules cover all other fields, and the references outside of RBAC resolve.
         """
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
@@ -323,7 +324,7 @@ def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
-    from fnmatch import fnmatchcase  # late: most runs have no entries
+    from fnmatch import fnmatchcase  # imported late: most configurations have no entries
 
     identity = mention.item.identity
     return (

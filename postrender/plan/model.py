@@ -32,6 +32,7 @@ class RetentionDecision(NamedTuple):
     decision: RETAIN, LAST_TIME (retain without Helm's `keep`), DROP, or REPLACED (the stream has
         an object with the name of the original);
     current: the key of the stream's object with the same base name, None if there is none.
+        An object counts only if it is a current revision, or if postrender renames it.
     """
 
     revision: EarlierRevision
@@ -49,15 +50,15 @@ class PlanContext(NamedTuple):
     """The decisions, names and references of a stream.
 
     decisions: the decisions, by ConfigMap or Secret;
-    names: the revision names of the objects to rename;
+    names: the revision name of each object to rename;
     links: the resolved references, by the object that has the reference;
     mounts: the auto-mounts, by workload;
-    workload_targets: by workload, the objects that its pod templates reference or mount. Each entry
-        is a pair of a pod template's index (None for all templates) and such an object;
+    workload_targets: by workload, pairs of a pod template's index and an object that the template
+        references. An auto-mounted object has the index None, which means all templates;
     mentions: the strings that contain a base name and that no reference rule rewrites;
     read_by_name: the objects that a program reads by their base name, from the package `readers`;
     orders: the numbers of the new revisions, by original; empty if the history is unknown;
-    retained: the decisions for the objects of the history, including dropped objects.
+    retained: the result of find_retained in the module `retained`, () if the history is unknown.
     """
 
     inventory: Inventory
@@ -104,7 +105,7 @@ class PlanContext(NamedTuple):
         return {self.resolver.certain_key_of(item.identity) for item in self.kept_items}
 
     def targets(self, item: Item, template: int | None = None) -> list[Item]:
-        """Return the ConfigMaps and Secrets that an object's pod templates reference or mount.
+        """Return the ConfigMaps and Secrets that an object's pod templates use.
 
         template: the index of one pod template, None for all pod templates of the object.
         """

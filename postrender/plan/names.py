@@ -1,7 +1,7 @@
 """The computation of revision names.
 
 A reference rule can rewrite a name in the data of a ConfigMap. The hash of this ConfigMap covers
-the rewritten data. So postrender first computes the names of the objects that the data references.
+the rewritten data. Therefore, postrender first computes the names of the referenced revisions.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ class Resolver(NamedTuple):
             return candidates
         namespace = reference.namespace or item.identity.namespace
         if reference.rule.keep_reason:
-            # Each resolved object keeps its original. An original that no program needs does no
-            # harm, but a program fails without an original that the program needs.
+            # postrender keeps the original of each result. An original that no program needs is
+            # harmless, but a program fails without an original that the program needs.
             return [
                 candidate
                 for candidate in candidates

@@ -1,9 +1,9 @@
-"""Pins: references to a revision, which a person (and not postrender) wrote into a pod template.
+"""Pins: references with a revision name that a person, not postrender, wrote in a pod template.
 
 postrender leaves a pin unchanged, and a pin is not a reason to rename an object. A pod template
 with a pin can get a render ID because of another reference. If postrender then reads its own
-output, it treats the pin as a rewritten reference and passes the revision to the attacher. The
-first run of postrender must also pass the revision, so that both outputs are equal.
+output, postrender treats the pin as a rewritten reference and passes the revision to the attacher.
+The first run of postrender must also pass the revision, so that both outputs are equal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Earlier revisions that stay in the output, for rollbacks and for old pods.
 
 A Helm 3 rollback fails if an object of its target manifest is in the cluster, but not in the
-deployed manifest. So Helm must delete a live revision when postrender drops the revision from the
-output. postrender therefore retains the revision for the last time without
+deployed manifest. Helm must therefore delete a live revision when postrender drops the revision
+from the output. postrender retains the revision for the last time without
 `helm.sh/resource-policy: keep`. When the next output drops the revision, Helm deletes it.
 """
 
@@ -36,7 +36,7 @@ class _Current(NamedTuple):
 def find_hooks_by_target(
     items: Sequence[Item], history: History, resolver: Resolver
 ) -> dict[ItemKey, str]:
-    """Return, by object, the identity of a hook of the previous release that references it."""
+    """Return, by object, a hook of the previous release that references the object."""
     hooks = {
         key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
         for key, hook in history.hooks.items()
@@ -103,8 +103,8 @@ def _decide(
     position: the position among the earlier revisions of the base name, 1 for the newest;
     keep: the number of revisions to keep, including the current revision.
     """
-    # The chart has dropped the base name, and the revision was current in no release that Helm
-    # stores.
+    # The chart has dropped the base name, and the revision was not current in any release that
+    # Helm stores.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
@@ -144,7 +144,7 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
 
 
 def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads that use it, and the Rollouts that use their templates."""
+    """Return, by object, the workloads (and Rollouts with a workloadRef) that use the object."""
     rollouts = context.rollouts
     workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:

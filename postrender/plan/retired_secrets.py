@@ -23,7 +23,7 @@ _OPTION = "--retired"
 def with_retired_secrets(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> tuple[AttachGroup, ...]:
-    """Return all attach groups; the only group gets the retired Secrets in its field `retired`.
+    """Return all attach groups. If there is only one group, its `retired` has the retired Secrets.
 
     If there are several groups, the group of a retired Secret is unknown, so no group gets Secrets.
     owners: the owners in the arguments of earlier attachers.

@@ -97,7 +97,7 @@ def decide_strategies(
         if item.error and (decision.strategy != IGNORE or decision.is_revision):
             raise item.error
         if item.error:
-            findings.append(_invalid(inventory, item, item.error))
+            findings.append(_invalid_finding(inventory, item, item.error))
         # A hook of the previous release reads the base name, so the original stays even with the
         # annotation `keep-original: "false"`.
         if decision.strategy == RENAME and not decision.keep_reason and item.key in hooks_by_target:
@@ -106,11 +106,11 @@ def decide_strategies(
             decision = decision._replace(keep_reason=reason)
         decisions.append(decision)
         if decision.is_revision:
-            findings += _stale_revision(inventory, decision, item_links, settings.hash_key)
+            findings += _stale_revision_findings(inventory, decision, item_links, settings.hash_key)
         elif decision.reason == _NOT_REFERENCED:
-            findings.append(_unreferenced(inventory, item))
+            findings.append(_unreferenced_finding(inventory, item))
         elif decision.strategy == RENAME and not _has_data(item):
-            findings.append(_empty(inventory, item))
+            findings.append(_empty_finding(inventory, item))
     return decisions, findings
 
 
@@ -120,7 +120,9 @@ def apply_signs(
     """Return all decisions, some changed because of signs, and a finding for each change.
 
     If a program reads an object by name, the original stays next to its revision. If the program
-    can also change the object, the strategy is ignore. A rule or an annotation overrides a sign.
+    can also change the object, the strategy is ignore. A sign never changes a strategy that a rule
+    or an annotation sets. If a rule or an annotation decides whether the original stays, the
+    function ignores the sign.
     signs: the result of readers.find_signs, by object.
     """
     changed: list[StrategyDecision] = []
@@ -130,7 +132,7 @@ def apply_signs(
         applied = _with_sign(decision, sign) if sign else decision
         changed.append(applied)
         if sign and applied is not decision:
-            findings.append(_by_name(applied, sign))
+            findings.append(_by_name_finding(applied, sign))
     return changed, findings
 
 
@@ -143,7 +145,7 @@ def _with_sign(decision: StrategyDecision, sign: Sign) -> StrategyDecision:
     return decision if decision.keep_reason else decision._replace(keep_reason=sign.reason)
 
 
-def _by_name(decision: StrategyDecision, sign: Sign) -> Finding:
+def _by_name_finding(decision: StrategyDecision, sign: Sign) -> Finding:
     identity = decision.item.identity
     if decision.strategy == IGNORE:
         effect = f"{identity} is not renamed"
@@ -165,7 +167,7 @@ def _by_name(decision: StrategyDecision, sign: Sign) -> Finding:
     )
 
 
-def _invalid(inventory: Inventory, item: Item, error: UserError) -> Finding:
+def _invalid_finding(inventory: Inventory, item: Item, error: UserError) -> Finding:
     return Finding(
         code="invalid-object",
         problem=error.problem,
@@ -194,7 +196,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether the metadata of an object or the hash in its name shows a revision."""
+    """Return whether an object is a revision, judged by its metadata and the hash in its name."""
     base_name = without_hash(item.identity.name)
     has_hash = bool(base_name) and item.error is None
     return item.is_revision or (has_hash and _matches_hash(item, base_name))
@@ -337,7 +339,7 @@ def _has_data(item: Item) -> bool:
     return any((item.content or {}).get(key) for key in ("data", "binaryData", "stringData"))
 
 
-def _stale_revision(
+def _stale_revision_findings(
     inventory: Inventory,
     decision: StrategyDecision,
     links: Sequence[Link],
@@ -366,7 +368,7 @@ def _stale_revision(
     ]
 
 
-def _empty(inventory: Inventory, item: Item) -> Finding:
+def _empty_finding(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="empty",
         problem=f"{item.identity} has no data, so pods would read an empty revision",
@@ -376,7 +378,7 @@ def _empty(inventory: Inventory, item: Item) -> Finding:
     )
 
 
-def _unreferenced(inventory: Inventory, item: Item) -> Finding:
+def _unreferenced_finding(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="unreferenced",
         problem=f"the strategy of {item.identity} is rename, but no workload references the "

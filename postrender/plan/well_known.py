@@ -4,8 +4,8 @@ The manifests do not show that such a program reads the ConfigMap.
 
 The file well_known_names.txt has a line for each name. A line has the name or a glob, the program,
 and a source file of the program that contains the name. To add a name, add a line. If the name
-depends on the release name, write a glob for the label `helm.sh/chart` before the glob, as in
-`jupyterhub-[0-9]*/*hub`.
+depends on the release name, add a prefix to the glob, as in `jupyterhub-[0-9]*/*hub`. The prefix is
+a glob for the label `helm.sh/chart`, and a slash.
 """
 
 from __future__ import annotations

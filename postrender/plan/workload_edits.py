@@ -32,7 +32,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
     """Return the edits of each rewritable object, and the render IDs, both by object.
 
-    Only a workload that references or mounts a revision has a render ID.
+    Only a workload that references or auto-mounts a revision has a render ID.
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
@@ -90,7 +90,7 @@ def _annotate(context: PlanContext, item: Item, edits: list[Edit]) -> str:
 def _template_texts(
     item: Item, edits: Sequence[Edit], checksums: Sequence[dict[str, str]]
 ) -> list[str]:
-    """Return the text of each pod template after the edits, as the render ID hashes it."""
+    """Return the text of each edited pod template, in the form that render_id hashes."""
     template_edits = [edit for edit in edits if _is_in_template(edit.path, item)]
     names = {
         edit.path: edit.value
@@ -113,9 +113,9 @@ def _is_in_template(path: Path, item: Item) -> bool:
 
 
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
-    """Return the checksum annotation of a pod template, {} if no target has strategy checksum.
+    """Return the checksum annotation of a pod template, {} if no target has the strategy checksum.
 
-    The value is the SHA-256 of sorted lines: `name=hash` for each target with strategy checksum.
+    The value is the SHA-256 of sorted lines: `name=hash` for each of these targets.
     """
     hashes = {}
     for target in context.targets(item, number):

@@ -55,7 +55,7 @@ def _has_kind(line: str, kind: str) -> bool:
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Return whether a line is `name: …` below a key with the kind, or in metadata of the kind."""
+    """Return whether a line is `name: …` below a key with the kind, or in an object of the kind."""
     if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
         return False
     indent = _indent_of(lines[number])

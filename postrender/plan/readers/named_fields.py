@@ -22,7 +22,7 @@ from postrender.text.words import letters_of
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
-    """Yield a sign for each mention in a field whose name contains the kind.
+    """Yield a sign for each mention in a field whose name contains the target's kind.
 
     Annotations of Reloader are not signs, because Reloader only watches objects.
     """

@@ -79,7 +79,11 @@ def _may_write(verbs: Json) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, with is_write set if Sign.source can change all objects of the kind."""
+    """Return the signs, some with is_write changed to True.
+
+    The function sets is_write if the pods of Sign.source can change all objects of Sign.target's
+    kind.
+    """
     if not any(sign.source.templates for sign in signs):
         return list(signs)
     permissions = _Permissions(evidence)
@@ -104,8 +108,8 @@ def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
 class _Permissions:
     """The permissions that the roles and bindings of a stream grant.
 
-    writable: by role, the resources (such as `configmaps`) of which the role permits to change all
-        objects;
+    writable: by role, the resources (such as `configmaps`) for which the role permits changes to
+        all objects;
     subjects: by role, the subjects of the role's bindings.
     """
 

@@ -1,4 +1,4 @@
-"""Values that are exactly the base name of an object.
+"""Values that are the base name of an object, possibly after a flag or a namespace.
 
     kind: Widget
     spec:
