@@ -124,7 +124,8 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
-    return HOOK, "the input has one sync wave of Argo CD, and no hook before or during the sync"
+    listed = f"only the sync wave {min(waves)}" if any(waves) else "no sync waves"
+    return HOOK, f"the input has {listed} of Argo CD, and no hook before or during the sync"
 
 
 def _hooks(item: Item) -> list[str]:

@@ -105,24 +105,26 @@ def find_last_owners(
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
-            problem=f"{lost.kind}/{lost.name} is still used, but the apply deletes all of its "
-            f"owners: {', '.join(lost.owners)}",
-            fix=f"Enable the attacher and pass the earlier attach group with "
-            f"{_group_option(lost)}, or keep the workload for one more release, scaled to 0",
+            problem=f"the output contains {lost.kind}/{lost.name}, but the apply deletes all of "
+            f"its owners: {', '.join(lost.owners)}",
+            fix=f"Enable the attacher {_with_earlier_names(lost)}, or keep the workload for one "
+            "more release, scaled to 0",
             location=Location(context.inventory.stream.source),
         )
 
 
-def _group_option(lost: LostOwners) -> str:
-    """Return `--group NAME` for the earlier attach group, or `--group` if the name is unknown.
+def _with_earlier_names(lost: LostOwners) -> str:
+    """Return how to keep the earlier release owner, as the end of `Enable the attacher`.
 
-    NAME is the name of the release owner, which by default is the name of the group.
+    The name of a Role is the name of the attach group. A ServiceAccount can have another name.
     """
     for title in lost.owners:
         kind, _, name = title.partition("/")
-        if kind in _RELEASE_OWNER_KINDS:
-            return f"--group {name}"
-    return "--group"
+        if kind == "Role":
+            return f"and keep {title} with --group {name}"
+        if kind == "ServiceAccount":
+            return f"and keep {title} with --group {name} (or with attacher.serviceAccount.name)"
+    return "and pass the earlier attach group with --group"
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:

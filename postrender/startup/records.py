@@ -65,7 +65,7 @@ else:
 
         def _replace(self, /, **named):
             if not named.keys() <= self._field_set:
-                raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
+                raise TypeError(_expected_fields(type(self)))
             values = map(named.get, self._fields, self)
             return _new_tuple(type(self), values)
 
@@ -95,7 +95,10 @@ else:
                 return (*values, *map(others.__getitem__, fields[count:]))
         except KeyError:  # a field has no value
             pass
-        raise TypeError(f"{cls.__name__} has the fields {', '.join(fields)}")
+        raise TypeError(_expected_fields(cls))
+
+    def _expected_fields(cls):
+        return f"wrong arguments, expected the fields of {cls.__name__}: {', '.join(cls._fields)}"
 
     def _compiled_constructor(cls):
         """Return a constructor with the fields as parameters, as collections.namedtuple does."""
