@@ -1,9 +1,11 @@
 """The inventory of a stream: its objects, their references, and the sites of likely edits.
 
-A site is the part of the text that an edit replaces. take_inventory parses one document at a time,
-and does not keep the parsed nodes. take_inventory first parses the documents that can contain
-revisable objects: ConfigMaps, and Secrets if `with_secrets` is set. The module `prefilter` then
-uses the names of the revisable objects to select the other documents to parse.
+A site is the part of the text that an edit replaces. A likely edit is an edit that a later plan can
+contain. take_inventory parses one document at a time, and does not keep the parsed nodes.
+
+take_inventory first parses the documents that can contain revisable objects: ConfigMaps, and
+Secrets if `with_secrets` is set. The module `prefilter` then uses the names of the revisable
+objects to select the other documents to parse.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ class Inventory(NamedTuple):
         edit the text of the object, and must write the whole object again.
     last_items: by document index, the path of the last item if the document is a List.
     open_ends: by document index, the edit that adds a missing line break after a block scalar at
-        the end. postrender applies the edit only if the plan adds objects to the output.
+        the end of the document. postrender applies the edit only if the plan adds objects to the
+        output.
     findings: the findings about duplicate keys.
-    fixed_kinds: the kinds that are never revised although their items have `content`.
+    fixed_kinds: the kinds that postrender does not revise although their items have `content`.
     """
 
     stream: Stream
@@ -47,9 +50,10 @@ class Inventory(NamedTuple):
 
     @property
     def fixed_names(self) -> set[str]:
-        """The names of the parsed objects that are never revised, such as Services.
+        """The names of the parsed objects that postrender never revises, such as Services.
 
-        CustomResourceDefinitions do not count, because a render does not parse these documents.
+        The result lacks CustomResourceDefinitions, because `postrender render` does not parse their
+        documents.
         """
         return {
             item.identity.name
@@ -107,10 +111,10 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 def take_full_inventory(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of the documents at some indexes, and the data of each document.
+    """Return the inventory of documents at some indexes, and the data of the documents by index.
 
-    No plan edits these documents, so the inventory has no sites. The inventory includes references
-    to objects that are not in the stream.
+    postrender does not edit the text of these documents, so the inventory has no sites. The
+    inventory includes references to objects that are not in the stream.
     Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """
     documents = {

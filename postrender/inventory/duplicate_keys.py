@@ -2,7 +2,7 @@
 
 If a key is duplicated, kubectl, Helm and the API server use the last value. The exception is two
 keys that are equal only in JSON, such as an unquoted `on` and a quoted "true". For such an
-ambiguous pair, their library sigs.k8s.io/yaml picks one of the two values at random.
+ambiguous pair, the library sigs.k8s.io/yaml in these tools picks one of the values at random.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def _finding(document: ParsedDocument, duplicate: DuplicateKey) -> Finding:
     )
     return Finding(
         code="duplicate-key",
-        problem=_ambiguous(document, duplicate).problem if duplicate.is_ambiguous else problem,
+        problem=_error(document, duplicate).problem if duplicate.is_ambiguous else problem,
         fix="Remove one of the two keys, because kustomize rejects duplicate keys",
         location=document.nodes.location_of(duplicate.key, duplicate.path),
     )
 
 
-def _ambiguous(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
+def _error(document: ParsedDocument, duplicate: DuplicateKey) -> UserError:
     line = document.nodes.location_of(duplicate.first).line
     return UserError(
         f"the keys {_as_written(duplicate.first)} (line {line}) and "
@@ -53,9 +53,9 @@ def _as_written(key: YamlNode) -> str:
 def check_duplicate_keys(document: ParsedDocument, path: Path) -> None:
     """Raise UserError if the object at a path has an ambiguous pair of keys.
 
-    Otherwise, the name of a revision could have the hash of one value, and the API server could
+    Without this error, the hash in a revision name could cover one value, and the API server could
     store the other value.
     """
     for duplicate in document.duplicate_keys():
         if duplicate.is_ambiguous and duplicate.path[: len(path)] == path:
-            raise _ambiguous(document, duplicate)
+            raise _error(document, duplicate)

@@ -1,7 +1,7 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-A site is the part of the text that an edit replaces. The result does not contain YAML nodes,
-because nodes take much memory.
+A site is the part of the text that an edit replaces. A likely edit is an edit that a later plan can
+contain. The result does not contain YAML nodes, because nodes take much memory.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def examine(
 
     index: the index of the document in the stream.
     location: the location of the text's first line.
-    names: the names of possible targets of references, None for all names. The result lacks a
-        reference to any other name, unless the name ends in a hash or Rule.is_word is set.
+    names: the names of possible targets of references, None for all names. References to other
+        names are in the result only if the name ends in a hash, or if Rule.is_word is set.
     is_edited: whether a plan can edit the document. If not, the result has data instead of sites.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
@@ -238,7 +238,7 @@ class _Examiner:
                 self.refuse((*path, name), problem, _string_fix(value))
 
     def revisable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a ConfigMap or Secret with its content, and with any error in it."""
+        """Return an item with `content` set, and with `error` set if the object is invalid."""
         try:
             self.check_metadata(item, data)
             self.check_content(item.path, data)
@@ -328,7 +328,7 @@ class _Examiner:
             matches += [*kept, *pod_specs, *rewritten]
         else:
             matches += pod_specs
-        # If two rules with the same target match one field, the first rule applies.
+        # If two rules with the same target kind match one field, the first rule applies.
         references: dict[tuple[Path, GroupKind], Reference] = {}
         for path, value, rule in matches:
             if value is None or (rule.only_if and not rule.only_if(mapping_at(data, path[:-2]))):
@@ -345,7 +345,10 @@ class _Examiner:
     def reference(
         self, path: Path, value: Json, rule: Rule, templates: list[tuple[Path, Json]]
     ) -> Reference | None:
-        """Return the reference at a path, or None if the value cannot be the name of a target."""
+        """Return the reference at a path, or None if the value cannot be the name of a target.
+
+        Raises UserError for a value that can be such a name, but is not a string.
+        """
         if not isinstance(value, str):
             if self.is_unrelated(value, rule):
                 return None

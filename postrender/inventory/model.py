@@ -53,11 +53,11 @@ class Item(NamedTuple):
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
     is_rewritable: whether postrender rewrites the references of the object. False for a hook, an
         object with a generated name, an immutable kind such as Job, or if has_opted_out.
-    templates: the pod templates, () if the object is not rewritable.
+    templates: the pod templates, () if `is_rewritable` is False.
     content: the whole object, if the object is revisable or `is_attacher` is set; else None. A
         ConfigMap is revisable, and a Secret only if the setting `with_secrets` is set.
     folded: the path and value of each folded block scalar (`>`) in content.
-    workload_ref: the group, kind and name of the object with a Rollout's pod template, or None.
+    workload_ref: the group, kind and name in the workloadRef of a Rollout, else None.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
     error: the error in an invalid ConfigMap or Secret, else None. A plan raises the error only if
         the plan needs the content.

@@ -30,7 +30,7 @@ _SEVERITIES = {WARNING: "warning", NOTE: "info"}
 def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
-    """Return the parts of the input ResourceList, with the findings and an error as results.
+    """Return the input ResourceList as texts to join, with the findings and an error as results.
 
     is_strict: whether strict findings have severity `error`.
     """
@@ -44,7 +44,7 @@ def with_error(
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
-    """Return the parts of the output ResourceList, with the findings about the input as results.
+    """Return the output ResourceList as texts to join, with the findings as results.
 
     No finding has severity `error`, because with --strict, a strict finding ends the function
     before this call.
@@ -55,7 +55,7 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Return the parts of a ResourceList, with results added to the field `results`.
+    """Return a ResourceList as texts to join, with results added to the field `results`.
 
     The function does not add a result that the field already has.
     """

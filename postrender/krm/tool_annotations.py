@@ -5,8 +5,8 @@ object, so hashes do not cover the annotations.
 
 While a function runs, references can still have the former names of objects. kustomize first adds
 `namePrefix` and `nameSuffix` to the names of objects, and runs transformers next. After the
-transformers, kustomize updates references to the former names, which are in annotations. kustomize
-adds the hashes of generated ConfigMaps last. (kustomize 5.8.1,
+transformers, kustomize replaces the former names in references. Annotations of the objects contain
+the former names. kustomize adds the hashes of generated ConfigMaps last. (kustomize 5.8.1,
 api/internal/target/kusttarget.go: makeCustomizedResMap)
 """
 
@@ -92,14 +92,14 @@ def with_current_names(inventory: Inventory) -> Inventory:
         return inventory
     items = [
         item._replace(
-            references=tuple(_current(item, reference, former) for reference in item.references)
+            references=tuple(_renamed(item, reference, former) for reference in item.references)
         )
         for item in inventory.items
     ]
     return inventory._replace(items=tuple(items))
 
 
-def _current(
+def _renamed(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
     """Return a reference with the current name of its target, by the rules of kustomize.

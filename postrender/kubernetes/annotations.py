@@ -1,7 +1,7 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
-Kubernetes requires a prefix in the form of a DNS subdomain, such as `postrender/`. The prefix is
-not a domain such as `postrender.dev`, because somebody else could register the domain. If the
+In Kubernetes, the prefix of an annotation must be a DNS subdomain. The prefix `postrender/` is not
+a domain such as `postrender.dev`, because somebody else could register the domain. If the
 prefix changed, attach would no longer recognise the live revisions.
 """
 
@@ -46,7 +46,7 @@ JOB_LABEL = PREFIX + "attach-job"
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# attach sets this annotation on a revision without a consumer. The value is the time of the mark.
+# attach sets this annotation on a revision without a consumer. The value is the current time.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).

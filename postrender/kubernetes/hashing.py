@@ -25,7 +25,7 @@ from postrender.yaml.paths import Json, mapping_at
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
 
-# kustomize replaces these digits and vowels, because the hash must not form a word or be misread.
+# kustomize replaces the vowels and some digits, because the hash must not form a bad word.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
@@ -144,7 +144,7 @@ def fits_content(
 
 def without_hash(name: str) -> str:
     """Return a name without the hash at its end, or "" for a name without a hash."""
-    # The pattern is compiled only for names that can have a hash.
+    # To save time, compile the pattern only for a name that can have a hash.
     suffix = _SUFFIX.search(name) if name[-HASH_LENGTH - 1 : -HASH_LENGTH] == "-" else None
     return name[: suffix.start()] if suffix else ""
 
@@ -163,7 +163,7 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
 def template_text(template: Json) -> str:
     """Return a pod template as canonical JSON, without HELM_FILENAME_ANNOTATION and the render ID.
 
-    If the removal leaves `annotations` or `metadata` empty, the JSON also lacks the empty field.
+    The JSON also lacks an empty `metadata`, and an empty `annotations` in `metadata`.
     """
     return canonical_json(_without_ignored_annotations(template))
 

@@ -16,7 +16,7 @@ from postrender.plan.build import Plan
 
 _LIMIT = 1024 * 1024  # bytes
 _WARN_AT = 0.75  # an output of at least this fraction of the limit is near the limit
-# In bytes. A smaller output is never near the limit, even if gzip does not compress the output.
+# An output of fewer bytes is never near the limit, even if gzip does not compress the output.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
@@ -28,7 +28,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     size = len(gzip.compress(data, 9)) * 4 // 3
     if size < _LIMIT * _WARN_AT:
         return None
-    largest = _largest(plan)
+    largest = _largest_sentence(plan)
     fix = "Move large data out of the ConfigMaps"
     return Finding(
         code="release-size",
@@ -39,7 +39,7 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
     )
 
 
-def _largest(plan: Plan) -> str:
+def _largest_sentence(plan: Plan) -> str:
     """Return a sentence about the base names with the largest retained revisions, "" if none."""
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():

@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
 The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
-the other documents. The YAML parser also reads a document if the module `plain` cannot find a
-location or the site of an edit.
+the other documents. If a message needs a location, the YAML parser also reads the document. The
+YAML parser also finds the lines and the sites of edits that the module `plain` cannot find.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return the location of the last key of a path, or of a value from a merge key."""
+        """Return the location of the key at a path, or of its value if a merge key sets the key."""
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)

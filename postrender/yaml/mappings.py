@@ -29,7 +29,8 @@ class DuplicateKey(NamedTuple):
     path: the path of the key in the document.
     key: the key node of the last entry with the key.
     first: the key node of the first entry with the key.
-    is_ambiguous: whether these entries mix strings and other scalars, such as "true" and `on`.
+    is_ambiguous: whether the key is a string in one entry, and not in another entry, such as "true"
+        and `on`.
     """
 
     path: Path
@@ -47,7 +48,7 @@ def key_name(key: YamlNode) -> str:
 
 
 def is_merge_key(key: YamlNode) -> bool:
-    """Return whether a key is `<<`, which merges other mappings into its mapping."""
+    """Return whether a key is an unquoted `<<`, which merges other mappings into its mapping."""
     return bool(key.value == MERGE and not key.style)
 
 
@@ -57,9 +58,10 @@ def merge_sources(value: YamlNode) -> list[YamlNode]:
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
-    """Return the mapping, the key and the value of the entry that sets a key, or None.
+    """Return the mapping, the key and the value of the entry that sets a key.
 
     name: the key_name() of the key. If a merge key sets the key, the entry is in a merged mapping.
+    Returns None if no entry sets the key.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):

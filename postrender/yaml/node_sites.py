@@ -22,8 +22,8 @@ _COMMENT = pattern(r"(?:^|\s)#")
 def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, or None if postrender must write the whole object again.
 
-    Raises UserError if AddKeys has the path of a value that is not a mapping. Also raises UserError
-    if AddItems has the path of a value that is not a list.
+    Raises UserError if AddKeys has the path of a value that is neither a mapping nor null. Also
+    raises UserError if AddItems has the path of a value that is neither a list nor null.
     """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
@@ -64,7 +64,7 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
 
 
 def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
-    """Return the site after the colon of a key with an empty value."""
+    """Return the site after the colon of a key with an empty value, None without a colon."""
     key = key_node(document.root, path)
     colon = None if key is None else _COLON.match(document.text, key.end_mark.index)
     return Site(start=colon.end(), end=colon.end(), form="value", line=line) if colon else None
@@ -131,7 +131,10 @@ def column_of(text: str, index: int) -> int:
 def _in_place_of_empty(
     document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]
 ) -> Site | None:
-    """Return the site at which a collection replaces `{}`, `[]`, a null or an empty value."""
+    """Return the site at which a collection replaces `{}`, `[]`, a null or an empty value.
+
+    Returns None for a null with a tag. Raises UserError for any other value.
+    """
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:
         if read_scalar(node) is not None:
@@ -181,7 +184,8 @@ def _locate_after(document: NodeDocument, path: Path) -> Site | None:
 def content_end(text: str, node: YamlNode) -> int:
     """Return the index at which the text of a node ends, before any comments after the node.
 
-    A block scalar ends after its last line break. Every other node ends before a line break.
+    If the node ends with a block scalar, the index is after the last line break of the scalar.
+    Otherwise the index is before the line break.
     """
     if node.__class__ is ScalarNode or node.flow_style or not node.value:
         return int(node.end_mark.index)

@@ -1,8 +1,8 @@
 """A document as nodes of the YAML parser, for documents that the module `plain` cannot read.
 
 postrender imports this module, and with it ruamel.yaml, only when a document needs the YAML parser.
-The module `scalars` converts scalars to the values that the API server reads. ruamel.yaml would
-crash on an unquoted `=`, and convert `1e3` and `0o7` to other values. Nodes take about fifty times
+The module `scalars`, and not ruamel.yaml, converts scalars to values. ruamel.yaml would crash on an
+unquoted `=`, and read `1e3` and `0o7` differently than the API server. Nodes take about fifty times
 the memory of the text. postrender therefore deletes the nodes of each document before postrender
 reads the next document.
 """
@@ -279,7 +279,7 @@ def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoRetur
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the child at a key or index of a node, or None. A merge key can set the child."""
+    """Return the child at a key or index of a node, None if missing. A merge key can set a key."""
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -289,7 +289,7 @@ def child(node: YamlNode, part: str | int) -> YamlNode:
 
 
 def node_at(root: YamlNode, path: Path) -> YamlNode:
-    """Return the node at a path, or None."""
+    """Return the node at a path, None for a missing path."""
     node = root
     for part in path:
         node = child(node, part)
@@ -344,7 +344,10 @@ def _paths_by_node(root: YamlNode) -> dict[int, list[Path]]:
 
 
 def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
-    """Return the path and value of the block scalar at the end of a document, or None."""
+    """Return the path and value of the block scalar at the end of a document.
+
+    Returns None if the document ends with another value.
+    """
     path: Path = ()
     while node.value and not isinstance(node, ScalarNode):
         if isinstance(node, SequenceNode):

@@ -24,8 +24,8 @@ except ImportError:  # the C parser has no wheel for this Python
 YamlNode = Any
 
 MAX_DEPTH = 200
-# The pure Python parser reads 0.2 MB a second. parse() retries a text that the C parser rejects
-# only up to this length.
+# If the C parser rejects a text of up to this length, parse() retries with the pure Python parser.
+# The pure Python parser reads only 0.2 MB a second.
 MAX_PURE_CHARACTERS = 256 * 1024
 
 # The tag of an unquoted scalar or a collection, if the text does not have a tag.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Union
 
-    # A value of YAML or JSON. Parsers return lists and dicts, but these types are read-only.
+    # A value of YAML or JSON. The parsers return lists and dicts, which mypy treats as read-only.
     Json = Union[  # noqa: UP007 -- a recursive alias cannot use `|` before Python 3.12
         None, bool, int, float, str, Sequence["Json"], Mapping[str, "Json"]
     ]
@@ -112,7 +112,7 @@ class PatternTree:
         """Return the (path, value, payload) of every match.
 
         The matches of patterns with the same beginning are adjacent. If a pattern has several
-        payloads, the order of its matches is the order of the calls of add().
+        payloads, its matches at one path are in the order of the calls of add().
         """
         matches: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), matches)
@@ -135,7 +135,7 @@ class PatternTree:
 
 
 def value_at(data: Json, path: Path) -> Json:
-    """Return the value at a path, or None."""
+    """Return the value at a path, None for a missing path."""
     for part in path:
         if isinstance(data, dict):
             data = data.get(part)
@@ -152,6 +152,6 @@ def mappings_in(data: Json) -> list[dict[str, Json]]:
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:
-    """Return the mapping at a path, or an empty mapping."""
+    """Return the mapping at a path, {} if no mapping is at the path."""
     value = value_at(data, path)
     return value if isinstance(value, dict) else {}

@@ -25,7 +25,7 @@ The grammar does not cover, among others:
 - tabs outside literals, carriage returns
 - a list directly in a list, a duplicate key
 
-The reader matches each distinct line only once, because charts repeat most of their lines.
+read_plain caches the result for each distinct line, because charts repeat most of their lines.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# read_plain returns None for deeper documents. The YAML parser reads up to parser.MAX_DEPTH.
+# read_plain returns None for more nested levels. The YAML parser reads parser.MAX_DEPTH levels.
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
-# The forms of a line are `key: scalar`, `key:`, `key: |`, `key: {…}`, and a list item. The other
-# forms are an empty line or comment, a scalar, and a line that the grammar does not cover.
+# The first five forms of a line are `key: scalar`, `key:`, `key: |`, `key: {…}` and a list item.
+# The others are an empty line or comment, a scalar, and a line that the grammar does not cover.
 # read_plain relies on the order of these numbers. After a dash, LITERAL and FLOW do not need a key.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
@@ -61,7 +61,7 @@ _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
 _FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
-# Each part for spaces ends with `(?!\ )`. Otherwise, many spaces would take quadratic time.
+# Without `(?!\ )`, a line with many spaces would take quadratic time.
 _LINE = pattern(
     rf"""
     (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
@@ -88,7 +88,7 @@ _FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
 _ESCAPE = pattern(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
-# Templates of patterns for the lines of a literal: in ASCII, and in any text. %d is the indent.
+# Patterns for the lines of a literal: one for ASCII text, one for any text. %d is the indentation.
 _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
 _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
@@ -139,7 +139,7 @@ class PlainDocument:
         """Return the index in the text at which a line begins."""
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self.lines))]
-        return self._starts[number] + number  # `lines` do not contain their line breaks
+        return self._starts[number] + number  # `_starts` do not count the line breaks
 
     def parsed_line(self, number: int) -> Line:
         """Return the Line at a line number."""
@@ -152,7 +152,10 @@ class PlainDocument:
         return Line._make(line.entry) if line.entry else line
 
     def entry_line(self, path: Path) -> int | None:
-        """Return the line number of the key or dash at a path, None if the number is unknown."""
+        """Return the line number of the key or dash at a path.
+
+        Returns None for (), for a missing path, and for a path in a flow collection.
+        """
         try:
             return self.entry_line_in(self.existing_value(path[:-1]), path[-1])
         except (KeyError, IndexError, TypeError, ValueError):
@@ -166,16 +169,20 @@ class PlainDocument:
         return int(self.entry_lines[id(collection)][index_of(collection, part)])
 
     def existing_value(self, path: Path) -> Any:
-        """Return the value at a path, or raise KeyError, IndexError or TypeError."""
+        """Return the value at a path.
+
+        Raises KeyError, IndexError or TypeError for a missing path.
+        """
         value: Any = self.data
         for part in path:
             value = value[part]
         return value
 
     def line_of(self, path: Path) -> int | None:
-        """Return the line number at which the value at a path begins, or None if unknown.
+        """Return the line number at which the value at a path begins.
 
         A block collection begins with its first entry.
+        Returns None for a missing path, and for a path in a flow collection.
         """
         try:
             value = self.existing_value(path)
@@ -188,7 +195,7 @@ class PlainDocument:
         return self.entry_line(path)
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the scalar at a path is a literal, or None if this is unknown."""
+        """Return whether the scalar at a path is a literal, None if entry_line() returns None."""
         number = self.entry_line(path)
         return None if number is None else self.parsed_entry(number).form == LITERAL
 
@@ -204,8 +211,8 @@ def read_plain(text: str) -> PlainDocument | None:
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
     root: dict[str, Json] = {}
-    # The innermost block collection at this line, with the line numbers and the column (level) of
-    # its entries. `outer` has the collections around the innermost collection.
+    # `inner` is the innermost block collection at the current line. `numbers` and `level` are the
+    # line numbers and the column of its entries. `outer` has the collections around `inner`.
     inner: Any = root
     numbers: list[int] = []
     level, is_list = 0, False

@@ -30,8 +30,8 @@ _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 # From this value on, Go prints a float with an exponent.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# In characters. _number returns a longer text as a string, because Python's int() would raise an
-# error for thousands of digits.
+# The maximum number of characters. _number returns a longer text as a string, because Python's
+# int() would raise an error for thousands of digits.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 

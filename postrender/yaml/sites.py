@@ -33,7 +33,7 @@ def locate(document: ParsedDocument, edit: Edit) -> Site | None:
 
 
 def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
-    """Return the site of an edit, or None if only the YAML parser can find the site."""
+    """Return the site of an edit, None if locate() must search in the nodes of the YAML parser."""
     locate_edit = _IN_LINES.get(type(edit))
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
@@ -42,9 +42,10 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
-    """Return the site before the first entry of a block collection.
+    """Return the site before the first entry of the block collection at a path.
 
     If the collection is missing, the site is in the innermost existing mapping on the path.
+    Returns None for a flow collection, an empty collection, and a value of another kind.
     """
     value: Any = plain.data
     depth = 0

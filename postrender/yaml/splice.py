@@ -47,9 +47,9 @@ def splice(
 ) -> list[Splice] | None:
     """Return the splices for edits, or None if postrender must write the whole object again.
 
-    The result is None if an edit has no site or is a Remove, or if two edits replace the same text.
-    An edit can add to a value with aliases. The result is also None if all_edits lacks the same
-    addition at the path of an alias.
+    The result is None if an edit lacks a site or is a Remove, or if two edits change one text
+    differently. For an addition to a value with aliases, the result is None unless all_edits has
+    the same addition for each alias.
 
     edits: the edits of one object.
     all_edits: the edits of all objects of the document.

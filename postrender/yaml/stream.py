@@ -1,8 +1,8 @@
 """Splitting the input into YAML documents, and joining the documents again byte for byte.
 
 A line with `---` or `...` at column 0 is never inside a YAML node, so these lines divide the input.
-A document begins with `---`, or with the directives above `---`. A document includes a `...` line
-at its end, and all text up to the next document. There are two exceptions:
+A document begins at `---`, at the directives above `---`, after a `...` line, or at the start of
+the input. A document ends where the next document begins. There are two exceptions:
 
 - If several JSON objects follow each other, each JSON object is a document.
 - kubectl ignores a byte order mark on the line after a marker. In this module, the marker and the
@@ -92,8 +92,9 @@ class Stream(NamedTuple):
 
 
 def read_stream(data: bytes, source: str) -> Stream:
-    """Return the stream of the documents in the bytes of a source.
+    """Return the documents in the bytes of a source.
 
+    source: the name of the source in messages.
     Raises UserError for bytes that are not UTF-8, and for a NUL byte.
     """
     nul = data.find(b"\0")
