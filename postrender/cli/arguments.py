@@ -1,9 +1,9 @@
 """The values of the arguments and options of a command, read without click.
 
 The import of click takes longer than `postrender render` takes for a small input. click reads only
-the command lines that this module cannot read. Such a command line contains joined short options
-(`-qv`), `--`, a help option or an invalid argument. A test compares the results of this module and
-of click for random command lines.
+the command lines that this module cannot read. Such a command line contains, for example, joined
+short options (`-qv`), `--`, a help option or an invalid argument. A test compares the results of
+this module and of click for random command lines.
 """
 
 from __future__ import annotations

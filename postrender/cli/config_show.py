@@ -68,8 +68,8 @@ def _lines(
 def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
     """Return the location of each key, as `FILE:LINE`, by the path of the key.
 
-    files: the configuration file, then the files that it extends. If several
-    files have a list or mapping, postrender merges the items, so the key has several locations.
+    files: the configuration file, then the files that it extends. If several files have a list or
+    mapping for a key, postrender merges the items, so the key has several locations.
     """
     sources: dict[Path, str] = {}
     for file in reversed(files):

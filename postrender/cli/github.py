@@ -24,7 +24,7 @@ def is_job() -> bool:
 
 
 def is_in_log() -> bool:
-    """Return whether stdout is neither a file nor a terminal, and can be the log of the job."""
+    """Return whether stdout can be the log of the job: stdout is neither a file nor a terminal."""
     import stat
 
     try:

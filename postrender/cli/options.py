@@ -117,7 +117,7 @@ FILENAME = Option(
 # The options that every command has. `invoke` in cli/registry.py applies these options.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
-    Option("verbose", "Print notes about the run too.", SWITCH, default=False, short="v"),
+    Option("verbose", "Print more notes on stderr.", SWITCH, default=False, short="v"),
     Option(
         "color",
         "Use colours.",
@@ -162,8 +162,8 @@ SETTINGS = _with_variables(
     ),
     Option(
         "secrets",
-        "Create revisions of Secrets too. Without a key, anybody can guess short passwords from "
-        "the names.",
+        "Create revisions of Secrets too. Without a hash key, anybody can guess short passwords "
+        "from the names of these revisions.",
         key=("secrets",),
         form=FLAG,
         default_text="no",

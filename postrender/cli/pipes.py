@@ -62,7 +62,10 @@ def unwritable_error(error: OSError) -> UserError:
 
 
 def end_process(code: int) -> None:
-    """Flush stderr and stdout, and end the process at once, because a normal exit takes longer."""
+    """Flush stderr and stdout, and end the process at once, because a normal exit takes longer.
+
+    The exit code is FAULT if stdout cannot be written, else `code`.
+    """
     os._exit(_flush() or code)
 
 

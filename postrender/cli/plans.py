@@ -62,7 +62,7 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
 
 
 def _input_findings(stream: Stream, inventory: Inventory) -> Iterator[Finding]:
-    """Yield the findings about missing objects, duplicate keys and unknown annotations."""
+    """Yield the findings about input without objects, duplicate keys and unknown annotations."""
     if not inventory.items:
         from postrender.inventory.unrendered import find_no_objects
 
@@ -83,9 +83,10 @@ def report_findings(
     cause: str = "with --strict",
     fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
-    """Print the findings. Raises UserError if `is_strict` is set and a finding is strict.
+    """Print the findings of a plan.
 
     cause: the last words of the problem in the error; fix: the fix in the error.
+    Raises UserError if `settings.is_strict` is True and a finding is strict.
     """
     for finding in plan.findings:
         is_failure = finding.strict and settings.is_strict

@@ -48,6 +48,7 @@ def run_render(
 
     given: the values of all options except --config, by parameter.
     is_function: whether the command is `fn`, which reads a ResourceList of kustomize or kpt.
+    Raises UserError for invalid settings or input, and for findings that fail with --strict.
     """
     settings = render_settings(config, given)
     findings: tuple[Finding, ...] = ()

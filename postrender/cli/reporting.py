@@ -162,7 +162,7 @@ def report_bug(error: BaseException) -> None:
 
     If the file cannot be written, print the locations of the stack frames instead.
     """
-    # Import these modules late, because they take longer than the render of a small input.
+    # Import these modules late, because the import takes longer than the render of a small input.
     import platform
     import tempfile
     import traceback

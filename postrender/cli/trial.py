@@ -40,8 +40,8 @@ class Trial(NamedTuple):
     sides: the manifests as helm passes them to a post-renderer;
     settings: the settings of the previews; plan: the plan for `sides.old`;
     findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
-    left_out: if helm is Helm 4, the problems of Helm 3 only, which previews must not show;
-    undecided: if helm is Helm 3, the undecided parts about hooks, which previews must also show.
+    left_out: with Helm 4, the problems that only Helm 3 has, which previews must not show;
+    undecided: with Helm 3, the undecided parts about hooks, which previews must also show.
     """
 
     title: str

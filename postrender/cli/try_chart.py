@@ -209,7 +209,10 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write the preview as an HTML page, by default to a temporary file. Return the file's path."""
+    """Write the preview as an HTML page, by default to a temporary file. Return the file's path.
+
+    Raises UserError if the page cannot be written.
+    """
     from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.wording.terminal import Terminal
 
@@ -246,7 +249,7 @@ def _report_findings(findings: Sequence[Finding]) -> None:
 
 
 def _open_page(file: str) -> None:
-    """Open the page in a browser if stdout is a terminal, else print a warning."""
+    """Open the page in a browser if stdout is a terminal. If the page does not open, warn."""
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",

@@ -58,7 +58,7 @@ def effective_values(
     """Return the configuration values in effect. Raises UserError if a value is invalid.
 
     config: the file in --config, None for the nearest postrender.yaml.
-    given: the values of the options, by parameter.
+    given: the values of the options, by parameter; None for an option that is not set.
     function: the values of a functionConfig, which override the file; None if there is none.
     """
     options = {name: value for name, value in given.items() if name in CONFIG_KEYS}
@@ -157,7 +157,10 @@ def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
 
 
 def report_configuration(settings: Settings) -> None:
-    """Print the path of the configuration file, unless settings_of has printed the path."""
+    """Print the path of the configuration file, unless --quiet or --verbose is set.
+
+    With --verbose, settings_of has already printed the path.
+    """
     report_unless_verbose(_configuration_note(settings.file))
 
 
@@ -226,7 +229,10 @@ def check_not_a_function(stream: Stream) -> None:
 
 
 def function_settings(stream: Stream, config: str | None, given: Mapping[str, object]) -> Settings:
-    """Return the settings for a call of `fn`, with the functionConfig in the stream."""
+    """Return the settings for a call of `fn`, with the functionConfig in the stream.
+
+    Raises UserError as render_settings and function_values do.
+    """
     from postrender.krm.function_config import function_values
 
     return render_settings(config, given, function_values(stream))

@@ -1,4 +1,4 @@
-"""The graph of a preview or an explanation in the DOT language, for Graphviz."""
+"""The reference graph of `postrender diff` or `postrender explain`, in DOT for Graphviz."""
 
 from __future__ import annotations
 

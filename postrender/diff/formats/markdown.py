@@ -2,7 +2,7 @@
 
 Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. There,
 Markdown, HTML, mentions and issue numbers have no effect. The summary of a folded section is HTML,
-so its text from manifests is escaped. `render` truncates a long preview.
+in which `_code_in_html` escapes text from manifests. `render` truncates a long preview.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ _REPLICAS = "spec.replicas"
 
 _WORKLOADS = Forms("workload", "workloads")
 _KEYS = Forms("key", "keys")
-_FIELDS = Forms("workload outside its pod template", "workloads outside their pod templates")
+_FIELDS = Forms(
+    "workload that changes outside its pod template",
+    "workloads that change outside their pod templates",
+)
 _REVISIONS = Forms("revision", "revisions")
 _OBJECTS = Forms("other object", "other objects")
 _UNDECIDED = Forms("undecided item", "undecided items")
@@ -126,8 +129,8 @@ def render(preview: Preview, terminal: Terminal) -> str:
 
     If the text is longer, these steps truncate the sections until the text fits:
     1. abbreviate the section of other objects, then abbreviate long diffs, the longest diff first;
-    2. drop items from the end of sections: other objects, fields outside the pod template,
-    revisions, ConfigMaps and Secrets, and undecided items;
+    2. drop items from the end of sections. The order is: other objects, fields outside the pod
+    template, revisions, ConfigMaps and Secrets, undecided items;
     3. abbreviate the causes in the table of workloads, then drop rows of the table.
     """
     style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")

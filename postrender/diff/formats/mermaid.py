@@ -1,4 +1,4 @@
-"""The graph of a preview or an explanation as a Mermaid flowchart, for a Markdown page."""
+"""The reference graph of `postrender diff` or `postrender explain`, as a Mermaid flowchart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def render(source: HasGraph, terminal: Terminal) -> str:
     """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
     If a graph is too large for Mermaid, the chart has a notice and leaves out objects. The chart
-    leaves out other objects before changed objects and their neighbours.
+    leaves out changed objects and their neighbours last.
     """
     graph = source.graph
     chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))

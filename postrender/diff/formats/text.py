@@ -128,7 +128,7 @@ def _section(
     *,
     is_dense: bool = False,
 ) -> Iterator[str]:
-    """Yield a title and the lines of each change.
+    """Yield a title and the lines of each change, or nothing if `changes` is empty.
 
     write: the function that yields the lines of a change.
     is_dense: whether to omit the empty lines between changes.
@@ -207,7 +207,10 @@ def _revision(revision: RevisionChange, page: _Page) -> Iterator[str]:
 
 
 def _blocks(objects: Iterable[ObjectChange]) -> list[list[list[ObjectChange]]]:
-    """Return blocks: a block of all groups with one object, then a block for each larger group."""
+    """Return blocks of groups, which empty lines separate in the output.
+
+    All groups with one object are in the first block. Each larger group has its own block.
+    """
     groups = group_equal(objects)
     single = [group for group in groups if len(group) == 1]
     return [block for block in (single, *([group] for group in groups[len(single) :])) if block]
@@ -263,8 +266,8 @@ def _wrap(text: str, width: int, indent: str, hang: str) -> list[str]:
 def _pieces(text: str, room: int) -> Iterator[tuple[str, str]]:
     """Yield pairs: the space before a piece, or "", and a piece of at most `room` columns.
 
-    The function breaks a word that is too long after the punctuation of a path or name. If a part
-    is still too long, the function breaks the part at any character.
+    If a word is too long, the function breaks the word after the punctuation of a path or name. If
+    a part is still too long, the function breaks the part at any character.
     """
     gap = ""
     for word in text.split(" "):

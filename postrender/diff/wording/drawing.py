@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class HasGraph(Protocol):
-        """A preview or an explanation."""
+        """A preview of `postrender diff`, or an explanation of `postrender explain`."""
 
         @property
         def graph(self) -> Graph:
@@ -57,14 +57,18 @@ _EFFECTS = {
 
 
 class Colours(NamedTuple):
-    """The colours of boxes (fill), borders and arrows (line); line_style: of arrows in DOT."""
+    """The colours for a kind of change.
+
+    fill: the colour of a box; line: the colour of a border or arrow;
+    line_style: the style of an arrow in DOT.
+    """
 
     fill: str
     line: str
     line_style: str
 
 
-# COLOURS and INK, the colour of text in boxes, are readable on light and dark pages.
+# INK is the colour of text in boxes. All colours are readable on light and dark pages.
 COLOURS = {
     ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
     REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
@@ -136,7 +140,10 @@ def _slug(text: str) -> str:
 
 
 def _unique(slugs: Iterable[str]) -> list[str]:
-    """Return the slugs, with `__` and a count after each repeated slug. No slug contains `__`."""
+    """Return a unique ID for each slug: `x`, `x__2` and `x__3` for three slugs `x`.
+
+    The IDs are unique, because no slug contains `__`.
+    """
     seen: Counter[str] = Counter()
     ids = []
     for slug in slugs:
@@ -172,7 +179,10 @@ def _arrows(edges: Iterable[Edge], ids: Sequence[str]) -> Iterator[Arrow]:
 
 
 def wrapped(text: str) -> list[str]:
-    """Return the lines of a text. Lines end between words or, in a long word, after punctuation."""
+    """Return the lines of a text, which end between words.
+
+    The function breaks a word that is longer than a line, after punctuation if possible.
+    """
     lines = wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [piece for line in lines for piece in _PIECE.findall(line)]
 
@@ -195,14 +205,14 @@ def _is_changed(node: GraphNode) -> bool:
     return node.change != UNCHANGED or node.effect in (ROLLS, NEXT_RUN, NEXT_PODS, HOOK, REFUSED)
 
 
-def subgraph(graph: Graph, numbers: Iterable[int]) -> Graph:
-    """Return a graph with only some nodes and the edges between them; numbers: their indexes."""
-    new_numbers = {old: new for new, old in enumerate(sorted(numbers))}
+def subgraph(graph: Graph, indexes: Iterable[int]) -> Graph:
+    """Return a graph with only the nodes at these indexes, and the edges between these nodes."""
+    new_indexes = {old: new for new, old in enumerate(sorted(indexes))}
     return Graph(
-        tuple(graph.nodes[number] for number in new_numbers),
+        tuple(graph.nodes[index] for index in new_indexes),
         tuple(
-            edge._replace(source=new_numbers[edge.source], target=new_numbers[edge.target])
+            edge._replace(source=new_indexes[edge.source], target=new_indexes[edge.target])
             for edge in graph.edges
-            if edge.source in new_numbers and edge.target in new_numbers
+            if edge.source in new_indexes and edge.target in new_indexes
         ),
     )

@@ -21,7 +21,10 @@ _RANKS = {effect: rank for rank, effect in enumerate(EFFECTS)}
 
 
 def group_equal(changes: Iterable[Change]) -> list[list[Change]]:
-    """Return groups of equal changes, in the order of the changes, but groups of one first."""
+    """Return groups of equal changes.
+
+    Groups with one change are first. Otherwise, the groups are in the order of `changes`.
+    """
     groups: dict[Hashable, list[Change]] = defaultdict(list)
     for index, change in enumerate(changes):
         groups[_key(change) or index].append(change)
@@ -34,7 +37,7 @@ def group_by_effect(workloads: Iterable[WorkloadChange]) -> list[list[WorkloadCh
 
 
 def _key(change: WorkloadChange | ContentChange | ObjectChange) -> Hashable:
-    """Return a value that equal changes share, or None for a change that is never grouped.
+    """Return a value that equal changes share, or None for a change that has its own group.
 
     The value for a Secret is None, because a group would reveal that Secrets have equal content.
     """

@@ -1,4 +1,4 @@
-"""The phrases for changes, effects and causes, the same in every format.
+"""The phrases for changes, effects and causes in the formats text, markdown and html.
 
 The phrases have no markup. A Style formats the names and values in a phrase.
 """
@@ -99,7 +99,8 @@ _UNCHANGED = Forms("is unchanged", "are unchanged")
 class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
-    names: the old and the new revision name, () if workloads use only the base name;
+    names: a phrase with the revision names, () if workloads use only the base name or if the
+    revision names are redacted;
     shared: the phrases that are equal for all objects of a group from the module `grouping`;
     users: the workloads that reference the object, and the workloads that no longer reference it.
     """
@@ -115,12 +116,15 @@ class ContentFacts(NamedTuple):
 
     @property
     def individual(self) -> tuple[str, ...]:
-        """The facts that differ between the objects of a group."""
+        """The facts that can differ between the objects of a group."""
         return (*self.names, *self.users)
 
 
 def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
-    """Return the mark of a change; an unchanged workload with an effect counts as changed."""
+    """Return the mark of a change.
+
+    An unchanged workload counts as changed if its effect is not STAYS.
+    """
     if isinstance(change, WorkloadChange) and change.change == UNCHANGED and change.effect != STAYS:
         return MARKS[CHANGED]
     return MARKS[change.change]
@@ -180,7 +184,6 @@ def describe_content(content: ContentChange, style: Style) -> ContentFacts:
 
 
 def _content_names(content: ContentChange, style: Style) -> list[str]:
-    """Return the revision names as one phrase, [] if workloads use only the base name."""
     old, new = content.old_revision, content.new_revision
     if not {old, new} - {"", content.identity.name}:
         return []

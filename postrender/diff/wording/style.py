@@ -20,7 +20,8 @@ class Style(NamedTuple):
 
     code: a function that formats a name, a path or a value;
     prose: a function that formats a sentence with names and values;
-    name: a function that returns the name of an object, without the format from `code`;
+    name: a function that returns the name of an object, to which the module `phrases` applies
+    `code`;
     limit: the maximum length of a value. The module `value_text` truncates longer values;
     arrow: the sign between an old and a new value.
     """

@@ -86,7 +86,7 @@ class Truncation:
             self._dropped.add(number)
 
     def omissions(self) -> list[str]:
-        """Return phrases with the counts of abbreviated and of dropped items and sections."""
+        """Return the counts of abbreviated items, dropped items and dropped sections as phrases."""
         counts: Counter[tuple[str, Forms]] = Counter()
         for number, (section, kept) in enumerate(zip(self._sections, self._kept, strict=True)):
             if number in self._dropped and section.section_noun:

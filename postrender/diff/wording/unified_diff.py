@@ -50,7 +50,10 @@ def _range(start: int, count: int) -> str:
 
 
 def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
-    """Return the hunks of a key. If the notice NO_NEWLINE is not useful, no line is open."""
+    """Return the hunks of a key.
+
+    If the notice NO_NEWLINE is not useful, the function sets `is_open` to False in all lines.
+    """
     if _is_notice_useful(key):
         return key.hunks
     return tuple(

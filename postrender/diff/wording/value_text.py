@@ -13,7 +13,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# The phrase for a FieldChange without values. Only the notation of such a field differs.
+# The phrase for a FieldChange without values. Only notation or a revision name differs.
 WRITTEN_DIFFERENTLY = "is written differently"
 
 # The number of equal characters that a truncated value shows before the first difference.
@@ -62,7 +62,10 @@ def _truncated_pair(old: Json, new: Json, style: Style) -> tuple[str, str]:
 
 
 def _truncated(text: str, start: int, style: Style) -> str:
-    """Return a text, truncated to the limit of the style; a truncated text includes its length."""
+    """Return a text, truncated to the limit of the style.
+
+    The length of the whole text follows a truncated text.
+    """
     if not start and len(text) <= style.limit:
         return style.code(text)
     end = start + style.limit
@@ -71,7 +74,7 @@ def _truncated(text: str, start: int, style: Style) -> str:
 
 
 def _text_of(value: Json) -> str:
-    """Return a value as JSON on one line; strings have no quotes unless they are ambiguous."""
+    """Return a value as JSON on one line. A string that is clear without quotes has no quotes."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
         if is_plain and not _looks_like_another_type(value):

@@ -1,4 +1,4 @@
-"""Diffs of texts and values as HTML, with marks around the words that differ."""
+"""Diffs of texts, with marks around the words that differ, and changes of values, as HTML."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def _end(line: Line) -> str:
 
 
 def _marked(old: str, new: str) -> tuple[Html, Html]:
-    """Return two lines as markup, each with a mark from the first to the last word that differs."""
+    """Return two lines as markup.
+
+    If the lines are similar, each line has a mark from the first to the last word that differs.
+    """
     start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
         start -= 1
@@ -94,7 +97,7 @@ def _with_mark(text: str, start: int, end: int) -> Html:
 
 
 def fields_markup(fields: tuple[FieldChange, ...]) -> Html:
-    """Return the changed fields of an object, each with its path, its old and its new value."""
+    """Return an HTML list of changed fields with their values, "" if no field changes."""
     return tag("ul", *map(_field, fields), class_="fields") if fields else Html("")
 
 
@@ -138,7 +141,7 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string needs quotes: it is empty, has outer spaces, or looks like JSON."""
+    """Return whether a string is empty, starts or ends in white space, or looks like JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

@@ -75,7 +75,7 @@ class ObjectNames:
         self.style = Style(code=_code, prose=escaped, name=self.link, arrow="→")
 
     def plain(self, identity: Identity) -> Html:
-        """Return the name of an object; its kind is less prominent."""
+        """Return the name of an object as markup, in which the kind is less prominent."""
         kind = self.name(identity).partition("/")[0]
         parts = [tag("span", f"{kind}/", class_="kind"), tag("code", identity.name)]
         if identity.namespace:
@@ -95,7 +95,7 @@ class ObjectNames:
 class _Member(NamedTuple):
     """An object of an entry. An entry has one object, or several objects with equal changes.
 
-    attributes: the HTML attributes: the anchor of the object, and the effects for the filter;
+    attributes: the HTML attributes for the anchor of the object and for the filter by effect;
     facts: the facts that only this object has, without the facts about all objects of the entry.
     """
 
@@ -295,7 +295,10 @@ def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
 
 
 def unchanged_entries(group: Sequence[RevisionChange], names: ObjectNames) -> list[Html]:
-    """Return the entries of revisions with an equal change. Several revisions share one entry."""
+    """Return a list with one entry for all revisions of a group, [] if the group is empty.
+
+    group: revisions that are all REUSED, or all RETAINED.
+    """
     if len(group) < 2:
         return [revision_entry(revision, names) for revision in group]
     style = names.style._replace(name=names.plain)

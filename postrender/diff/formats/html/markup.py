@@ -16,7 +16,7 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """Return a text as markup, with escapes for special characters of HTML and invisible ones."""
+    """Return a text as markup, with escapes for invisible characters and HTML syntax."""
     if text.replace("\t", "").isprintable():
         return Html(html.escape(text))
     return Html("".join(map(_character, text)))

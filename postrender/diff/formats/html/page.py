@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "html"
 
-# When the page opens, ConfigMaps and Secrets are folded if they have more than _OPEN_LINES diff
+# When the page opens, ConfigMaps and Secrets are folded if the page has more than _OPEN_LINES diff
 # lines. Workloads and other objects are folded if the page has more than _OPEN_GROUPS groups of
 # workloads.
 _OPEN_LINES = 400
@@ -227,7 +227,7 @@ def _shortcuts() -> Html:
 
 
 def _section_links(preview: Preview) -> Html:
-    """Return a link to each section that has entries."""
+    """Return a link to each section that has entries, "" if no section has entries."""
     sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
