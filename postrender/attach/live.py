@@ -110,7 +110,7 @@ class Revision(NamedTuple):
 
     group_name: the attach group in the label of the object, "" if absent;
     base_name: the value of postrender/base-name, "" if absent, as on an original;
-    is_sweepable: whether attach may add consumers as owners, and may delete the revision;
+    is_sweepable: whether attach may delete the revision;
     our_owners: the uids of the owners that a run of attach added;
     unused_since: the mark, which is the unparsed value of postrender/unused-since; None if absent;
     is_original_in_stream: whether the object is an original in the applied stream, which is the
@@ -131,6 +131,11 @@ class Revision(NamedTuple):
     unused_since: str | None
     is_original_in_stream: bool = False
     finalizers: tuple[str, ...] = ()
+
+    @property
+    def is_original(self) -> bool:
+        """Whether the object is an original, which is in the applied stream or which is adopted."""
+        return self.is_original_in_stream or bool(self.group_name and not self.base_name)
 
     @property
     def key(self) -> RevisionRef:

@@ -2,7 +2,12 @@
 
 The rule: the owners of a revision are the release owner, the consumers, and their controllers. The
 module `release_owner` defines the release owner. A Pod is never an owner. A Job is an owner only if
-the Job has a controller.
+the Job has a controller. There are two exceptions:
+
+- The release owner does not own an original. If a rollback applies the original again and deletes
+  the release owner, Kubernetes would delete the original too.
+- Consumers do not own an object that is not sweepable and that the release owner does not own.
+  Other objects can need this object after all workloads are deleted.
 
 A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
 is not in the applied stream. The applied stream is the output of postrender for which attach runs.
@@ -128,20 +133,20 @@ def pin(
 ) -> list[Patch]:
     """Return patches that add workloads as owners to the revisions that the workloads reference.
 
-    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. A
-    revision that is not sweepable gets only the release owner. An original in the applied stream
-    gets no patch.
+    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. An
+    original in the applied stream gets no patch.
     workloads_of: returns the live workloads that, according to the request, reference a revision;
-    release_owner: an additional owner of every revision, None if unknown.
+    release_owner: an additional owner of each revision, None if unknown.
     """
     patches = []
     for revision in revisions:
         if revision.is_deleting or revision.is_original_in_stream:
             continue
-        workloads = workloads_of(revision.key) if revision.is_sweepable else ()
+        may_own = _may_consumers_own(revision, release_owner)
+        workloads = workloads_of(revision.key) if may_own else ()
         owners = [work.owner for work in workloads if work.resource not in _SHORT_LIVED]
         mark = "" if owners and revision.unused_since is not None else None
-        owners += [release_owner] if release_owner else []
+        owners += [release_owner] if release_owner and not revision.is_original else []
         patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
     return [patch for patch in patches if patch.has_changes]
 
@@ -161,8 +166,9 @@ def reconcile(
         if revision.is_deleting:
             continue
         consumers = consumers_of[revision.key]
-        owners = _required_owners(state, consumers) if revision.is_sweepable else []
-        if state.release_owner and not revision.is_original_in_stream:
+        may_own = _may_consumers_own(revision, state.release_owner)
+        owners = _required_owners(state, consumers) if may_own else []
+        if state.release_owner and not revision.is_original:
             owners.append(state.release_owner)
         is_used = bool(consumers) or revision.key in in_stream
         may_mark = scope.covers(revision, state)
@@ -275,6 +281,14 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
     return consumers
 
 
+def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
+    """Return whether the consumers of a revision, and their controllers, are its owners."""
+    if revision.is_sweepable:
+        return True
+    is_owned = any(_is_our_release_owner(revision, owner) for owner in revision.owners)
+    return not revision.is_original and (is_owned or release_owner is not None)
+
+
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
     """Return the owners by the rule: the consumers and their controllers, up to the workload.
 
@@ -314,10 +328,10 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
     An owner is stale if the owner was deleted. An owner that a controller made is also stale if the
     owner is not required. A bare Pod or Job is always stale. A workload remains an owner, because
     its next ReplicaSet may reference the revision again.
-    If the revision is not sweepable, every owner except a release owner is stale. A release owner
-    is stale if somebody re-created the owner, which has another uid then. A release owner is also
-    stale if the revision is an original in the applied stream. The garbage collector removes a
-    release owner that was deleted and not re-created.
+    If consumers may not own the revision, every owner except a release owner is stale. A release
+    owner is stale if somebody re-created the owner, which has another uid then. A release owner is
+    also stale if the revision is an original. The garbage collector removes a release owner that
+    was deleted and not re-created.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:
@@ -325,9 +339,11 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
             continue
         consumer = state.consumers.get(owner.uid)
         if owner.group_kind in _RELEASE_OWNERS:
-            if revision.is_original_in_stream or _is_replaced(owner, state.release_owner):
+            if revision.is_original or _is_replaced(owner, state.release_owner):
                 yield owner
-        elif not revision.is_sweepable or (consumer and _is_bare(consumer)):
+        elif not _may_consumers_own(revision, state.release_owner) or (
+            consumer and _is_bare(consumer)
+        ):
             yield owner
         elif consumer is None:
             if _is_readable(state, owner):

@@ -107,24 +107,27 @@ def find_last_owners(
             code="last-owner",
             problem=f"the output contains {lost.kind}/{lost.name}, but the apply deletes all of "
             f"its owners: {', '.join(lost.owners)}",
-            fix=f"Enable the attacher {_with_earlier_names(lost)}, or keep the workload for one "
-            "more release, scaled to 0",
+            fix=f"{_keep_release_owner(lost)}, or keep the workload for one more release, scaled "
+            "to 0",
             location=Location(context.inventory.stream.source),
         )
 
 
-def _with_earlier_names(lost: LostOwners) -> str:
-    """Return how to keep the earlier release owner, as the end of `Enable the attacher`.
+def _keep_release_owner(lost: LostOwners) -> str:
+    """Return how the release can own the revision, as the start of a fix.
 
     The name of a Role is the name of the attach group. A ServiceAccount can have another name.
     """
     for title in lost.owners:
         kind, _, name = title.partition("/")
         if kind == "Role":
-            return f"and keep {title} with --group {name}"
+            return f"Enable the attacher and keep {title} with --group {name}"
         if kind == "ServiceAccount":
-            return f"and keep {title} with --group {name} (or with attacher.serviceAccount.name)"
-    return "and pass the earlier attach group with --group"
+            return (
+                f"Enable the attacher and keep {title} with --group {name} (or with "
+                "attacher.serviceAccount.name)"
+            )
+    return "Set attacher.serviceAccount.name and release once before this change"
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:

@@ -224,10 +224,37 @@ def test_an_unreadable_kind_prevents_drops() -> None:
     assert not dropped(state)
 
 
-def test_a_revision_that_is_not_swept_has_no_owners() -> None:
+def test_a_revision_that_is_not_swept_has_no_owners_without_a_release_owner() -> None:
+    """An Ingress, for example, can need the revision after the workload is deleted."""
     [patch] = changes(state_of([revision("app-new", [ROLLOUT], is_sweepable=False)], ROLLOUT, NEW))
     assert (patch.added, [str(owner) for owner in patch.removed]) == ((), ["Rollout/app"])
     assert not pin([revision("app-new", is_sweepable=False)], lambda _: [ROLLOUT])
+
+
+@pytest.mark.parametrize("present", [(), (ACCOUNT,)], ids=["new", "present"])
+def test_consumers_protect_a_revision_that_is_not_swept(present: tuple[Owner, ...]) -> None:
+    """A release can delete the release owner, such as a release without postrender."""
+    kept = revision("app-new", present, is_sweepable=False)
+    release_owner = None if present else ACCOUNT
+    state = state_of([kept], ROLLOUT, NEW, release_owner=release_owner)
+    names = ["Rollout/app", "ReplicaSet/app-2", *([] if present else ["ServiceAccount/app-attach"])]
+    assert {name: sorted(owners) for name, owners in added(state).items()} == {
+        "app-new": sorted(names)
+    }
+    [patch] = pin([kept], lambda _: [ROLLOUT], release_owner)
+    assert "Rollout/app" in [str(owner) for owner in patch.added]
+
+
+@pytest.mark.parametrize("is_sweepable", [True, False])
+def test_the_release_owner_does_not_own_an_adopted_original(is_sweepable: bool) -> None:
+    """A rollback applies the original again, and deletes the release owner."""
+    original = revision("app", [ACCOUNT], is_sweepable=is_sweepable)
+    consumers = consumer("Deployment/app", "app"), consumer("Rollout/app", "app-new")
+    state = state_of([original], *consumers, release_owner=ACCOUNT)
+    [patch] = changes(state)
+    assert patch.removed == (ACCOUNT,)
+    assert [str(owner) for owner in patch.added] == ["Deployment/app"] * is_sweepable
+    assert not pin([revision("app")], lambda _: [], ACCOUNT)
 
 
 # The release owner
@@ -460,7 +487,7 @@ def test_pinning_adds_the_workload_and_removes_the_mark() -> None:
 
 # Against a naive implementation: random owners, consumers and controllers.
 
-NAMES = ["a", "b", "c"]
+NAMES = ["a-1", "b-1", "original"]
 KINDS = ["Rollout", "Deployment", "CronJob", "ReplicaSet", "Job", "ControllerRevision", "Pod"]
 
 
@@ -547,17 +574,25 @@ def test_the_rule_holds_for_any_state(state: ClusterState, in_stream: frozenset[
     assert not changes(result, in_stream), "a second run writes nothing"
     for before, now in zip(state.revisions, result.revisions, strict=True):
         owners = {owner.uid for owner in now.owners}
+        is_adopted = now.name == "original" and now.group_name != ""
         accounts = {ACCOUNT.uid, OTHER_ACCOUNT.uid}
-        assert now.our_owners <= must_own(state, now.name) | accounts or now.is_sweepable
-        assert state.release_owner is None or ACCOUNT.uid in owners
-        assert must_own(state, now.name) <= owners or not now.is_sweepable
+        has_account = state.release_owner is not None or bool(accounts & before.our_owners)
+        may_own = now.is_sweepable or (has_account and not is_adopted)
+        if is_adopted:
+            assert not accounts & now.our_owners
+        else:
+            assert state.release_owner is None or ACCOUNT.uid in owners
+            assert accounts & before.our_owners <= owners
+        if may_own:
+            assert must_own(state, now.name) <= owners
+        else:
+            assert now.our_owners <= accounts
         for owner in before.owners:
             if owner.uid not in owners:
                 live_owner = state.consumers.get(owner.uid)
                 assert owner.uid in before.our_owners
-                assert owner.uid not in accounts
                 is_stale = live_owner is None or live_owner.resource in CONTROLLER_MADE_KINDS
-                assert is_stale or not now.is_sweepable
+                assert is_stale or not may_own
         if has_consumer(state, now) or now.name in in_stream:
             assert now.unused_since is None
         elif now.unused_since != before.unused_since:
