@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The live revisions of a namespace, divided into those of a run of attach and the others.
+    """The live revisions that a run of attach reads: of its own attach group, and of other groups.
 
     revisions: the given revisions (AttachRequest.given), and all revisions of the run's attach
         group;
@@ -36,8 +36,8 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.
 
     If the request has no attach group, the group is the common label of the given revisions. If
-    their labels differ, the group is unknown. An original that is in AttachRequest.emitted, but is
-    not given, is not sweepable in the result. Raises ApiError.
+    their labels differ, the group is unknown. The result has is_sweepable=False for an original
+    that is in AttachRequest.emitted, but not in AttachRequest.given. Raises ApiError.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -116,7 +116,7 @@ def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revisio
     except ApiError as error:
         if error.status != FORBIDDEN:
             raise
-        _log.warning(f"{resource.kind}/{name} is not deleted: {error}")
+        _log.warning(f"attach keeps {resource.kind}/{name}: {error}")
         return []
 
 
@@ -125,10 +125,10 @@ def read_state(
 ) -> ClusterState:
     """Return the revisions of a run together with every possible consumer. Raises ApiError.
 
-    The result contains a revision of another group if find_related returns the revision. If the
-    Role forbids the list of a kind, the kind is in `unreadable`.
-    group: the result of read_revisions. If the run read the consumers first, the consumers could
-    lack a new owner of a revision. attach would then treat the new owner as deleted.
+    The result contains a revision of another attach group if find_related returns the revision. If
+    the Role forbids the list of a kind, the kind is in `unreadable`.
+    group: the result of read_revisions, which must be older than the list of consumers. An owner
+    of a revision that is missing from an older list of consumers would count as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(
@@ -158,7 +158,7 @@ def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resou
 
 
 def _read_consumers_of_kind(client: Client, resource: Resource) -> list[Consumer] | None:
-    """Return the consumers of a kind, or None if the Role forbids the list."""
+    """Return all possible consumers of a kind, or None if the Role forbids the list."""
     try:
         return client.list_all(resource, partial(read_consumer, resource))[0]
     except ApiError as error:

@@ -33,7 +33,7 @@ def run(
     kubeconfig: str | None,
     dry_run: bool,
 ) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.attach.command import is_in_cluster, run_adopt
     from postrender.config.settings import Settings
     from postrender.inventory.build import take_inventory

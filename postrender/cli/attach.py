@@ -124,7 +124,7 @@ def run(
     delete_finished_jobs: bool,
     no_prune: bool,
 ) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.attach.command import read_request, run_attach
 
     request = read_request(

@@ -21,7 +21,7 @@ COMMAND = Command(
     details=(
         "check does not write manifests. Each FILE is input or output of postrender. Without a "
         "FILE, check reads stdin. Unlike render --strict, check does not report missing "
-        "protection, because check does not know how the manifests are applied."
+        "protection, because check does not know how you apply the manifests."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),
@@ -43,7 +43,7 @@ COMMAND = Command(
 
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     settings = render_settings(config, given)
     # check accepts a file that contains only comments, and never appends the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
@@ -52,7 +52,7 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Check an input, report its findings or its error, and return the exit code."""
+    """Return the exit code for one input, after a report of its findings or its error."""
     try:
         plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
         if plan.findings:

@@ -20,7 +20,7 @@ COMMAND = Command(
 
 
 def run(shell: str) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from click.shell_completion import get_completion_class
 
     from postrender.cli.click_app import app

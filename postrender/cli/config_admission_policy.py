@@ -23,7 +23,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.plan.attacher_policy import policy_objects
 
     settings = settings_of(config, given)

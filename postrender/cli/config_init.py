@@ -32,7 +32,7 @@ _TEXT = """\
 
 
 def run(file: str) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     try:
         with open(file, "x", encoding="utf-8") as output:
             output.write(_TEXT)

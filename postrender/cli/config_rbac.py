@@ -34,7 +34,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, mode: str | None, **given: object) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.plan.attacher_rbac import rbac_objects
 
     settings = settings_of(config, given)

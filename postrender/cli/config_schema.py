@@ -15,6 +15,6 @@ COMMAND = Command(
 
 
 def run() -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     write([schema_text()])
     return DONE

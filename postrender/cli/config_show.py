@@ -27,7 +27,7 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     values, source, findings = effective_values(config, given)
     report_ignored(findings)
     files = load_files(source) if source else []

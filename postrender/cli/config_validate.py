@@ -18,7 +18,7 @@ COMMAND = Command(
 
 
 def run(file: str) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.config.load import load_config
 
     source, findings = config_source(file)

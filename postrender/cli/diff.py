@@ -101,7 +101,7 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.diff.build import compare
     from postrender.diff.sections import only_sections
     from postrender.diff.wording.terminal import terminal_of

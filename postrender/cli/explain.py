@@ -30,7 +30,7 @@ COMMAND = Command(
 
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.build import explain
     from postrender.inventory.other_releases import find_other_owners

@@ -18,5 +18,5 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     return run_render("-", config, given, is_function=True)

@@ -45,7 +45,7 @@ def load(module: str) -> Any:
 
 
 def invoke(module: Any, values: Mapping[str, object]) -> int:
-    """Run the command of a module and return its exit code.
+    """Return the exit code of the command in a module.
 
     values: the values of the arguments and of all options, by parameter.
     Raises UsageError and UserError.

@@ -37,7 +37,7 @@ COMMAND = Command(
 
 
 def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     return run_render(input, config, given)
 
 

@@ -20,6 +20,6 @@ COMMAND = Command(
 
 
 def run(command: str) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     write([schema_text(JSON_SCHEMAS[command])])
     return DONE

@@ -118,7 +118,7 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     from postrender.cli.trial import make_trial, preview_change, preview_first_release
     from postrender.sources.charts import ChartOptions, check_chart, check_values, release_name
 

@@ -195,7 +195,7 @@ def render_settings(
     settings = with_hash_key(settings_of(config, given, function), given)
     if settings.naming == SEQUENCE and not settings.history.previous:
         raise UserError(
-            "naming: the value is sequence, but --previous is not set",
+            'naming: the value is "sequence", but --previous is not set',
             "Pass --previous. For the first release, pass an empty file",
         )
     return settings

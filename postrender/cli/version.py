@@ -11,6 +11,6 @@ COMMAND = Command("version", "Print the version.", example="postrender version")
 
 
 def run() -> int:
-    """Run the command and return its exit code."""
+    """Return the exit code of the command."""
     write([f"postrender {__version__}\n"])
     return DONE

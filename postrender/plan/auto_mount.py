@@ -164,7 +164,7 @@ def _check_rewritable(
     refused = _refused(item, in_namespace, selected)
     opted_out = next((workload for workload in refused if workload.has_opted_out), None)
     if opted_out:
-        problem = f"{opted_out.identity} opts out with {REWRITE_ANNOTATION}"
+        problem = f'{opted_out.identity} has the annotation {REWRITE_ANNOTATION}: "false"'
         fix = f"Remove {REWRITE_ANNOTATION} from {opted_out.identity}"
     elif refused and not (selected or MOUNT_IN_ANNOTATION in item.annotations):
         listed = ", ".join(str(workload.identity) for workload in refused)

@@ -68,7 +68,7 @@ class _Namer:
         objects = " -> ".join(str(self.decisions[member].item.identity) for member in cycle)
         raise UserError(
             f"the data of these objects reference each other in a cycle: {objects}",
-            "Remove one of the reference rules for the data of these objects",
+            "Remove one of the entries in `references` for the data of these objects",
             self.inventory.location_of(self.decisions[key].item),
         )
 

@@ -38,7 +38,7 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
-        return None  # the path has no value, or the grammar does not cover the flow collection
+        return None  # the path is missing, or the module `plain` cannot read its line
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
@@ -111,7 +111,7 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
 def _span_in_flow(
     plain: PlainDocument, path: Path, parent: Any
 ) -> tuple[int, tuple[int, int, str]]:
-    """Return the line number of a flow collection, and the span of the value at a path in the line.
+    """Return the line number of a flow collection, and the span in this line of the value at path.
 
     Raises IndexError, TypeError or ValueError if the value does not exist.
     """

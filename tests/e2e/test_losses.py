@@ -206,7 +206,7 @@ def test_a_retired_secret_that_is_still_used_stays(
     api.patch("Role", "web-attach", {"rules": rules})
     run = attach_again(plane, pod)
     assert run.code == 0
-    assert f"Secret/{name} is not deleted: postrender cannot list secrets" in run.text
+    assert f"attach keeps Secret/{name}: postrender cannot list secrets" in run.text
 
 
 def test_the_api_server_adds_no_selector_to_the_job(manifests: Release, api: Api) -> None:
