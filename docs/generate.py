@@ -228,6 +228,8 @@ def _value(part: Schema) -> str:
     kind = " or ".join(
         {"array": "list", "object": "mapping"}.get(str(name), str(name)) for name in types
     )
+    if "maximum" in part:
+        return f"{kind}, from {part['minimum']} to {part['maximum']}"
     return f"{kind}, at least {part['minimum']}" if "minimum" in part else kind
 
 

@@ -30,7 +30,14 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from tests.reference_readers import OWN_GROUPS, is_well_known, reader_of
+from tests.reference_readers import (
+    OWN_GROUPS,
+    is_copied,
+    is_filled,
+    is_well_known,
+    reader_of,
+    without_copies,
+)
 
 Obj = dict[str, Any]
 
@@ -1203,7 +1210,8 @@ def strategy_of(run: Run, obj: Obj) -> str:
         chart = str(labels.get("helm.sh/chart"))
         is_known = kind_of(obj) == "ConfigMap" and is_well_known(name_of(obj), chart)
         has_data = any(obj.get(key) for key in ("data", "binaryData", "stringData"))
-        return "ignore" if is_known or "sops" in obj or not has_data else "rename"
+        is_taken = is_known or is_filled(obj) or "sops" in obj
+        return "ignore" if is_taken or not has_data else "rename"
     if requested not in ("rename", "checksum", "ignore"):
         raise InputError(f"strategy {requested}")
     return str(requested)
@@ -1223,6 +1231,7 @@ def keep_by_name(run: Run, obj: Obj) -> None:
     objects = [other for other in run.objects if not is_attacher(other)]
     taken = {name_of(other) for other in objects if not run.is_config(other)}
     reader = reader_of(objects, obj, lambda holder, key: (id(holder), key) in linked, taken)
+    reader = reader or ("read" if is_copied(obj) else "")
     requested = annotation(obj, "postrender/strategy") or run.rule_for(obj).get("strategy")
     if reader == "write" and not requested:
         run.strategies[id(obj)] = "ignore"
@@ -1494,7 +1503,8 @@ def mark_revisions(run: Run, groups: list[AttachGroup]) -> None:
             continue
         obj["immutable"] = run.is_immutable(obj)
         make(obj, "metadata", "labels")[MANAGED] = label_of(run, groups, obj)
-        annotations = make(obj, "metadata", "annotations")
+        annotations = without_copies(make(obj, "metadata", "annotations"))
+        obj["metadata"]["annotations"] = annotations
         annotations[BASE_NAME] = run.bases[id(obj)]
         annotations["helm-diff/base-name"] = run.bases[id(obj)]
         if run.options.attacher:

@@ -33,6 +33,54 @@ def is_well_known(name: str, chart: str) -> bool:
     return any(fnmatch.fnmatchcase(names["/" in glob], glob) for glob in globs)
 
 
+def is_filled(obj: Obj) -> bool:
+    """Return whether an annotation or label lets another program write the data."""
+    metadata = obj.get("metadata") or {}
+    notes = metadata.get("annotations") or {}
+    labels = metadata.get("labels") or {}
+    is_config_map = obj["kind"] == "ConfigMap"
+    switches = [
+        notes.get("service.beta.openshift.io/inject-cabundle"),
+        notes.get("service.alpha.openshift.io/inject-cabundle"),
+        labels.get("config.openshift.io/inject-trusted-cabundle") if is_config_map else None,
+    ]
+    sources = [
+        notes.get("replicator.v1.mittwald.de/replicate-from"),
+        notes.get("reflector.v1.k8s.emberstack.com/reflects"),
+        None if is_config_map else notes.get("secret-generator.v1.mittwald.de/autogenerate"),
+        None if is_config_map else notes.get("secret-generator.v1.mittwald.de/type"),
+    ]
+    return any(is_on(value) for value in switches) or any(sources)
+
+
+def is_copied(obj: Obj) -> bool:
+    """Return whether an annotation lets another program copy the object to other namespaces."""
+    notes = (obj.get("metadata") or {}).get("annotations") or {}
+    switches = [
+        notes.get("reflector.v1.k8s.emberstack.com/reflection-allowed"),
+        notes.get("reflector.v1.k8s.emberstack.com/reflection-auto-enabled"),
+        notes.get("replicator.v1.mittwald.de/replication-allowed"),
+    ]
+    namespaces = [
+        notes.get("replicator.v1.mittwald.de/replicate-to"),
+        notes.get("replicator.v1.mittwald.de/replicate-to-matching"),
+    ]
+    is_synced = notes.get("kubed.appscode.com/sync") is not None
+    return is_synced or any(namespaces) or any(is_on(value) for value in switches)
+
+
+def without_copies(notes: Obj) -> Obj:
+    """Return annotations without those for copies."""
+    copying = (
+        r"reflector\.v1.*/reflection-|replicator\.v1.*/replicat(e-to|ion-allowed)|kubed.*/sync"
+    )
+    return {key: value for key, value in notes.items() if not re.match(copying, key)}
+
+
+def is_on(value: object) -> bool:
+    return bool(re.fullmatch(r"\s*(1|t|true)\s*", str(value), re.IGNORECASE))
+
+
 def strings(value: Any, place: Place = ()) -> Iterator[tuple[Place, str, Any, Any]]:
     """Yield the place, the text, the holder and the key of each string."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)

@@ -651,6 +651,22 @@ LETTERS = st.text(alphabet="ab:#-'\"\\ \n\t<&é🙂{}[],|>*!%@`=~?0", max_size=1
 TEXTS = st.one_of(st.sampled_from(VALUES), st.sampled_from(VALUES), LETTERS)
 DATA_KEYS = ("a", "app.properties", "on", "1", "config.yaml", "KEY", "nested.name")
 
+# The annotations by which other programs write to an object, or copy an object.
+SYNC_ANNOTATIONS: tuple[Obj, ...] = (
+    {"service.beta.openshift.io/inject-cabundle": "true"},
+    {"service.beta.openshift.io/inject-cabundle": "false"},
+    {"replicator.v1.mittwald.de/replicate-from": "other/source"},
+    {"secret-generator.v1.mittwald.de/autogenerate": "password"},
+    {"kubed.appscode.com/sync": "", "kubed.appscode.com/sync-contexts": "other"},
+    {"replicator.v1.mittwald.de/replicate-to": "other-.*"},
+    {"replicator.v1.mittwald.de/replication-allowed": "false"},
+    {
+        "reflector.v1.k8s.emberstack.com/reflection-allowed": "true",
+        "reflector.v1.k8s.emberstack.com/reflection-allowed-namespaces": "other",
+        "note": "app-config is here",
+    },
+)
+
 
 @dataclass
 class Plan:
@@ -690,6 +706,8 @@ def metadata(
         result["namespace"] = namespace
     labels = one_of(draw, "absent", "absent", {"app": "web"}, {"app": "web", "tier": "a"}, {}, None)
     annotations = one_of(draw, "absent", "absent", {"note": "app-config is here"}, {}, None)
+    if kind in ("ConfigMap", "Secret") and one_of(draw, *[False] * 5, True):
+        annotations = one_of(draw, *SYNC_ANNOTATIONS)
     if labels != "absent":
         result["labels"] = labels
     if annotations != "absent":

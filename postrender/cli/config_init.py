@@ -7,6 +7,7 @@ from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.config.find import FILE_NAME
 from postrender.errors import Location, UserError
+from postrender.sources.input_paths import printable
 
 COMMAND = Command(
     "config init",
@@ -44,5 +45,5 @@ def run(file: str) -> int:
         raise UserError(
             f"the file cannot be written: {error.strerror}", "Pass another path", Location(file)
         ) from None
-    write([f"{file} is created\n"])
+    write([f"{printable(file)} is created\n"])
     return DONE

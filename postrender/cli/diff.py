@@ -22,6 +22,7 @@ from postrender.cli.values import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
 from postrender.errors import UsageError, UserError
+from postrender.sources.input_paths import printable
 from postrender.sources.inputs import STDIN, read_inputs
 from postrender.yaml.stream import read_streams
 
@@ -132,6 +133,6 @@ def run(
 def _side(name: str, settings: Settings) -> Stream:
     """Return the manifests of OLD or NEW. Raises UserError as read_inputs and check_content do."""
     sources = read_inputs(name, allow_empty=settings.allow_empty)
-    stream = read_streams(sources, STDIN if name == "-" else name)
+    stream = read_streams(sources, STDIN if name == "-" else printable(name))
     check_content(stream, settings)
     return stream

@@ -5,11 +5,12 @@ The modules `arguments` and `click_app` read command lines according to these de
 
 from __future__ import annotations
 
-from postrender.errors import UsageError
+from postrender.errors import UsageError, UserError
 from postrender.startup.records import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 # The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
@@ -78,6 +79,11 @@ class Option(NamedTuple):
         """Every long name, without dashes."""
         return self.name, *self.aliases
 
+    @property
+    def is_path(self) -> bool:
+        """Whether the value can be the path of a file. File names are not always UTF-8."""
+        return "FILE" in (self.metavar or "")
+
 
 class Command(NamedTuple):
     """A command.
@@ -100,6 +106,29 @@ class Command(NamedTuple):
     def all_options(self) -> tuple[Option, ...]:
         """The options of the command, and the options in COMMON."""
         return self.options + COMMON
+
+
+def check_encoding(command: Command, values: Mapping[str, object]) -> None:
+    """Raise UserError for the value of an option that is not UTF-8 and not a path.
+
+    On Linux, Python decodes each byte that is not UTF-8 to a surrogate. No output can contain it.
+    values: the values of the options, by parameter.
+    """
+    for option in command.all_options:
+        value = values.get(option.parameter)
+        texts = value if isinstance(value, tuple) else (value,)
+        if not option.is_path and not all(map(is_valid_text, texts)):
+            name = f"--{option.name}" + (f" or {option.variable}" if option.variable else "")
+            raise UserError(f"the value of {name} is not UTF-8", "Write the value in UTF-8")
+
+
+def is_valid_text(value: object) -> bool:
+    """Return whether UTF-8 can encode the text of a value."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 # click truncates a longer summary in the list of commands.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from postrender.cli.options import with_filename
+from postrender.cli.options import check_encoding, with_filename
 from postrender.cli.reporting import set_presentation
 
 TYPE_CHECKING = False
@@ -50,6 +50,7 @@ def invoke(module: Any, values: Mapping[str, object]) -> int:
     values: the values of the arguments and of all options, by parameter.
     Raises UsageError and UserError.
     """
+    check_encoding(module.COMMAND, values)
     rest = dict(values)
     set_presentation(
         is_quiet=bool(rest.pop("quiet", False)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from postrender.cli.options import CONFIG_KEYS, OTHER_VARIABLES, SETTINGS
+from postrender.cli.options import CONFIG_KEYS, OTHER_VARIABLES, SETTINGS, is_valid_text
 from postrender.cli.reporting import (
     check_log_file,
     log_note,
@@ -110,7 +110,7 @@ def settings_of(
     """Return the settings in effect, and warn of misspelt environment variables.
 
     The parameters are the parameters of effective_values. Raises UserError for an invalid
-    configuration, and for a log file that cannot be written.
+    configuration, for an application that is not UTF-8, and for a log file that cannot be written.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
@@ -124,6 +124,9 @@ def settings_of(
 
         settings = settings_from(values)
     application = os.environ.get(_ARGO_CD_APPLICATION, "")
+    if not is_valid_text(application):
+        problem = f"the variable {_ARGO_CD_APPLICATION} is not UTF-8"
+        raise UserError(problem, "Write the value in UTF-8")
     if application:
         attacher = settings.attacher._replace(release=application)
         settings = settings._replace(attacher=attacher)

@@ -36,6 +36,7 @@ def find_config(start: str) -> FoundConfig:
     """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
 
     Raises UserError if the file belongs to another user, or is a link to outside the repository.
+    Also raises UserError for a link that does not lead to a file.
     A warning would not be enough, because the file can change the output, and because Helm hides
     the warnings of a post-renderer.
     """
@@ -45,6 +46,7 @@ def find_config(start: str) -> FoundConfig:
     for folder in inside:
         path = os.path.join(folder, FILE_NAME)
         if not os.path.isfile(path):
+            _check_link(path)
             continue
         repository = folder if number is None else inside[-1]
         _check_source(path, repository)
@@ -63,6 +65,16 @@ def _folders_upward(start: str) -> list[str]:
 
 def _has_git(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, ".git"))
+
+
+def _check_link(path: str) -> None:
+    """Raise UserError if a path is a link. The caller knows that the path is not a file."""
+    if os.path.islink(path):
+        raise UserError(
+            "the file is a link that does not lead to a file",
+            f"Fix or remove the link, or pass --config {os.devnull} to ignore the link",
+            Location(path),
+        )
 
 
 def _check_source(path: str, repository: str) -> None:

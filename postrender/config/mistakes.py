@@ -101,6 +101,8 @@ def wrong_value(error: ValidationError, location: Location) -> UserError:
         return UserError(f"the required key {shown(missing)} is missing", "Add the key", location)
     if error.validator == "minimum":
         return UserError(f"{subject} is {value}, expected {limit} or more", _SEE_SCHEMA, location)
+    if error.validator == "maximum":
+        return UserError(f"{subject} is {value}, expected {limit} or less", _SEE_SCHEMA, location)
     return UserError(f"{subject} is {value}, which is not valid", _SEE_SCHEMA, location)
 
 

@@ -53,6 +53,10 @@ def _reaches_minimum(value: Any, expected: Any, _schema: Schema) -> bool:
     return value is None or (type(value) is int and value >= expected)
 
 
+def _is_within_maximum(value: Any, expected: Any, _schema: Schema) -> bool:
+    return value is None or (type(value) is int and value <= expected)
+
+
 def _is_short_enough(value: Any, expected: Any, _schema: Schema) -> bool:
     return type(value) is not str or len(value) <= expected
 
@@ -100,6 +104,7 @@ _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
     "type": _has_type,
     "enum": _is_in_enum,
     "minimum": _reaches_minimum,
+    "maximum": _is_within_maximum,
     "maxLength": _is_short_enough,
     "pattern": _matches_pattern,
     "required": _has_required,

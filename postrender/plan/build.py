@@ -13,6 +13,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
+from postrender.kubernetes.copied_objects import copy_annotations
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attach_groups import AttachGroups, find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
@@ -197,7 +198,7 @@ def build_basis(
         _mention_targets(decisions),
         settings.ignored_leftovers,
     )
-    signs = _find_signs(inventory, mentions, resolved.links)
+    signs = _find_signs(inventory, mentions, resolved.links, decisions)
     if signs:
         decisions, by_name_findings = apply_signs(decisions, signs)
         decision_findings += by_name_findings
@@ -281,15 +282,22 @@ def _mention_targets(decisions: Sequence[StrategyDecision]) -> list[Item]:
 
 
 def _find_signs(
-    inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
+    inventory: Inventory,
+    mentions: Sequence[Mention],
+    links: Sequence[Link],
+    decisions: Sequence[StrategyDecision],
 ) -> Mapping[ItemKey, Sign]:
     """Return, by object, the sign that a program reads the object by its base name."""
-    if not mentions and not any(link.reference.rule.family == RBAC for link in links):
+    renamed = [decision.item for decision in decisions if decision.strategy == RENAME]
+    is_copied = any(copy_annotations(item.annotations) for item in renamed)
+    has_roles = any(link.reference.rule.family == RBAC for link in links)
+    if not mentions and not is_copied and not has_roles:
         return {}
     # Import late, because in most charts, no program reads an object by name.
     from postrender.plan.readers import Evidence, find_signs
 
-    return find_signs(Evidence(inventory=inventory, mentions=mentions, links=links))
+    evidence = Evidence(inventory=inventory, mentions=mentions, links=links, renamed=renamed)
+    return find_signs(evidence)
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:

@@ -16,6 +16,7 @@ from postrender.kubernetes.annotations import (
     REWRITE_ANNOTATION,
     STRATEGY_ANNOTATION,
 )
+from postrender.kubernetes.filled_objects import filler_of
 from postrender.kubernetes.hashing import HashKey, fits_content, without_hash
 from postrender.kubernetes.kinds import SECRET
 from postrender.plan.links import Link
@@ -267,6 +268,9 @@ def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
         # The hash changes with each encryption of the same data, and the checksum of SOPS covers
         # the name of the object.
         return f"SOPS encrypts the {item.identity.kind}"
+    program, cause = filler_of(item.identity.group_kind, item.annotations, item.labels)
+    if program:
+        return f"{program} writes to the {item.identity.kind}, {cause}"
     reader = well_known_reader(item.identity, item.labels)
     if reader:
         return f"{reader} reads the {item.identity.kind} by this well-known name"

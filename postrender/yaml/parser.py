@@ -64,13 +64,28 @@ def parse(text: str, location: Location) -> YamlNode:
         return _new_parser(text).get_single_node()
     except YAMLError as error:
         if _is_worth_a_retry(text, error):
-            try:
-                return _pure_class()(text).get_single_node()
-            except (YAMLError, ValueError, RecursionError):
-                pass
+            return _parse_again(text, error, location)
         _refuse(error, location)
     except RecursionError:
         refuse_depth(location)
+
+
+def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
+    """Return the root node from the pure Python parser; error: the error of the C parser.
+
+    check_depth stops at the error of the C parser, so the pure Python parser has its own limit.
+    """
+    from ruamel.yaml.composer import MaxDepthExceededError
+
+    try:
+        return _pure_class()(text).get_single_node()
+    except (MaxDepthExceededError, RecursionError):
+        refuse_depth(location)
+    except YAMLError as second_error:
+        # If the first error is a colon that YAML allows, the second error has the real cause.
+        _refuse(second_error if _is_flow_colon(error) else error, location)
+    except ValueError:
+        _refuse(error, location)
 
 
 def check_depth(text: str, location: Location) -> None:
@@ -95,15 +110,26 @@ def check_depth(text: str, location: Location) -> None:
 def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
     """Return whether the pure Python parser can perhaps read a text that the C parser rejects.
 
-    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and several
-    definitions of an anchor. In YAML 1.2, an alias refers to the nearest definition above.
+    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, several
+    definitions of an anchor, and `[http://api:8080]`. In YAML 1.2, an alias refers to the nearest
+    definition above.
     """
-    is_unusual = _is_repeated_anchor(error) or "\t" in text or SURROGATE.search(text) is not None
+    is_limit_of_c = _is_repeated_anchor(error) or _is_flow_colon(error)
+    is_unusual = is_limit_of_c or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS
 
 
 def _is_repeated_anchor(error: YAMLError) -> bool:
     return (getattr(error, "context", None) or "").startswith("found duplicate anchor")
+
+
+def _is_flow_colon(error: YAMLError) -> bool:
+    """Return whether the error is a colon in an unquoted scalar of a flow collection.
+
+    The C parser of ruamel.yaml.clib 0.2.15 rejects this colon (yaml_parser_scan_plain_scalar).
+    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept it.
+    """
+    return getattr(error, "problem", None) == "found unexpected ':'"
 
 
 def _refuse(error: YAMLError, location: Location) -> NoReturn:
@@ -115,11 +141,18 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
         line = mark.line if mark else 0
         problem = " ".join(part for part in (error.context, error.problem) if part)
     location = location._replace(line=location.line + line)
+    limit = f"{MAX_PURE_CHARACTERS // 1024} KiB"
     if _is_repeated_anchor(error):
-        limit = f"{MAX_PURE_CHARACTERS // 1024} KiB"
         raise UserError(
             f"an anchor is defined again, and the document is larger than {limit}",
             "Give each anchor its own name, or split the document",
+            location,
+        ) from None
+    if _is_flow_colon(error):
+        raise UserError(
+            "an unquoted value in [ ] or { } contains a colon, and the document is larger than "
+            f"{limit}",
+            "Quote the value, or split the document",
             location,
         ) from None
     raise UserError(
@@ -162,7 +195,7 @@ def _pure_class() -> Any:
         version = None
         comment_handling = None
         comments: Any = ()
-        max_depth = None
+        max_depth = MAX_DEPTH
         allow_duplicate_keys = True
 
         def __init__(self, stream: str) -> None:

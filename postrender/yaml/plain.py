@@ -58,7 +58,11 @@ PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
 _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
-_FLOW_WORD = r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))[A-Za-z0-9_/.+@=%*-]*"
+# A colon is a part of the word if a character of the word follows: `http://api:8080`.
+_FLOW_WORD = (
+    r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))"
+    r"(?:[A-Za-z0-9_/.+@=%*-]|:(?=[A-Za-z0-9_/.+@=%*-]))*"
+)
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
 # Without `(?!\ )`, a line with many spaces would take quadratic time.

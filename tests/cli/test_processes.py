@@ -760,6 +760,43 @@ def test_a_switch_in_the_environment_that_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("render", "--group"),
+        ("render", "--attacher-image"),
+        ("explain", "--group"),
+        ("config show", "--namespace"),
+        ("config rbac", "--namespace"),
+        ("adopt", "--namespace"),
+        ("attach", "--group"),
+        ("try", "--set"),
+    ],
+)
+def test_an_option_that_is_not_utf_8(command: str, option: str) -> None:
+    chart = ("chart",) if command == "try" else ()
+    done = run(GOOD, *command.split(), *chart, option, "a\udcff")
+    assert_refused(done, f"the value of {option}", "is not UTF-8. Write the value in UTF-8.")
+
+
+@pytest.mark.parametrize(
+    "variable", ["POSTRENDER_GROUP", "POSTRENDER_NAMESPACE", "ARGOCD_APP_NAME"]
+)
+def test_a_variable_that_is_not_utf_8(variable: str) -> None:
+    assert_refused(run(GOOD, variables={variable: "a\udcff"}), variable, "is not UTF-8")
+
+
+def test_a_path_that_is_not_utf_8(folder: Path) -> None:
+    path = folder / "a\udcff.yaml"
+    path.write_text(GOOD)
+    assert run("", "render", str(path), "--log-file", f"{path}.log").code == 0
+    done = run("", "diff", "--format", "json", str(path), str(path))
+    assert done.code == 0
+    assert json.loads(done.out)["old"].endswith("a\ufffd.yaml")
+    done = run("", "config", "init", f"{path}.init")
+    assert (done.code, done.out.decode()) == (0, f"{folder}/a\ufffd.yaml.init is created\n")
+
+
+@pytest.mark.parametrize(
     ("arguments", "name"),
     [
         (("config", "schema"), "config"),

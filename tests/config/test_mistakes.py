@@ -37,6 +37,10 @@ MISTAKES = {
     'history: {keep: "3"}': 'history.keep: the value is "3", expected a whole number or null.',
     "keepOriginal: x": 'keepOriginal: the value is "x", expected true or false or null.',
     "history: {keep: 0}": "history.keep: the value is 0, expected 1 or more.",
+    "attacher: {ttlSecondsAfterFinished: 2147483648}": "attacher.ttlSecondsAfterFinished: the "
+    "value is 2147483648, expected 2147483647 or less.",
+    "attacher: {timeout: 10000000000}": "attacher.timeout: the value is "
+    "10000000000, expected 2147483647 or less.",
     "references:\n- kind: A\n  path: .spec.maps[*]": (
         ':3 references[0].path: ".spec.maps[*]" is not a path. '
         'Write "spec.maps[]" instead of ".spec.maps[*]".'

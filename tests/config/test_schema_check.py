@@ -52,7 +52,7 @@ def _of_type(kind: str, schema: dict[str, Any]) -> st.SearchStrategy[Any]:
     return {
         "string": st.sampled_from(["", "a", "spec.a[].b", "1"]),
         "boolean": st.booleans(),
-        "integer": st.integers(-1, 700),
+        "integer": st.integers(-1, 700) | st.sampled_from([2**31 - 1, 2**31, 10**20]),
         "null": st.none(),
     }[kind]
 

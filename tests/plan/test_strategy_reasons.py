@@ -76,3 +76,69 @@ def test_the_reason_is_true(objects: list[str], reason: str) -> None:
     context = build_basis(take_inventory(stream, Settings()), Settings()).context
     assert context is not None
     assert [decision.reason for decision in context.decisions.values()] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind", "reason"),
+    [
+        (
+            'annotations: {service.beta.openshift.io/inject-cabundle: "true"}',
+            "ConfigMap",
+            "the service CA operator of OpenShift writes to the ConfigMap, because of the "
+            "annotation service.beta.openshift.io/inject-cabundle",
+        ),
+        (
+            'labels: {config.openshift.io/inject-trusted-cabundle: "true"}',
+            "ConfigMap",
+            "the network operator of OpenShift writes to the ConfigMap, because of the label "
+            "config.openshift.io/inject-trusted-cabundle",
+        ),
+        (
+            "annotations: {replicator.v1.mittwald.de/replicate-from: other/app}",
+            "ConfigMap",
+            "kubernetes-replicator writes to the ConfigMap, because of the annotation "
+            "replicator.v1.mittwald.de/replicate-from",
+        ),
+        (
+            "annotations: {reflector.v1.k8s.emberstack.com/reflects: other/app}",
+            "Secret",
+            "Reflector writes to the Secret, because of the annotation "
+            "reflector.v1.k8s.emberstack.com/reflects",
+        ),
+        (
+            "annotations: {secret-generator.v1.mittwald.de/autogenerate: password}",
+            "Secret",
+            "kubernetes-secret-generator writes to the Secret, because of the annotation "
+            "secret-generator.v1.mittwald.de/autogenerate",
+        ),
+        (
+            "annotations: {secret-generator.v1.mittwald.de/autogenerate: password}",
+            "ConfigMap",
+            "referenced by StatefulSet/web",
+        ),
+        (
+            'annotations: {service.beta.openshift.io/inject-cabundle: "false"}',
+            "ConfigMap",
+            "referenced by StatefulSet/web",
+        ),
+        (
+            "annotations: {reflector.v1.k8s.emberstack.com/reflects: other/app, "
+            "postrender/strategy: rename}",
+            "ConfigMap",
+            "referenced by StatefulSet/web",
+        ),
+    ],
+)
+def test_an_object_that_another_program_fills(metadata: str, kind: str, reason: str) -> None:
+    pod_spec = POD_SPEC if kind == "ConfigMap" else POD_SPEC.replace("configMapRef", "secretRef")
+    text = (
+        f"apiVersion: v1\nkind: {kind}\nmetadata:\n  name: app\n  {metadata}\ndata: {{a: YQ==}}\n"
+        "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: web}\n"
+        f"spec:\n  template:\n    spec: {pod_spec}\n"
+    )
+    settings = Settings(with_secrets=True)
+    context = build_basis(
+        take_inventory(read_stream(text.encode(), "<stdin>"), settings), settings
+    ).context
+    assert context is not None
+    assert [decision.reason for decision in context.decisions.values()] == [reason]

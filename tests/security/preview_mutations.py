@@ -177,10 +177,12 @@ def applied(objects: list[Obj]) -> list[str]:
 
 
 def items_of(data: Any) -> list[Any]:
-    """Return the objects of a List, as kubectl applies them; else the object."""
+    """Return the objects of a List and of the Lists in it, as kubectl applies them."""
     items = data.get("items") if isinstance(data, dict) else None
     is_list = isinstance(items, list) and str(data.get("kind")).endswith("List")
-    return items if is_list and items is not None else [data]
+    if not is_list or items is None:
+        return [data]
+    return [applied_object for item in items for applied_object in items_of(item)]
 
 
 def as_stored(data: Any, key: str = "") -> Any:

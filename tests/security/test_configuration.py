@@ -255,6 +255,17 @@ def test_a_link_out_of_the_repository_is_an_error(attack: Attack) -> None:
     assert "the file is a link to a file outside" in done.err
 
 
+@pytest.mark.parametrize("target", ["none.yaml", "postrender.yaml", "chart"])
+def test_a_link_that_does_not_lead_to_a_file_is_an_error(attack: Attack, target: str) -> None:
+    (attack.repository / "chart").mkdir()
+    (attack.repository / "postrender.yaml").symlink_to(target)
+    done = attack.run(folder="chart")
+    assert done.code == 1
+    assert "postrender.yaml: the file is a link that does not lead to a file. " in done.err
+    done = attack.run("--config", os.devnull, folder="chart")
+    assert done.code == 0
+
+
 def test_a_link_inside_the_repository_is_read(attack: Attack) -> None:
     attack.write("shared.yaml", "attacher: {enabled: false}\nrules: [{strategy: ignore}]\n")
     (attack.repository / "chart").mkdir()

@@ -45,7 +45,18 @@ TOKENS = (
     *"-:?#&*!|>%@`'\"{}[],\\~=<+.0 \t\n\r\x7f\x85\u2028\ufeff\u200bé",
     *WORDS.split(),
     *(": ", " #", "- ", "--- ", "\n\n", "\n  ", "\n    ", "  ", ": |", ": |-", ": >", "<<: "),
-    *("? a", "{a: b}", "{a: {b: c}}", "[a, b]", "name: app", "- name: app", "key: value # note"),
+    *(
+        "? a",
+        "{a: b}",
+        "{a: {b: c}}",
+        "[a, b]",
+        "{a: b:c}",
+        "[a:b]",
+        ":c",
+        "name: app",
+        "- name: app",
+        "key: value # note",
+    ),
 )
 
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from postrender.inventory.model import ItemKey
-from postrender.plan.readers import roles
+from postrender.plan.readers import copies, roles
 from postrender.plan.readers.sign import Evidence, Sign
 
 
 def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ...]:
     """Return the rules, in the order of their priority."""
     if not evidence.mentions:
-        return (roles.find,)
+        return roles.find, copies.find
     # Imported late, because these rules only search in mentions, and most charts have no mentions.
     from postrender.plan.readers import embedded_texts, named_fields, whole_values
 
-    return roles.find, named_fields.find, embedded_texts.find, whole_values.find
+    return roles.find, copies.find, named_fields.find, embedded_texts.find, whole_values.find
 
 
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:

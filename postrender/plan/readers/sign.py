@@ -18,17 +18,24 @@ class Evidence:
     """The data in which the rules of this package search for signs.
 
     mentions: the strings that contain a base name and that no reference rule rewrites;
-    links: the references that resolve to an object of the stream.
+    links: the references that resolve to an object of the stream;
+    renamed: the objects that postrender would rename.
     """
 
-    __slots__ = ("_documents", "inventory", "links", "mentions")
+    __slots__ = ("_documents", "inventory", "links", "mentions", "renamed")
 
     def __init__(
-        self, *, inventory: Inventory, mentions: Sequence[Mention], links: Sequence[Link]
+        self,
+        *,
+        inventory: Inventory,
+        mentions: Sequence[Mention],
+        links: Sequence[Link],
+        renamed: Sequence[Item],
     ) -> None:
         self.inventory = inventory
         self.mentions = mentions
         self.links = links
+        self.renamed = renamed
         self._documents: dict[int, Json] = {}
 
     def document(self, index: int) -> Json:

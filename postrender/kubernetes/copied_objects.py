@@ -1,0 +1,56 @@
+"""The annotations that let another program copy a ConfigMap or Secret to other namespaces.
+
+The copies have the name of the object, or other objects reference the object by its name.
+"""
+
+from __future__ import annotations
+
+from postrender.kubernetes.filled_objects import is_true
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+# The program of each annotation with the value `true`. Sources:
+# emberstack/kubernetes-reflector README.md
+# mittwald/kubernetes-replicator replicate/common/consts.go
+_SWITCHES = {
+    "reflector.v1.k8s.emberstack.com/reflection-allowed": "Reflector",
+    "reflector.v1.k8s.emberstack.com/reflection-auto-enabled": "Reflector",
+    "replicator.v1.mittwald.de/replication-allowed": "kubernetes-replicator",
+}
+# The annotations with the namespaces of the copies.
+_NAMESPACES = {
+    "replicator.v1.mittwald.de/replicate-to": "kubernetes-replicator",
+    "replicator.v1.mittwald.de/replicate-to-matching": "kubernetes-replicator",
+}
+# The value is a label selector for namespaces. An empty value selects all namespaces.
+# config-syncer/config-syncer apis/kubed/v1alpha1/types.go, formerly appscode/kubed
+_KUBED = "kubed.appscode.com/sync"
+# All annotations for copies begin with one of these texts.
+_PREFIXES = (
+    "reflector.v1.k8s.emberstack.com/reflection-",
+    "replicator.v1.mittwald.de/replicate-to",
+    "replicator.v1.mittwald.de/replication-allowed",
+    _KUBED,
+)
+
+
+def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
+    """Return the program that copies an object, and the annotation with which the program does so.
+
+    The function returns ("", "") for an object without such an annotation.
+    """
+    for name, value in annotations.items():
+        if name in _SWITCHES and is_true(value):
+            return _SWITCHES[name], name
+        if name in _NAMESPACES and value:
+            return _NAMESPACES[name], name
+        if name == _KUBED:
+            return "kubed", name
+    return "", ""
+
+
+def copy_annotations(annotations: Iterable[str]) -> list[str]:
+    """Return the annotations for copies. With these annotations, a revision would be copied too."""
+    return [name for name in annotations if name.startswith(_PREFIXES)]

@@ -1,0 +1,82 @@
+"""Texts that the C parser rejects, and that Helm and kubectl accept.
+
+The expected values are those that sigs.k8s.io/yaml 1.6.0 (`YAMLToJSON`) returns.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from postrender.errors import Location, UserError
+from postrender.yaml.document import parse_document
+from postrender.yaml.nodes import compose
+from postrender.yaml.parser import MAX_DEPTH, MAX_PURE_CHARACTERS
+from postrender.yaml.paths import Json
+from postrender.yaml.plain import read_plain
+from tests.reference import load
+
+LOCATION = Location("document", line=1)
+
+
+@pytest.mark.parametrize(
+    ("flow", "data"),
+    [
+        (
+            "{name: UPSTREAM, value: http://api:8080}",
+            {"name": "UPSTREAM", "value": "http://api:8080"},
+        ),
+        ("[--listen=0.0.0.0:8080, b]", ["--listen=0.0.0.0:8080", "b"]),
+        ("{b: x:y}", {"b": "x:y"}),
+        ("{b: [c:d], e: f:g}", {"b": ["c:d"], "e": "f:g"}),
+        ("[b:c]", ["b:c"]),
+        ("[b: c]", [{"b": "c"}]),
+        ("[b:c: d]", [{"b:c": "d"}]),
+        ("{b: x:}", {"b": "x:"}),
+        ("{b: x:, c: d}", {"b": "x:", "c": "d"}),
+        ("[b:, c]", ["b:", "c"]),
+        ("[b:]", ["b:"]),
+        ("{b:c}", {"b:c": None}),
+        ("{b:c: d}", {"b:c": "d"}),
+        ('{"b":c}', {"b": "c"}),
+        ('[b:"c"]', ['b:"c"']),
+        ("[b:#c]", ["b:#c"]),
+        ("{b: 1:2, c: 12:30:45}", {"b": "1:2", "c": "12:30:45"}),
+        ("[12:30, 0x1F:1]", ["12:30", "0x1F:1"]),
+    ],
+)
+def test_a_colon_in_an_unquoted_value_of_a_flow_collection(flow: str, data: Json) -> None:
+    text = f"a: {flow}\n"
+    assert compose(text, LOCATION).read() == {"a": data}
+    assert load(text) == [{"a": data}]
+    assert parse_document(text, LOCATION).data == {"a": data}
+
+
+@pytest.mark.parametrize("flow", ["{name: A, value: http://api:8080}", "[--listen=0.0.0.0:8080]"])
+def test_the_line_by_line_reader_reads_the_colon(flow: str) -> None:
+    assert read_plain(f"a: {flow}\n") is not None
+
+
+@pytest.mark.parametrize(
+    ("flow", "problem"),
+    [
+        ("{b: c:d: e}", "while parsing a flow mapping expected ',' or '}', but got ':'"),
+        ("[b:[c]]", "while parsing a flow sequence expected ',' or ']', but got '['"),
+        ("{b: ::1}", "while parsing a flow node did not find expected node content"),
+        ("{b: c:d, e: [}", "while parsing a flow node expected the node content, but found '}'"),
+    ],
+)
+def test_a_flow_collection_that_kubectl_rejects(flow: str, problem: str) -> None:
+    with pytest.raises(UserError) as error:
+        compose(f"a: {flow}\n", LOCATION)
+    assert error.value.problem == f"the document is not valid YAML: {problem}"
+
+
+def test_the_slower_parser_has_the_same_limits() -> None:
+    nested = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
+    with pytest.raises(UserError, match=f"more than {MAX_DEPTH} nested levels"):
+        compose(f"a: [b:c]\nd: {nested}\n", LOCATION)
+    with pytest.raises(UserError) as error:
+        compose(f"a: [b:c]\nd: {'e' * MAX_PURE_CHARACTERS}\n", LOCATION)
+    assert error.value.problem == (
+        "an unquoted value in [ ] or { } contains a colon, and the document is larger than 256 KiB"
+    )
