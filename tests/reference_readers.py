@@ -23,6 +23,7 @@ OWN_GROUPS = [
     *("admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io"),
     *("certificates.k8s.io", "discovery.k8s.io", "node.k8s.io", "events.k8s.io"),
 ]
+COMMENT = r"[^\S\n]*(?:#|//)"
 WRITES = {"update", "patch", "*"}
 
 
@@ -82,9 +83,12 @@ def is_on(value: object) -> bool:
 
 
 def strings(value: Any, place: Place = ()) -> Iterator[tuple[Place, str, Any, Any]]:
-    """Yield the place, the text, the holder and the key of each string."""
+    """Yield the place, the text, the holder and the key of each string, and of some keys."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    above = str(place[-1]) if place else ""
     for key, child in pairs:
+        if isinstance(key, str) and re.search("configmap|secret", plain(above)):
+            yield (*place, key), key, value, key  # `configMaps: {web: …}`
         if isinstance(child, str):
             yield (*place, key), child, value, key
         elif isinstance(child, dict | list):
@@ -159,15 +163,19 @@ def text_signs(
         is_own = obj is config
         is_watched = any("reloader.stakater.com" in field for field in fields)
         is_named = not is_watched and any(kind in field for field in fields)
-        if is_named or in_language(text, word, config["kind"]):
+        if (
+            is_named
+            or in_language(text, word, config["kind"])
+            or (kind == "configmap" and is_spring(objects, fields, text, word))
+        ):
             found = True
         else:
             is_known = name in taken and not any(
                 re.search(r"(^|[^a-z])(cm|conf|config|configuration|settings)([^a-z]|$)", part)
                 for part in map(spaced, fields_of(obj, place, text))
             )
-            is_program = place[-2:] in (("command", 0), ("args", 0)) and text[:1] != "-"
-            found = not (is_own or is_known or is_program or is_watched) and is_value(text, name)
+            is_other = is_own or is_known or is_program(obj, place, text) or is_watched
+            found = not is_other and is_value(text, name)
         if found:
             yield "write" if may_write(objects, obj, kind + "s") else "read"
 
@@ -225,38 +233,133 @@ def fields_of(obj: Obj, place: Place, text: str) -> list[str]:
         before = str(holder[place[-1] - 1]) if place[-1] else ""
         if before.startswith("-") and "=" not in before:
             return [before]
-        # `[kubectl, get, configmap, web]`
-        resource = r"(cm|configmap|secret)s?"
-        resources = [re.fullmatch(resource, str(word)) for word in holder[: place[-1]]]
-        kinds = [match[1] for match in resources if match and match[0] != "cms"]
+        # `[kubectl, get, configmap, web]`, `[kubectl, get, "pod,cm", web]`, `[oc, get, cm/web]`
+        resource = r"(?:^|,)(cm|configmap|secret)(?:$|,|(?<!cm)s(?:$|,))"
+        words = [*map(str, holder[: place[-1]]), re.sub(r"/?[^/]*$", "", text)]
+        kinds = [match[1] for match in (re.search(resource, word) for word in words) if match]
         return [kinds[-1].replace("cm", "configmap")] if kinds else keys[-1:]
-    return keys[-2:]
+    # `{kind: ConfigMap, clone: {name: web}}`
+    outer: Any = obj
+    for key in place[:-2]:
+        outer = outer[key]
+    is_name = place[-1] == "name" and len(place) > 2 and isinstance(outer, dict)
+    kind = outer.get("kind") if is_name else None
+    return [*keys[-2:], kind] if kind in ("ConfigMap", "Secret") else keys[-2:]
+
+
+def is_program(obj: Obj, place: Place, text: str) -> bool:
+    """Return whether a string is the program of a container, or its first argument."""
+    if not re.fullmatch(r"[^-\s]\S*", text) or place[-2:] not in (("command", 0), ("args", 0)):
+        return False
+    container: Any = obj
+    for key in place[:-2]:
+        container = container[key]
+    return place[-2] == "command" or not container.get("command")
 
 
 def in_language(text: str, word: str, kind: str) -> bool:
     """Return whether a line with the name, or the key above the line, has the kind."""
-    lines = text.split("\n")
+    lines = shell_lines(text)
+    is_code = any(re.search(word, line) and not re.match(COMMENT, line) for line in lines)
+    if is_code and any(has_variable(line, kind) for line in lines):
+        return True
     for number, line in enumerate(lines):
-        if not re.search(word, line) or re.match(r"\s*(#|//)", line):
+        if not re.search(word, line) or re.match(COMMENT, line):
             continue
         if kind.lower() in plain(line):
             return True
-        if kind == "ConfigMap" and {"kubectl", "cm"} <= set(re.split(r"[\s/]+", plain(line))):
+        is_kubectl = re.search(r"kubectl|(?<![a-z0-9.])oc(?![a-z0-9.])", plain(line))
+        short = r"(?<![a-z0-9.])cm(?![a-z0-9.])"
+        if kind == "ConfigMap" and is_kubectl and re.search(short, plain(line)):
             return True
         if re.match(r'[\s-]*"?name', line):
-            indent = re.match(r"[ -]*", line)
-            above = [
-                other
-                for other in lines[max(0, number - 8) : number]
-                if other.strip() and len(re.match(r"[ -]*", other)[0]) < len(indent[0])  # type: ignore[index]
-            ]
-            parent = plain(above[-1]) if above else ""
+            number_above = above(lines, number)
+            parent = "" if number_above is None else plain(lines[number_above])
+            kind_line = rf'[\s-]*"?kind"?: "?{kind}"?,?\s*'
+            if any(re.fullmatch(kind_line, other) for other in siblings(lines, number)):
+                return True
             around = lines[max(0, number - 8) : number + 8]
             if "metadata" in parent:
-                if any(re.fullmatch(rf'\s*"?kind"?: "?{kind}"?,?\s*', other) for other in around):
+                if any(re.fullmatch(kind_line, other) for other in around):
                     return True
             elif kind.lower() in parent:
                 return True
+    return False
+
+
+def is_spring(objects: list[Obj], fields: list[str], text: str, word: str) -> bool:
+    """Return whether a name is the name of a Spring application."""
+    spring = r"spring\.?application\.?name"
+    if any(re.search(spring, field) for field in fields):
+        return True
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not re.search(word, line) or re.match(COMMENT, line):
+            continue
+        application = above(lines, number) if re.match(r"\s*name:", line) else None
+        top = None
+        if application is not None and lines[application].strip() == "application:":
+            top = above(lines, application)
+        is_nested = top is not None and lines[top].strip() == "spring:"
+        if is_nested or re.search(spring, plain(line)):
+            return may_read_all(objects)
+    return False
+
+
+def above(lines: list[str], number: int) -> int | None:
+    """Return the number of the nearest line with a smaller indent, among the 100 lines before."""
+    indents = [len(re.match(r"[ -]*", line)[0]) for line in lines]  # type: ignore[index]
+    numbers = range(max(0, number - 100), number)
+    found = [
+        other for other in numbers if lines[other].strip() and indents[other] < indents[number]
+    ]
+    return found[-1] if found else None
+
+
+def siblings(lines: list[str], number: int) -> list[str]:
+    """Return the lines with the same indent in the same mapping, at most eight lines away."""
+    start, end = max(0, number - 8), min(len(lines), number + 8)
+    depth = [len(re.match(r"[ -]*", line)[0]) for line in lines]  # type: ignore[index]
+    is_item = [bool(re.match(r"\s*-", line)) for line in lines]
+    own = depth[number]
+    used = [other for other in range(start, end) if lines[other].strip() and depth[other] <= own]
+    before = [other for other in used if other < number and depth[other] < own]
+    items = [other for other in used if other <= number and depth[other] == own and is_item[other]]
+    first = max([start, *(other + 1 for other in before), *items])
+    after = [other for other in used if other > number and (depth[other] < own or is_item[other])]
+    return [lines[other] for other in used if first <= other < min([end, *after])]
+
+
+def may_read_all(objects: list[Obj]) -> bool:
+    """Return whether a role permits programs to read every ConfigMap."""
+    roles = [obj for obj in objects if obj.get("kind") in ("Role", "ClusterRole")]
+    return any(
+        not rule.get("resourceNames")
+        and {"configmaps", "*"} & set(rule.get("resources") or [])
+        and {"get", "list", "watch", "*"} & set(rule.get("verbs") or [])
+        for role in roles
+        for rule in role.get("rules") or []
+    )
+
+
+def shell_lines(text: str) -> list[str]:
+    """Return the lines of a text. A line that ends with a backslash continues in the next line."""
+    command = rf"(?m)^(?!{COMMENT}).*\\\n(?:.*\\\n)*.*"
+    joined = re.sub(command, lambda match: re.sub(r"\\\n[^\S\n]*", " ", match[0]), text)
+    return joined.split("\n")
+
+
+def has_variable(line: str, kind: str) -> bool:
+    """Return whether a line has a kubectl command that takes the name of a ConfigMap from $NAME."""
+    if re.match(COMMENT, line):
+        return False
+    resource = {"ConfigMap": "cm|configmaps?", "Secret": "secrets?"}[kind]
+    for command in re.findall(r"(?i)(?:kubectl|\boc\b)([^|;&<>()]*)", line):
+        words = re.sub(r"[/,\"']", " ", command)
+        after = re.split(rf"(?i)(?<!\S)(?:{resource})(?!\S)", words, maxsplit=1)[1:]
+        variable = r"(?<!\S)(?<! -n )(?<! --namespace )\$"
+        if any(re.search(variable, " " + " ".join(part.split())) for part in after):
+            return True
     return False
 
 

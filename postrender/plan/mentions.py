@@ -25,7 +25,7 @@ from postrender.plan.links import Link
 from postrender.plan.namespaces import Resolver
 from postrender.references.rule import RBAC
 from postrender.startup.records import NamedTuple
-from postrender.text.words import WordSet, words_of
+from postrender.text.words import WordSet, letters_of, words_of
 from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.edits import AddAfter, SetScalar
 from postrender.yaml.paths import Json, Path, matches_start, value_at
@@ -45,13 +45,14 @@ _TEXT_MAPS = frozenset({"annotations", "volumeAttributes", "options", "parameter
 _TEXT_KEYS = (*_TEXT_LISTS, *_TEXT_MAPS, "value")
 _DATA = frozenset({"data", "stringData"})
 # The kinds by their name in a kubectl command, such as `[kubectl, get, cm, web]`.
-_KUBECTL_KINDS = {
+KUBECTL_KINDS = {
     "cm": "configmap",
     "configmap": "configmap",
     "configmaps": "configmap",
     "secret": "secret",
     "secrets": "secret",
 }
+_KINDS = ("ConfigMap", "Secret")
 _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 
 
@@ -65,8 +66,9 @@ class Mention(NamedTuple):
     name: the base name that the text contains;
     fields: the names that describe the string. In `env`: the name of the variable. In a list: the
         flag, the kind in a kubectl command, or else the key of the list. Elsewhere: the last two
-        keys of the path;
-    targets: the objects that the name can mean.
+        keys of the path, and for the key `name`, the kind one level above;
+    targets: the objects that the name can mean;
+    is_program: whether the string is the program or the subcommand of a container.
     """
 
     item: Item
@@ -76,11 +78,7 @@ class Mention(NamedTuple):
     name: str
     fields: tuple[str, ...]
     targets: tuple[Item, ...]
-
-    @property
-    def is_program(self) -> bool:
-        """Return whether the string is the program or the subcommand of a container."""
-        return self.path[-2:] in (("command", 0), ("args", 0)) and not self.text.startswith("-")
+    is_program: bool
 
     @property
     def is_watched(self) -> bool:
@@ -214,6 +212,7 @@ class _Search:
                         name=name,
                         fields=_field_names(data, path, text),
                         targets=targets,
+                        is_program=_is_program(data, path, text),
                     )
 
     def targets_of(
@@ -259,7 +258,7 @@ def _may_reference(item: Item, path: Path) -> bool:
 
 
 def _has_data(item: Item) -> bool:
-    return item.content is not None or item.identity.kind in ("ConfigMap", "Secret")
+    return item.content is not None or item.identity.kind in _KINDS
 
 
 def _is_known(item: Item) -> bool:
@@ -290,17 +289,49 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
         if not flag and path[-1]:
             before = str(value_at(data, (*path[:-1], path[-1] - 1)))
             flag = before if before.startswith("-") and "=" not in before else ""
-        flag = flag or _kind_before(data, path)
+        flag = flag or _kind_before(data, path, text)
         return (flag,) if flag else tuple(keys[-1:])
-    return tuple(keys[-2:])
+    return (*keys[-2:], *_kind_above(data, path))
 
 
-def _kind_before(data: Json, path: Path) -> str:
-    """Return the kind before a string in a kubectl command, "" if there is none."""
+def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
+    """Return the kind of a name in `{kind: ConfigMap, clone: {name: web}}`, () if there is none.
+
+    The kind of the object itself is irrelevant, because it is not the kind of the name.
+    """
+    if path[-1] != "name" or not path[:-2]:
+        return ()
+    kind = value_at(data, (*path[:-2], "kind"))
+    return (str(kind),) if kind in _KINDS else ()
+
+
+def _is_program(data: Json, path: Path, text: str) -> bool:
+    """Return whether a string is the program or the subcommand of a container.
+
+    If the container has no command, the entrypoint of the image can run the first argument, as in
+    `docker-entrypoint.sh postgres`. A text with spaces is a script.
+    """
+    if text.startswith("-") or text.split() != [text]:
+        return False
+    has_command = bool(value_at(data, (*path[:-2], "command")))
+    return path[-2:] == ("command", 0) or (path[-2:] == ("args", 0) and not has_command)
+
+
+def _kind_before(data: Json, path: Path, text: str) -> str:
+    """Return the kind before a name in a kubectl command, "" if there is none.
+
+    The kind can be in the string itself (`cm/web`), or in a list (`pod,cm`).
+    """
     words = value_at(data, path[:-1])
     earlier = words[: int(path[-1])] if isinstance(words, list) else []
-    words_before = (word for word in reversed(earlier) if isinstance(word, str))
-    return next((_KUBECTL_KINDS[word] for word in words_before if word in _KUBECTL_KINDS), "")
+    kinds = (
+        KUBECTL_KINDS[part]
+        for word in reversed([*earlier, text.rpartition("/")[0]])
+        if isinstance(word, str)
+        for part in word.split(",")
+        if part in KUBECTL_KINDS
+    )
+    return next(kinds, "")
 
 
 def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
@@ -313,14 +344,24 @@ def _line_of(document: ParsedDocument, path: Path, text: str, name: str) -> int:
 
 
 def _strings(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the strings with their paths, and the keys below a key such as `configMaps`."""
     if isinstance(data, str):
         yield path, data
     elif isinstance(data, dict):
+        has_names = bool(path) and _has_names(path[-1])
         for key, value in data.items():
+            if has_names and isinstance(key, str):  # YAML permits other keys, such as numbers
+                yield (*path, key), key
             yield from _strings(value, (*path, key))
     elif isinstance(data, list):
         for number, value in enumerate(data):
             yield from _strings(value, (*path, number))
+
+
+def _has_names(key: str | int) -> bool:
+    """Return whether a mapping under this key can have names as keys: `configMaps: {web: …}`."""
+    letters = letters_of(str(key))
+    return any(kind.lower() in letters for kind in _KINDS)
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:

@@ -66,7 +66,7 @@ class ParsedDocument:
         return self.nodes.line_of(path) if line is None else line
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the scalar at a path is a literal block scalar (`|`)."""
+        """Return whether the value at a path is a literal block scalar (`|`)."""
         is_literal = self.plain.is_literal(path) if self.plain else None
         return self.nodes.is_literal(path) if is_literal is None else is_literal
 

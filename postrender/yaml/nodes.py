@@ -87,8 +87,9 @@ class NodeDocument:
         return int(node_at(self.root, path).start_mark.line)
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the scalar at a path is a literal block scalar (`|`)."""
-        return bool(node_at(self.root, path).style == "|")
+        """Return whether the value at a path is a literal block scalar (`|`)."""
+        node = node_at(self.root, path)
+        return isinstance(node, ScalarNode) and bool(node.style == "|")
 
     def paths_to(self, node: YamlNode) -> list[Path]:
         """Return every path at which the value of a node is in the data."""

@@ -1,7 +1,8 @@
 """Readers by name: signs that a program reads an object by a name that postrender cannot rewrite.
 
-In this package, a rule is a function that finds signs. Each module except `sign` has one rule, the
-function `find`. To add a rule, write a module with `find`, and add `find` to _rules.
+In this package, a rule is a function that finds signs. Each module except `sign` and `text_lines`
+has one rule, the function `find`. To add a rule, write a module with `find`, and add `find` to
+_rules.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
     if not evidence.mentions:
         return roles.find, copies.find
     # Imported late, because these rules only search in mentions, and most charts have no mentions.
-    from postrender.plan.readers import embedded_texts, named_fields, whole_values
+    from postrender.plan.readers import embedded_texts, named_fields, spring, whole_values
 
-    return roles.find, copies.find, named_fields.find, embedded_texts.find, whole_values.find
+    rules = (named_fields.find, embedded_texts.find, spring.find, whole_values.find)
+    return roles.find, copies.find, *rules
 
 
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:

@@ -12,67 +12,136 @@ these strings. This example has a pod template and a command:
               name: web-config
       start.sh: kubectl get configmap web-config
 
+A script can have the name in another line than the command:
+
+    for name in web-config web-routes; do
+      kubectl get configmap "$name"
+    done
+
 The rule searches line by line, because many of these strings are templates and not valid YAML.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
+from postrender.plan.mentions import KUBECTL_KINDS
 from postrender.plan.readers.sign import Evidence, Sign, sign_of
+from postrender.plan.readers.text_lines import (
+    MAX_DISTANCE,
+    is_comment,
+    lines_of,
+    parent_of,
+    siblings_of,
+)
+from postrender.startup.patterns import pattern
+from postrender.startup.records import NamedTuple
 from postrender.text.words import letters_of, words_of
 
-_COMMENTS = ("#", "//")
-# The maximum distance in lines between `name:` and a line with the kind, such as `configMap:`.
-_MAX_DISTANCE = 8
+# The arguments of a kubectl or oc command. The command can be a variable, such as `${KUBECTL}`.
+_COMMAND = pattern(r"(?i)(?:kubectl|\boc\b)([^|;&<>()\n]*)")
+_TO_SPACES = str.maketrans("/,\"'", "    ")
+_NAMESPACE_FLAGS = ("-n", "--namespace")
+
+
+class _Text(NamedTuple):
+    """A text in which the rule searches.
+
+    letters: letters_of(text);
+    lines: the lines, with continuation lines joined;
+    variable_kinds: the kinds, in lower case, that a command in the text reads by a name from a
+        variable.
+    """
+
+    letters: str
+    lines: Sequence[str]
+    variable_kinds: AbstractSet[str]
 
 
 def find(evidence: Evidence) -> Iterator[Sign]:
     """Yield a sign for each mention in a manifest or a command inside a string."""
+    texts: dict[str, _Text] = {}
     for mention in evidence.mentions:
+        if mention.text not in texts:
+            texts[mention.text] = _text_of(mention.text)
         for target in mention.targets:
-            if _references(mention.text, mention.name, target.identity.kind):
+            if _references(texts[mention.text], mention.name, target.identity.kind):
                 reason = f"a text in {mention.item.identity} references the {target.identity.kind}"
                 yield sign_of(evidence, mention, target, reason)
 
 
-def _references(text: str, name: str, kind: str) -> bool:
-    """Return whether a line with the name also has the kind, or is below a line with the kind."""
-    if kind.lower() not in letters_of(text) and "kubectl" not in text:
+def _text_of(text: str) -> _Text:
+    lines = lines_of(text)
+    kinds = {kind for line in lines for kind in _variable_kinds(line)} if "$" in text else set()
+    return _Text(letters_of(text), lines, kinds)
+
+
+def _references(text: _Text, name: str, kind: str) -> bool:
+    """Return whether a text references an object by its name.
+
+    A line with the name also has the kind, or is below a line with the kind. Or the text has the
+    name, and a command that reads an object of the kind by a name from a variable.
+    """
+    if not (kind.lower() in text.letters or (kind == "ConfigMap" and "cm" in text.letters)):
         return False
-    lines = text.split("\n")
     return any(
-        _has_kind(line, kind) or _is_below_kind(lines, number, kind)
-        for number, line in enumerate(lines)
-        if name in line and name in words_of(line) and not line.lstrip().startswith(_COMMENTS)
+        kind.lower() in text.variable_kinds
+        or _has_kind(line, kind)
+        or _is_below_kind(text.lines, number, kind)
+        for number, line in enumerate(text.lines)
+        if name in line and name in words_of(line) and not is_comment(line)
     )
 
 
 def _has_kind(line: str, kind: str) -> bool:
-    words = letters_of(line).replace("/", " ").split()
-    short = kind == "ConfigMap" and "kubectl" in words and "cm" in words
-    return short or any(kind.lower() in word for word in words)
+    letters = letters_of(line)
+    if kind.lower() in letters:
+        return True
+    if kind != "ConfigMap" or "cm" not in letters:
+        return False
+    words = words_of(letters)
+    return "cm" in words and ("kubectl" in letters or "oc" in words)
+
+
+def _variable_kinds(line: str) -> Iterator[str]:
+    """Yield the kinds in the commands of a line that have a variable as the object's name.
+
+    In `kubectl get cm -n "$NAMESPACE" "$NAME"`, the name is the last word.
+    """
+    if "$" not in line or is_comment(line):
+        return
+    for command in _COMMAND.findall(line):
+        kinds: list[str] = []
+        before = ""
+        for word in command.translate(_TO_SPACES).split():
+            if word.startswith("$") and before not in _NAMESPACE_FLAGS:
+                yield from kinds
+            if word.lower() in KUBECTL_KINDS:
+                kinds.append(KUBECTL_KINDS[word.lower()])
+            before = word
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Return whether a line is `name: …` below a key with the kind, or in an object of the kind."""
+    """Return whether a line is `name: …` below or next to the kind, or in an object of the kind."""
     if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
         return False
-    indent = _indent_of(lines[number])
-    for line in reversed(lines[max(0, number - _MAX_DISTANCE) : number]):
-        if line.strip() and _indent_of(line) < indent:
-            parent = letters_of(line)
-            if "metadata" in parent:
-                return _is_manifest_of(lines, number, kind)
-            return kind.lower() in parent
-    return False
+    if any(_is_kind(line, kind) for line in siblings_of(lines, number)):
+        return True
+    parent = parent_of(lines, number)
+    if parent is None:
+        return False
+    letters = letters_of(lines[parent])
+    if "metadata" in letters:
+        return _is_manifest_of(lines, number, kind)
+    return kind.lower() in letters
 
 
 def _is_manifest_of(lines: Sequence[str], number: int, kind: str) -> bool:
     # The line `kind: ConfigMap` can be above or below `metadata:`.
-    around = lines[max(0, number - _MAX_DISTANCE) : number + _MAX_DISTANCE]
-    return any(line.replace('"', "").strip().rstrip(",") == f"kind: {kind}" for line in around)
+    around = lines[max(0, number - MAX_DISTANCE) : number + MAX_DISTANCE]
+    return any(_is_kind(line, kind) for line in around)
 
 
-def _indent_of(line: str) -> int:
-    return len(line) - len(line.lstrip(" -"))
+def _is_kind(line: str, kind: str) -> bool:
+    return line.replace('"', "").strip().lstrip("- ").rstrip(",") == f"kind: {kind}"

@@ -29,6 +29,7 @@ from postrender.references.rule import RBAC
 from postrender.yaml.paths import Json, mapping_at, mappings_in, value_at
 
 _WRITE_VERBS = frozenset({"update", "patch", "*"})
+_READ_VERBS = frozenset({"get", "list", "watch", "*"})
 # A part of the name of each kind in _ROLES and _BINDINGS.
 _PART_OF_KINDS = "Role"
 _ROLES = frozenset({"Role", "ClusterRole"})
@@ -70,12 +71,12 @@ def _sign(evidence: Evidence, link: Link) -> Sign:
         reason=f"{link.source.identity} has the name in resourceNames",
         source=link.source,
         location=evidence.inventory.location_of(link.source, path, link.reference.line),
-        is_write=_may_write(verbs),
+        is_write=_permits(verbs, _WRITE_VERBS),
     )
 
 
-def _may_write(verbs: Json) -> bool:
-    return isinstance(verbs, list) and not _WRITE_VERBS.isdisjoint(map(str, verbs))
+def _permits(verbs: Json, expected: AbstractSet[str]) -> bool:
+    return isinstance(verbs, list) and not expected.isdisjoint(map(str, verbs))
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
@@ -94,6 +95,24 @@ def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
         else sign
         for sign in signs
     ]
+
+
+def may_read_all(evidence: Evidence, kind: str) -> bool:
+    """Return whether a role permits programs to read all objects of a kind.
+
+    The roles of attachers are irrelevant.
+    """
+    resources = _resources_of(kind)
+    attachers = {item.identity.name for item in evidence.inventory.items if item.is_attacher}
+    return any(
+        value_at(data, ("metadata", "name")) not in attachers
+        and not resources.isdisjoint(_general_resources(data, _READ_VERBS))
+        for data in _rbac_objects(evidence)
+    )
+
+
+def _resources_of(kind: str) -> set[str]:
+    return {f"{kind.lower()}s", "*"}
 
 
 def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
@@ -121,7 +140,7 @@ class _Permissions:
         for data in _rbac_objects(evidence):
             kind, name = str(data.get("kind")), str(value_at(data, ("metadata", "name")))
             if kind in _ROLES:
-                self.writable[kind, name] = set(_writable_resources(data))
+                self.writable[kind, name] = set(_general_resources(data, _WRITE_VERBS))
             else:
                 role = mapping_at(data, ("roleRef",))
                 key = str(role.get("kind")), str(role.get("name"))
@@ -132,7 +151,7 @@ class _Permissions:
 
         accounts: the names of the ServiceAccounts; one permitted ServiceAccount is enough.
         """
-        resources = {f"{kind.lower()}s", "*"}
+        resources = _resources_of(kind)
         names = set(accounts)
         return any(
             not resources.isdisjoint(self.writable.get(role, ()))
@@ -169,10 +188,10 @@ def _may_have(kinds: AbstractSet[str], text: str) -> bool:
     return kind in kinds or (not kind and RBAC_GROUP in text)
 
 
-def _writable_resources(role: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the resources that a role permits to change in policy rules without resourceNames."""
+def _general_resources(role: Mapping[str, Json], verbs: AbstractSet[str]) -> Iterator[str]:
+    """Yield the resources for which policy rules without resourceNames permit one of the verbs."""
     for rule in mappings_in(role.get("rules")):
         resources = rule.get("resources")
         is_general = not rule.get("resourceNames")
-        if is_general and _may_write(rule.get("verbs")) and isinstance(resources, list):
+        if is_general and _permits(rule.get("verbs"), verbs) and isinstance(resources, list):
             yield from map(str, resources)
