@@ -36,7 +36,6 @@ from tests.reference_readers import (
     is_filled,
     is_well_known,
     reader_of,
-    without_copies,
 )
 
 Obj = dict[str, Any]
@@ -1503,7 +1502,7 @@ def mark_revisions(run: Run, groups: list[AttachGroup]) -> None:
             continue
         obj["immutable"] = run.is_immutable(obj)
         make(obj, "metadata", "labels")[MANAGED] = label_of(run, groups, obj)
-        annotations = without_copies(make(obj, "metadata", "annotations"))
+        annotations = make(obj, "metadata", "annotations")
         obj["metadata"]["annotations"] = annotations
         annotations[BASE_NAME] = run.bases[id(obj)]
         annotations["helm-diff/base-name"] = run.bases[id(obj)]

@@ -70,14 +70,6 @@ def is_copied(obj: Obj) -> bool:
     return is_synced or any(namespaces) or any(is_on(value) for value in switches)
 
 
-def without_copies(notes: Obj) -> Obj:
-    """Return annotations without those for copies."""
-    copying = (
-        r"reflector\.v1.*/reflection-|replicator\.v1.*/replicat(e-to|ion-allowed)|kubed.*/sync"
-    )
-    return {key: value for key, value in notes.items() if not re.match(copying, key)}
-
-
 def is_on(value: object) -> bool:
     return bool(re.fullmatch(r"\s*(1|t|true)\s*", str(value), re.IGNORECASE))
 

@@ -9,7 +9,7 @@ from postrender.kubernetes.filled_objects import is_true
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 # The program of each annotation with the value `true`. Sources:
 # emberstack/kubernetes-reflector README.md
@@ -27,13 +27,6 @@ _NAMESPACES = {
 # The value is a label selector for namespaces. An empty value selects all namespaces.
 # config-syncer/config-syncer apis/kubed/v1alpha1/types.go, formerly appscode/kubed
 _KUBED = "kubed.appscode.com/sync"
-# All annotations for copies begin with one of these texts.
-_PREFIXES = (
-    "reflector.v1.k8s.emberstack.com/reflection-",
-    "replicator.v1.mittwald.de/replicate-to",
-    "replicator.v1.mittwald.de/replication-allowed",
-    _KUBED,
-)
 
 
 def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
@@ -49,8 +42,3 @@ def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
         if name == _KUBED:
             return "kubed", name
     return "", ""
-
-
-def copy_annotations(annotations: Iterable[str]) -> list[str]:
-    """Return the annotations for copies. With these annotations, a revision would be copied too."""
-    return [name for name in annotations if name.startswith(_PREFIXES)]

@@ -13,7 +13,7 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
 from postrender.krm.tool_annotations import with_current_names
 from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION
-from postrender.kubernetes.copied_objects import copy_annotations
+from postrender.kubernetes.copied_objects import copier_of
 from postrender.plan.appended import new_attachers, retained_objects
 from postrender.plan.attach_groups import AttachGroups, find_groups
 from postrender.plan.attacher_job import AttachGroup, attacher_findings, decide_mode
@@ -289,7 +289,7 @@ def _find_signs(
 ) -> Mapping[ItemKey, Sign]:
     """Return, by object, the sign that a program reads the object by its base name."""
     renamed = [decision.item for decision in decisions if decision.strategy == RENAME]
-    is_copied = any(copy_annotations(item.annotations) for item in renamed)
+    is_copied = any(copier_of(item.annotations) != ("", "") for item in renamed)
     has_roles = any(link.reference.rule.family == RBAC for link in links)
     if not mentions and not is_copied and not has_roles:
         return {}

@@ -22,7 +22,6 @@ from postrender.kubernetes.annotations import (
     RESOURCE_POLICY_ANNOTATION,
     SWEEP_ANNOTATION,
 )
-from postrender.kubernetes.copied_objects import copy_annotations
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
 from postrender.plan.attach_groups import AttachGroups
@@ -64,10 +63,7 @@ def _revision_edits(
     """
     item = decision.item
     metadata = (*item.path, "metadata")
-    outdated = [
-        *outdated_annotations(item, is_copy=bool(decision.keep_reason)),
-        *copy_annotations(item.annotations),
-    ]
+    outdated = outdated_annotations(item, is_copy=bool(decision.keep_reason))
     annotations = {
         BASE_NAME_ANNOTATION: item.identity.name,
         PAIRING_ANNOTATION: item.identity.name,

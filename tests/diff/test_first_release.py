@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given
 
 from postrender.config.settings import Settings
-from postrender.kubernetes.copied_objects import copy_annotations
 from tests.diff.change_cases import Result, run
 from tests.diff.test_compare import (
     EXAMPLES,
@@ -156,8 +155,5 @@ def test_workloads_roll_exactly_if_the_rendered_template_differs_from_the_applie
     expected = {key for key in before.keys() & after.keys() if before[key] != after[key]}
     preview = compared(old, new, run, is_first_release=True)
     assert rolling_workloads(preview, run) == expected
-    # In a rendered stream, only the original has the annotations for copies. The preview of a
-    # rendered stream compares the revision, so the preview does not show these annotations.
-    assume(not any(copy_annotations(notes_of(obj)) for objects in pair for obj in objects))
     other = compared(old, rendered(new, run), run, is_first_release=True)
     assert without_attachers(other) == without_attachers(preview)
