@@ -20,8 +20,9 @@ COMMAND = Command(
     "Fail on findings that put pods at risk.",
     details=(
         "check does not write manifests. Each FILE is input or output of postrender. Without a "
-        "FILE, check reads stdin. Unlike render --strict, check does not report missing "
-        "protection, because check does not know how you apply the manifests."
+        "FILE, check reads stdin. check does not know how you apply the "
+        "manifests. Unlike render --strict, check therefore does not report revisions that Helm "
+        "can delete too early."
     ),
     example="postrender check rendered/*.yaml",
     arguments=(Argument("files", "[FILE]...", default="-", is_many=True),),

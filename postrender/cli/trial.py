@@ -41,7 +41,7 @@ class Trial(NamedTuple):
     settings: the settings of the previews; plan: the plan for `sides.old`;
     findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
     left_out: with Helm 4, the problems that only Helm 3 has, which previews must not show;
-    undecided: with Helm 3, the undecided parts about hooks, which previews must also show.
+    undecided: with Helm 3, the effects on hooks that a preview cannot decide, but must show.
     """
 
     title: str
@@ -119,7 +119,7 @@ def _with_hooks(trial: Trial, preview: Preview) -> Preview:
 def _trial_settings(settings: Settings) -> Settings:
     """Return settings for a preview: not strict, without an attacher and without --previous.
 
-    A number in a revision name needs --previous, so the names of the revisions have a hash.
+    The naming `sequence` needs --previous, so previews use the naming `hash`.
     """
     attacher = settings.attacher._replace(is_enabled=False)
     return settings._replace(
@@ -143,7 +143,7 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
     try:
         old = _stream(chart, f"{chart} without {changes}", options.before_change)
     except UserError:
-        note = f"Without {changes}, the chart has no manifests or cannot be rendered."
+        note = f"Without {changes}, helm fails or does not print manifests."
         return Sides(old=new, note=note)
     if_unchanged = (
         f"{changes} does not change the manifests. To see the keys, run: helm show values {chart}"

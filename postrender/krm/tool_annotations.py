@@ -69,9 +69,9 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the annotations that an original must not have if the output also has its revision.
+    """Yield the annotation that an original must not have if the output also has its revision.
 
-    With these annotations, kustomize would give the original the name of the revision.
+    With the annotation, kustomize would add its hash to the name of the original.
     """
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE

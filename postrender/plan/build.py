@@ -340,6 +340,7 @@ def _with_history(context: PlanContext, numbers: RevisionNumbers, history: Histo
     from postrender.plan.retained import find_retained
 
     orders = {
-        key: numbers.order(context.decisions[key].item, name) for key, name in context.names.items()
+        key: numbers.number(context.decisions[key].item, name)
+        for key, name in context.names.items()
     }
     return context._replace(orders=orders, retained=find_retained(context, numbers, history))

@@ -49,7 +49,7 @@ class RevisionNumbers(NamedTuple):
                 return name
         return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
-    def order(self, item: Item, name: str) -> int:
+    def number(self, item: Item, name: str) -> int:
         """Return the number of an object's revision in the new output; name: the revision name."""
         highest = self._highest(item)
         if highest is None:

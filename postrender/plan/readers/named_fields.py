@@ -30,7 +30,8 @@ def find(evidence: Evidence) -> Iterator[Sign]:
         for target in mention.targets:
             field = _field_for(mention, target.identity.kind)
             if field:
-                reason = f"{mention.item.identity} contains the name together with {shown(field)}"
+                source, name = mention.item.identity, mention.name
+                reason = f"{source} contains the name {name} next to {shown(field)}"
                 yield sign_of(evidence, mention, target, reason)
 
 

@@ -43,8 +43,10 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             for target in mention.targets:
                 if target.key == mention.item.key:
                     continue  # an object does not read itself
+                source, kind = mention.item.identity, target.identity.kind
                 reason = (
-                    f"the field {field} of {mention.item.identity} has the value {mention.name}"
+                    f"the field {field} of {source} has the value {mention.name}, which is the "
+                    f"name of the {kind}"
                 )
                 yield sign_of(evidence, mention, target, reason)
 
