@@ -169,10 +169,9 @@ def assert_owners_are_shown(recipe: Recipe, api: Api, original: str) -> None:
         for line in recipe.run("check the ConfigMaps").stdout.splitlines()
     }
     assert set(lines) == {"NAME", original, revision}
-    # Each is owned by the workload, its ReplicaSet, and the release's ServiceAccount.
-    release = "app-rollout-attach"
-    assert set(lines[original].split(",")) == {"app", old, release}
-    assert set(lines[revision].split(",")) == {"app", new, release}
+    # The workload and its ReplicaSet own each ConfigMap. The release owns only the revision.
+    assert set(lines[original].split(",")) == {"app", old}
+    assert set(lines[revision].split(",")) == {"app", new, "app-rollout-attach"}
 
 
 def assert_nothing_of_the_attacher_is_left(api: Api) -> None:
