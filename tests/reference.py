@@ -551,14 +551,19 @@ class Slot:
     def read(self) -> list[str]:
         """Return the names in the field."""
         text = str(self.holder[self.key]).removeprefix(self.prefix)
-        return re.findall(r"[A-Za-z0-9.-]+", text) if self.word else [text]
+        if not self.word:
+            return [text]
+        # `${NAME:-web-config}` has the words NAME and web-config.
+        text = re.sub(r"(?<![A-Za-z0-9.-])(\$\{\w+:?)-", r"\1 ", text)
+        return re.findall(r"[A-Za-z0-9.-]+", text)
 
     def write(self, old: str, new: str) -> None:
         """Replace a base name by the name of a revision."""
         text = str(self.holder[self.key])
         if self.word:
-            pattern = rf"(?<![A-Za-z0-9.-]){re.escape(old)}(?![A-Za-z0-9.-])"
-            self.holder[self.key] = re.sub(pattern, lambda _: new, text)
+            start = r"(?<![A-Za-z0-9.-])((?:\$\{\w+:?-)?)"
+            pattern = rf"{start}{re.escape(old)}(?![A-Za-z0-9.-])"
+            self.holder[self.key] = re.sub(pattern, lambda match: match[1] + new, text)
         else:
             self.holder[self.key] = self.prefix + new
 

@@ -146,6 +146,7 @@ def text_signs(
     if not is_read or not may_share_namespace(obj, config):
         return
     word = rf"(?<![A-Za-z0-9.-]){re.escape(name)}(?![A-Za-z0-9.-])"
+    word = rf"{word}|(?<![A-Za-z0-9.-])\$\{{\w+:?-{re.escape(name)}(?![A-Za-z0-9.-])"
     for place, written, holder, key in strings(obj):
         is_encoded = obj.get("kind") == "Secret" and place[0] == "data"
         text = from_base64(written) if is_encoded else written

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.text.words import words_of
+from postrender.text.words import split_defaults, words_of
 
 WHOLE, HOST, PATH, WORD = "whole", "host", "path", "word"
 
@@ -34,7 +34,7 @@ def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
 
     is_value: whether the text consists of this line.
     """
-    tokens = line.translate(_DELIMITERS).split()
+    tokens = split_defaults(line).translate(_DELIMITERS).split()
     is_unspaced = is_value and not any(char.isspace() for char in line.strip())
     for number, token in enumerate(tokens):
         if name not in token or name not in words_of(token):

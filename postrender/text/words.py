@@ -1,6 +1,7 @@
 """The search for names as whole words in a text, and the replacement of these words.
 
-A word consists of ASCII letters, digits, `.` and `-`.
+A word consists of ASCII letters, digits, `.` and `-`. The default value of a shell variable is a
+word of its own: in `${NAME:-web-config}`, the words are `NAME` and `web-config`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_WORD = pattern(r"[A-Za-z0-9.-]+")
+# A shell variable up to its default value: `${NAME:-` or `${NAME-`.
+_VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
+_DEFAULT = pattern(_VARIABLE)
+_WORD = pattern(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
 # A WordSet of at most this many names first searches a text for each name as a substring. If the
 # text has no name, this search is faster than the split of the text into words.
 _FEW = 12
@@ -29,7 +33,12 @@ def words_of(text: str) -> list[str]:
 
 def _spaced(text: str) -> bytes:
     """Return a text as bytes, with a space for each byte outside of words."""
-    return text.encode("utf-8", "surrogatepass").translate(_TO_SPACES)
+    return split_defaults(text).encode("utf-8", "surrogatepass").translate(_TO_SPACES)
+
+
+def split_defaults(text: str) -> str:
+    """Return a text in which a space replaces the `-` before the default value of a variable."""
+    return _DEFAULT.sub(lambda match: match[0][:-1] + " ", text) if "${" in text else text
 
 
 def letters_of(text: str) -> str:
@@ -67,4 +76,4 @@ class WordSet:
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
     """Return a text in which the value in `renames` replaces each word that is a key."""
-    return _WORD.sub(lambda match: renames.get(match[0], match[0]), text)
+    return _WORD.sub(lambda match: match[1] + renames.get(match[2], match[2]), text)

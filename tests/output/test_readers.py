@@ -52,6 +52,7 @@ def readers(name: str) -> list[Obj]:
         job(command=["kubectl", "get", "configmap", name]),
         job(command=["oc", "extract", f"cm/{name}"]),
         job(command=["sh", "-c"], args=[f"NAME={name}\n$KUBECTL get cm -n prod $NAME"]),
+        job(command=["sh", "-c"], args=[f'C="${{C:-{name}}}"\nkubectl get cm "$C"']),
         job(command=["sh", "-c"], args=[f"kubectl get pod,cm \\\n  {name}"]),
         deployment(args=[f"--config-map={name}"]),
         deployment(args=["serve", "--configmap", f"prod/{name}"]),
