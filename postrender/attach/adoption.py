@@ -17,7 +17,12 @@ from postrender.attach.resources import PODS, REVISED_KINDS, Resource
 from postrender.errors import Location, UserError
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item
-from postrender.kubernetes.annotations import BASE_NAME_ANNOTATION, GROUP_LABEL, SWEEP_ANNOTATION
+from postrender.kubernetes.annotations import (
+    BASE_NAME_ANNOTATION,
+    GROUP_LABEL,
+    SWEEP_ANNOTATION,
+    UNUSED_ANNOTATION,
+)
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
@@ -133,7 +138,13 @@ def _adopt_original(
             "because of --keep-original, or because an object still references this name."
         )
     labels = changed_values(strings_at(data, "labels"), original.labels)
-    annotations = changed_values(strings_at(data, "annotations"), original.annotations)
+    current = strings_at(data, "annotations")
+    annotations: dict[str, str | None] = {**changed_values(current, original.annotations)}
+    if labels:
+        # An earlier adoption can have left annotations. With an old mark, the attacher would delete
+        # an unused original without a delay.
+        stale = {SWEEP_ANNOTATION, UNUSED_ANNOTATION} & current.keys() - original.annotations.keys()
+        annotations.update(dict.fromkeys(stale))
     if not labels and not annotations:
         return "already adopted", ""
     if is_dry:

@@ -16,7 +16,7 @@ from postrender.attach.adoption import Original, adopt
 from postrender.attach.client import Client
 from postrender.attach.content import ContentCheck
 from postrender.attach.jobs import late_job_reason, other_job_reason, read_job, superseded
-from postrender.attach.live import read_consumer, read_revision
+from postrender.attach.live import Object, read_consumer, read_revision
 from postrender.attach.log import configure_log
 from postrender.attach.observe import read_revisions
 from postrender.attach.release_owner import account_of
@@ -573,6 +573,62 @@ def test_adopt_reports_a_namespace_without_any_original(secrets: list[str], is_e
     lines = adopt(Cluster(secrets=secrets), originals, is_dry=True)
     assert ("Check --namespace" in lines[-1]) == is_empty
     assert len(lines) == 2 + is_empty
+
+
+class AdoptedBefore(Cluster):
+    """A namespace with the ConfigMap a, which has annotations of an earlier adoption."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        super().__init__()
+        self.labels = labels
+        self.patches: list[Any] = []
+
+    def list_all(
+        self,
+        resource: Resource,
+        read: Any,
+        selector: str = "",  # noqa: ARG002
+        *,
+        name: str = "",  # noqa: ARG002
+    ) -> tuple[list[Any], str]:
+        """Return the ConfigMap."""
+        marks = {"postrender/unused-since": "2026-01-02T00:00:00Z", "postrender/sweep": "false"}
+        metadata = {"name": "a", "labels": self.labels, "annotations": marks}
+        return [read({"metadata": metadata})] if resource is CONFIG_MAPS else [], ""
+
+    def patch(self, resource: Resource, name: str, patch: Object) -> bool:  # noqa: ARG002
+        """Record a patch."""
+        self.patches.append(patch)
+        return True
+
+
+@pytest.mark.parametrize(
+    ("sweep", "patched"),
+    [
+        ({}, {"postrender/sweep": None, "postrender/unused-since": None}),
+        ({"postrender/sweep": "false"}, {"postrender/unused-since": None}),
+    ],
+)
+def test_adopt_removes_the_annotations_of_an_earlier_adoption(
+    sweep: dict[str, str], patched: dict[str, None]
+) -> None:
+    labels = {"postrender/attach-group": "x"}
+    original = Original(
+        resource=CONFIG_MAPS,
+        namespace=None,
+        name="a",
+        is_in_output=False,
+        labels=labels,
+        annotations=sweep,
+    )
+    before = AdoptedBefore(labels={})
+    adopt(before, [original], is_dry=False)
+    assert before.patches == [{"metadata": {"labels": labels, "annotations": patched}}]
+    # An attacher works with the annotations of an adopted original.
+    adopted = AdoptedBefore(labels=labels)
+    [line] = adopt(adopted, [original], is_dry=False)
+    assert line.endswith("already adopted")
+    assert not adopted.patches
 
 
 def test_an_original_of_the_stream_is_not_swept() -> None:

@@ -241,6 +241,8 @@ KEEPS = {
     "argocd.argoproj.io/sync-options",
     "argocd.argoproj.io/compare-options",
     "kustomize.toolkit.fluxcd.io/prune",
+    "postrender/sweep",
+    "postrender/unused-since",
 }
 
 
