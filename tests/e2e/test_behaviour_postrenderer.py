@@ -211,11 +211,13 @@ def test_the_commands_that_call_a_post_renderer(helm: Release) -> None:
     count()
     helm.upgrade(chart_of(config(2)), "--dry-run=client", *through)
     count()
+    helm.helm("template", helm.name, write_chart(helm, text=FOLDED), *through)
+    count()
     helm.rollback(1)
     helm.upgrade(chart_of(config(2)))
     helm.uninstall()
     count()
-    assert called == [1, 2, 2]
+    assert called == [1, 2, 3, 3]
 
 
 def test_helm_4_requires_a_plugin_as_post_renderer(helm: Release) -> None:
