@@ -159,7 +159,9 @@ def messages() -> str:
 
 
 def _fix(message: Message) -> str:
-    return prose(message.fix) or "Apply the fix in the message"
+    if not message.fix:
+        return "Correct the command or the variable"
+    return "Apply the fix in the message" if message.fix == "…" else prose(message.fix)
 
 
 # The usual fix for each code. The message of a finding has the fix for its object.
@@ -169,9 +171,11 @@ FIXES = {
     "Otherwise list the field under `leftovers.ignore`",
     "by-name": "If the program should read each new content at once, set "
     '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
-    "ignore`. If the program should keep its old content, add the field under `references`",
+    "ignore`. If the program should keep its old content, add the field with the name under "
+    "`references`",
     "namespace": "Pass `--namespace`",
-    "unreferenced": "Reference the object in a workload, or remove the rule or annotation",
+    "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "
+    "sets the strategy",
     "empty": "If a program fills the object, add the annotation `postrender/strategy: ignore`",
     "stale-revision": "Do not edit a revision. Change the chart, and render again",
     "unknown-annotation": "Use one of the [annotations](annotations.md)",

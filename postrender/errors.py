@@ -98,7 +98,7 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
 # The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
-    "by-name": "a program reads an object by its name, so postrender keeps an object of this name",
+    "by-name": "a program reads an object by its name, so the output keeps an object of this name",
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "the strategy of an object is rename, but no workload references the object",
     "empty": "a rule renames an object without data, and programs often fill empty objects",

@@ -46,9 +46,13 @@ def extended_file(
             location,
         )
     if not os.path.isfile(path):
-        problem = "is a folder" if os.path.isdir(path) else "does not exist"
-        fix = f"Fix the path, which is relative to the folder of {file}"
-        raise UserError(f"the extended file {path} {problem}", fix, location)
+        raise UserError(
+            f"the extended file {path} is a folder"
+            if os.path.isdir(path)
+            else f"the extended file {path} does not exist",
+            f"Fix the path, which is relative to the folder of {file}",
+            location,
+        )
     if source.trust < FULL and not is_owner_trusted(path):
         raise UserError(
             f"the extended file {path} belongs to another user",
