@@ -330,7 +330,7 @@ def kinds() -> str:
         )
         for entry in sorted(entries, key=lambda entry: (entry.group, entry.kind))
     )
-    return table(("kind", "rewritten", "never rewritten, because", "source"), rows)
+    return table(("kind", "rewritten", "not rewritten, because", "source"), rows)
 
 
 def _uses(uses: Iterable[Use]) -> str:

@@ -12,9 +12,9 @@ COMMAND = Command(
     "Protect live ConfigMaps for a first release.",
     details=(
         "INPUT is the output of postrender, or - for stdin, which is the default. The first "
-        "release with revisions would delete the live originals. Adopted originals stay in the "
-        "cluster for old pods. The attacher deletes an adopted original when no object uses the "
-        "original any more."
+        "release with revisions would delete the live originals. adopt annotates the originals, so "
+        "that the originals stay in the cluster for old pods. The attacher deletes an original "
+        "when no object uses the original any more."
     ),
     example="helm template shop ./chart | postrender | postrender adopt --namespace=prod",
     arguments=(INPUT,),

@@ -11,9 +11,10 @@ COMMAND = Command(
     "attach",
     "Set owner references on revisions.",
     details=(
-        "The appended Job runs this command in the cluster. The command sets the owner references "
-        "of revisions and deletes unused revisions. Outside of a Pod, the command uses the "
-        "kubeconfig. Long options may also begin with one dash. The command reads the environment "
+        "The command also deletes unused revisions. The Job that render appends to the output runs "
+        "this command in the cluster. Outside of a Pod, the command uses the kubeconfig. Long "
+        "options, except --quiet, --verbose and --color, may also begin with one dash. The command "
+        "reads the environment "
         "variables of the older tool configmap-attacher: IS_IN_CLUSTER, LOG_LEVEL, VERSION and "
         "JOB_NAME."
     ),
@@ -55,8 +56,8 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions if unused. Pass revisions of Secrets, such as secret/web-d. "
-            "Repeatable.",
+            "Delete these revisions if unused. Pass revisions of Secrets that render no longer "
+            "writes, such as secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
             default_text="none",
@@ -83,9 +84,9 @@ COMMAND = Command(
         ),
         Option(
             "on-failure",
-            "Choose which failures cause exit code 1. With fail, every failure "
-            "causes exit code 1. With report, only a severe failure or a failure that no Event "
-            "records causes exit code 1.",
+            "Choose which failures cause exit code 1. With fail, every failure causes exit code 1. "
+            "With report, failures that attach records in an Event do not cause exit code 1. "
+            "Exceptions are a missing revision in use, wrong content, and a missing permission.",
             CHOICE,
             metavar="fail|report",
             default="fail",

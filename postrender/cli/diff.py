@@ -44,7 +44,7 @@ COMMAND = Command(
         output_option(format_names()),
         Option(
             "exit-code",
-            "Exit with code 4 if anything changes. Undecided parts count as changes.",
+            "Exit with code 4 if anything changes. Parts that diff cannot decide count as changes.",
             SWITCH,
             default=False,
             aliases=("detailed-exitcode",),

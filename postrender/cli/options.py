@@ -176,8 +176,8 @@ SETTINGS = _with_variables(
     ),
     Option(
         "untrusted",
-        "Restrict a file found without --config. This postrender.yaml can then change only the "
-        "output. For example, the file cannot run git or helm, or write a log file.",
+        "Restrict a discovered postrender.yaml. A file that postrender finds without --config can "
+        "then change only the output. For example, the file cannot run git or helm.",
         form=FLAG,
         default_text="no",
     ),
@@ -245,7 +245,7 @@ SETTINGS = _with_variables(
         "Set the attach group to NAME-attach.",
         key=("attacher", "group"),
         metavar="NAME",
-        default_text="the name of the release, or else of a workload",
+        default_text="the name of the release, or else the name of a workload",
     ),
     Option(
         "previous",
@@ -256,16 +256,15 @@ SETTINGS = _with_variables(
     ),
     Option(
         "kube-context",
-        "Set the kubeconfig context for helm. postrender runs helm only to read "
-        "helm:NAMESPACE/RELEASE from --previous or history.previous.",
+        "Set the kubeconfig context for helm. helm uses this context to read "
+        "helm:NAMESPACE/RELEASE.",
         key=("history", "kubeContext"),
         metavar="CONTEXT",
         default_text="the current context",
     ),
     Option(
         "kubeconfig",
-        "Set the kubeconfig file for helm. postrender runs helm only to read "
-        "helm:NAMESPACE/RELEASE from --previous or history.previous.",
+        "Set the kubeconfig file for helm. helm uses this file to read helm:NAMESPACE/RELEASE.",
         key=("history", "kubeconfig"),
         metavar="FILE",
         default_text="$KUBECONFIG, or ~/.kube/config",
