@@ -28,6 +28,9 @@ SOURCES = HERE / "controlplane"
 # The version that the parts of Kubernetes report. Charts check this version.
 VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 ROLLOUTS, ARGOCD = "github.com/argoproj/argo-rollouts", "github.com/argoproj/argo-cd/v3"
+FLUX = "github.com/fluxcd/kustomize-controller"
+# The folders with manifests of the tools.
+MANIFESTS = ("crds", "argocd", "flux")
 ARGOCD_SETTINGS = ("cm", "cmd-params-cm", "rbac-cm", "secret")
 
 
@@ -116,6 +119,8 @@ def copy_manifests(cell: Cell, target: Path) -> None:
     """Copy the manifests that a tool needs in a cluster from its Go module."""
     if cell.folder == "rollouts":
         copy(module(cell, ROLLOUTS).glob("manifests/crds/*-crd.yaml"), target / "crds")
+    elif cell.folder == "flux":
+        copy(module(cell, FLUX).glob("config/crd/bases/*.yaml"), target / "flux")
     elif cell.folder == "argocd":
         source = module(cell, ARGOCD) / "manifests"
         copy(source.glob("crds/*-crd.yaml"), target / "argocd" / "crds")
@@ -143,14 +148,14 @@ def build_defaults() -> None:
     stamp.unlink(missing_ok=True)
     for cell in defaults():
         build(cell)
-    for name in ("bin", "crds", "argocd"):
+    for name in ("bin", *MANIFESTS):
         path = folder() / name
         path.unlink() if path.is_symlink() else shutil.rmtree(path, ignore_errors=True)
     (folder() / "bin").mkdir()
     for cell in defaults():
         program = folder_of(cell) / "bin" / cell.program
         link(program, folder() / "bin" / (cell.also or cell.program))
-        for name in ("crds", "argocd"):
+        for name in MANIFESTS:
             if (folder_of(cell) / name).exists():
                 link(folder_of(cell) / name, folder() / name)
     stamp.touch()

@@ -58,6 +58,11 @@ def definitions() -> list[Path]:
     return sorted(_part("crds").glob("*.yaml"))
 
 
+def flux_definitions() -> list[Path]:
+    """Return the files with the custom resource definitions of Flux's kustomize-controller."""
+    return sorted(_part("flux").glob("*.yaml"))
+
+
 def argocd_manifests(name: str) -> list[Path]:
     """Return Argo CD's own files: its `crds`, or the `config` of a fresh installation."""
     return sorted((_part("argocd") / name).glob("*.yaml"))

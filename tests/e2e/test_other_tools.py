@@ -1,16 +1,18 @@
-"""Tools that are not run but imitated by their requests (Flux), and the examples for them."""
+"""Flux, and the examples for other tools."""
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.e2e.api import Api, Json
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
-from tests.e2e.commands import adopt, end_canary, restart_pods_with
+from tests.e2e.commands import adopt, end_canary, greetings, restart_pods_with
+from tests.e2e.flux import Flux
 from tests.e2e.lifecycle_checks import NothingIsLost, wait_until_owned
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import apply_attached, contents, referenced_config_maps, wait_for_phase
@@ -24,91 +26,61 @@ BYE: Values = {"configMaps": {"app-config": {"greeting": "bye"}}}
 CIAO: Values = {"configMaps": {"app-config": {"greeting": "ciao"}}, "revisionHistoryLimit": 0}
 
 
-class Flux:
-    """The effects of Flux's kustomize-controller 1.9.4 on a folder of manifests.
-
-    The controller builds the folder with kustomize, and applies each object with forced server-side
-    apply. Then it deletes previously applied objects that are missing now. Live objects whose prune
-    annotation is `disabled` are kept (fluxcd/pkg ssa 0.77, manager_delete.go).
-    """
-
-    def __init__(self, manifests: Release, api: Api) -> None:
-        self._manifests, self._api = manifests, api
-        self._inventory: set[tuple[str, str]] = set()
-
-    def build(self, text: str) -> list[Json]:
-        """Return the objects that kustomize builds from manifests."""
-        folder = self._manifests.folder / "artifact"
-        folder.mkdir(exist_ok=True)
-        (folder / "app.yaml").write_text(text)
-        kustomization = f"resources: [app.yaml]\nnamespace: {self._api.namespace}\n"
-        (folder / "kustomization.yaml").write_text(kustomization)
-        return parse(self._manifests.kubectl("kustomize", str(folder)).stdout)
-
-    def reconcile(self, text: str) -> None:
-        """Apply manifests, and prune."""
-        objects = self.build(text)
-        for obj in objects:
-            self._apply(obj)
-        applied = {(obj["kind"], obj["metadata"]["name"]) for obj in objects}
-        for kind, name in self._inventory - applied:
-            self._prune(kind, name)
-        self._inventory = applied
-
-    def _apply(self, obj: Json) -> None:
-        path = self._api.path(obj["kind"], obj["metadata"]["name"])
-        query = "fieldManager=kustomize-controller&force=true"
-        text = json.dumps(obj)
-        self._api.request("PATCH", f"{path}?{query}", text, "application/apply-patch+yaml")
-
-    def _prune(self, kind: str, name: str) -> None:
-        live = self._api.find(kind, name)
-        marks = {**live["metadata"].get("annotations", {})} if live else {}
-        if live and marks.get("kustomize.toolkit.fluxcd.io/prune") != "disabled":
-            self._api.delete(kind, name)
+@pytest.fixture
+def flux(plane: ControlPlane, api: Api, tmp_path: Path) -> Iterator[Flux]:
+    """Yield Flux, with the example's Kustomization in the test's namespace."""
+    with Flux(tmp_path / "flux", plane, api) as server:
+        yield server
 
 
 def test_flux_applies_manifests_that_ci_has_rendered(
-    manifests: Release, api: Api, plane: ControlPlane
+    flux: Flux, manifests: Release, api: Api, plane: ControlPlane
 ) -> None:
-    """The first release with revisions, and the next one; the test sends Flux's requests."""
-    flux = Flux(manifests, api)
+    """The first release with revisions, the next release, and the end of the Kustomization."""
     manifests.config["attacher"]["mode"] = "job"
 
     def rendered(values: Values) -> str:
         return manifests.render(manifests.template(values))
 
-    flux.reconcile(manifests.template(HELLO))
+    flux.publish(manifests.template(HELLO))
     wait_for_phase(api, "Healthy")
     with NothingIsLost(api):
         kept = adopt(plane, api, rendered(BYE))
         assert "ConfigMap/app-config: adopted" in kept.stdout
-        apply_attached(api, lambda: flux.reconcile(rendered(BYE)))
+        apply_attached(api, lambda: flux.publish(rendered(BYE)))
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "hello")
         api.wait_for(lambda: contents(api) == ["bye", "hello"], "the old pod is back")
         wait_until_owned(api)
         promote(api)
         wait_for_phase(api, "Healthy")
-        attacher = apply_attached(api, lambda: flux.reconcile(rendered(CIAO)))
+        attacher = apply_attached(api, lambda: flux.publish(rendered(CIAO)))
         wait_for_phase(api, "Paused")
         restart_pods_with(api, "bye")
         api.wait_for(lambda: contents(api) == ["bye", "ciao"], "the old pod is back")
         wait_until_owned(api)
-        # The next reconciliation applies the same manifests again.
+        # The next interval applies the same manifests again.
         before = api.list("ConfigMap")
-        flux.reconcile(rendered(CIAO))
+        flux.reconcile("2026-01-02T00:00:00Z")
         assert api.list("ConfigMap") == before
         end_canary(plane, api, attacher)
-    greetings = [config_map["data"].get("greeting") for config_map in api.list("ConfigMap")]
-    assert sorted(filter(None, greetings)) == ["ciao"]
+    assert greetings(api) == ["ciao"]
+    assert not api.find("ConfigMap", "app-config")
+    flux.delete()
+    api.wait_for(lambda: not api.list("Rollout"), "Flux deletes the workload")
+    api.wait_for(lambda: not greetings(api), "Kubernetes deletes the revision")
 
 
 def test_kustomize_leaves_revisions_and_their_references_unchanged(
     manifests: Release, api: Api
 ) -> None:
     text = manifests.render((EXAMPLES / "rendered" / "v2.yaml").read_text())
-    before, after = parse(text), Flux(manifests, api).build(text)
+    folder = manifests.folder / "artifact"
+    folder.mkdir()
+    (folder / "app.yaml").write_text(text)
+    kustomization = f"resources: [app.yaml]\nnamespace: {api.namespace}\n"
+    (folder / "kustomization.yaml").write_text(kustomization)
+    before, after = parse(text), parse(manifests.kubectl("kustomize", str(folder)).stdout)
     assert _config_maps(after) == _config_maps(before)
     assert _referenced_config_maps(after) == _referenced_config_maps(before)
 
