@@ -32,7 +32,9 @@ _RUNNERS = "actions/actions-runner-controller 2ee6b3b, v1alpha1"
 
 _STARTED = "a BroadcastJob that has started does not read its template again"
 _FIXED_NAME = "Knative rejects a change of a template that has a fixed name"
-_JOBS_DELETED = "KEDA deletes running Jobs when the ScaledJob changes"
+_JOBS_DELETED = (
+    "the rollout strategy is not gradual, so KEDA deletes running Jobs when the ScaledJob changes"
+)
 
 
 def _has_fixed_name(data: Mapping[str, Json]) -> bool:
