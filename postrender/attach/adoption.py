@@ -28,7 +28,7 @@ from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at
 
-# If more Pods use an original, the report shows only their count and one Pod.
+# If more than SHOWN_PODS Pods use an original, the report shows only their count and one Pod.
 SHOWN_PODS = 5
 
 
@@ -128,7 +128,10 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original, and return its state, and an explanation or ""."""
+    """Adopt an original, and return its state, and an explanation or "".
+
+    data: the live object, None if absent.
+    """
     if data is None:
         return "not in the cluster, no adoption needed", ""
     if original.is_in_output:
@@ -141,8 +144,8 @@ def _adopt_original(
     current = strings_at(data, "annotations")
     annotations: dict[str, str | None] = {**changed_values(current, original.annotations)}
     if labels:
-        # An earlier adoption can have left annotations. With an old mark, the attacher would delete
-        # an unused original without a delay.
+        # An earlier adoption can have left annotations. With an old UNUSED_ANNOTATION, the attacher
+        # would delete an unused original without a delay.
         stale = {SWEEP_ANNOTATION, UNUSED_ANNOTATION} & current.keys() - original.annotations.keys()
         annotations.update(dict.fromkeys(stale))
     if not labels and not annotations:

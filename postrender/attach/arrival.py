@@ -92,7 +92,10 @@ def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
 def check_arrival(
     request: AttachRequest, watched: Watched, revisions: Sequence[Revision]
 ) -> Arrival:
-    """Return the progress of an apply. revisions: as in the field Arrival.revisions."""
+    """Return the progress of an apply. Raises ApiError.
+
+    revisions: as in the field Arrival.revisions.
+    """
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
     for workload in request.workloads:
@@ -112,7 +115,7 @@ def check_arrival(
 
 
 def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
-    """Return the Pending of a workload, None if the workload is ready."""
+    """Return the Pending of a workload, None if the workload is ready. Raises ApiError."""
     consumer = watched.find(workload.resource, workload.name)
     if consumer is None or consumer.is_deleting:
         state = "is being deleted" if consumer else "does not exist"
@@ -147,7 +150,8 @@ def _is_paused(consumer: Consumer) -> bool:
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
     """Return whether an object has the new pod template.
 
-    The render ID decides. If the request has no render ID for the workload, the references decide.
+    The new template has the render ID in the request. If the request has no render ID for the
+    workload, the new template has all references in the request.
     """
     if workload.render_id:
         return workload.render_id in consumer.render_ids

@@ -123,8 +123,7 @@ class Client:
     def now(self) -> datetime:
         """Return the current time of the API server, based on the latest answer.
 
-        The result is the local time only before the first answer, because a local clock can be
-        wrong.
+        Before the first answer, the result is the local time, which can be wrong.
         """
         if self._server_time is None:
             return datetime.now(timezone.utc)

@@ -54,7 +54,8 @@ def run_attach(
 
     namespace: the namespace of the run. None means the namespace of the Pod or of the kubeconfig's
         context.
-    fails: as in report_failures().
+    context, kubeconfig: as in connect().
+    fails: whether every failure causes exit code 1, as in report_failures().
     is_quiet: whether to log only errors, and to ignore LOG_LEVEL.
     arguments: the command line of this run.
     Raises UsageError if LOG_LEVEL or IS_IN_CLUSTER is invalid.
@@ -115,6 +116,7 @@ def run_adopt(
     inventory: the objects in an output of postrender.
     namespace: the namespace of originals without a namespace in the output. None means the
         namespace of the Pod or of the kubeconfig's context.
+    context, kubeconfig: as in connect().
     in_cluster: the result of is_in_cluster().
     is_dry: whether this is a dry run, which does not change the cluster.
     is_quiet: whether to log only errors, and no warnings.

@@ -28,7 +28,7 @@ class Connection(NamedTuple):
     """An authenticated HTTP session with an API server.
 
     namespace: the namespace of the Pod or of the kubeconfig's context;
-    account: the ServiceAccount that the token belongs to, None if unknown.
+    account: the ServiceAccount of the session's token, None if unknown.
     """
 
     session: Session

@@ -34,7 +34,8 @@ class ContentCheck:
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
-        # If the request has no attach group, the names can have the hashes of another tool.
+        # If the request has no attach group, the names can have the hashes of another tool, so the
+        # check skips all ConfigMaps.
         self._given = frozenset(request.given if request.group_name else ())
         self._verdicts: dict[tuple[str, str], str] = {}
         self._differing: tuple[Revision, ...] = ()

@@ -14,7 +14,7 @@ from postrender.attach.request import AttachRequest, RevisionRef, WantedWorkload
 from postrender.errors import UserError, sentences
 from postrender.startup.records import NamedTuple
 
-# The current uid of each workload, "" if the workload does not exist.
+# The current uid of each workload, "" if the workload does not exist or is being deleted.
 Uids = Mapping[WantedWorkload, str]
 
 _APPLY_AGAIN = "Apply the manifests again"
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 class Failure(NamedTuple):
     """A failure of a run, which attach reports at the end of the run.
 
-    workloads: the affected workloads, with their uids ("" for an unknown uid);
+    workloads: the affected workloads, with their uids ("" if absent or unknown);
     is_severe: whether the run fails even with `--on-failure report`. Severe failures are a missing
         revision that has a consumer, a ConfigMap with wrong content, and a missing permission.
     """

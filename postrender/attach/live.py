@@ -72,7 +72,9 @@ class Owner(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A live object with a pod template, or with a copy of a template (a ControllerRevision).
+    """A possible consumer: a live object with a pod template, or with a copy of a template.
+
+    Only a ControllerRevision has a copy of a template.
 
     controller: the uid of the controller, "" for none;
     references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;

@@ -125,10 +125,10 @@ def read_state(
 ) -> ClusterState:
     """Return the revisions of a run together with every possible consumer. Raises ApiError.
 
-    The result contains a revision of another attach group if find_related returns the revision. If
-    the Role forbids the list of a kind, the kind is in `unreadable`.
-    group: the result of read_revisions, which must be older than the list of consumers. An owner
-    of a revision that is missing from an older list of consumers would count as deleted.
+    The result also contains the revisions of other attach groups that the run looks after (see
+    find_related). If the Role forbids the list of a kind, the kind is in `unreadable`.
+    group: the result of read_revisions. The function lists the consumers after the revisions.
+    Otherwise an owner that was created between the two lists would count as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(

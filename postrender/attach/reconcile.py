@@ -6,7 +6,7 @@ the Job has a controller. There are two exceptions:
 
 - The release owner does not own an original. If a rollback applies the original again and deletes
   the release owner, Kubernetes would delete the original too.
-- Consumers do not own an object that is not sweepable and that the release owner does not own.
+- Consumers do not own an object with is_sweepable=False that the release owner does not own.
   Other objects can need this object after all workloads are deleted.
 
 A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
@@ -330,8 +330,8 @@ def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -
     its next ReplicaSet may reference the revision again.
     If consumers may not own the revision, every owner except a release owner is stale. A release
     owner is stale if somebody re-created the owner, which has another uid then. A release owner is
-    also stale if the revision is an original. The garbage collector removes a release owner that
-    was deleted and not re-created.
+    also stale if the revision is an original. If a release owner was deleted and not re-created,
+    the garbage collector removes the owner reference.
     required: the uids of the owners by the rule.
     """
     for owner in revision.owners:

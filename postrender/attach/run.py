@@ -94,7 +94,8 @@ def _reconcile(
     workloads = frozenset(consumer.uid for consumer in arrival.consumers.values())
     scope = Scope(group.group_name, workloads, group.base_names)
     state = read_state(client, group, scope, release_owner)
-    # Until the arrival is complete, the run does not mark, because another apply may be under way.
+    # Until the arrival is complete, the run does not mark revisions, because another apply may be
+    # under way.
     scope_to_mark = scope if request.prunes and arrival.is_complete else Scope("")
     patches = reconcile(state, scope_to_mark, request.in_stream, client.now())
     return scope, state, send(client, patches)

@@ -29,7 +29,7 @@ def sweep(
 
     The problems are refused deletions, and deleted revisions that have a consumer again.
     arguments: the command line of this run, which identifies its own Job.
-    Raises ApiError if the API server does not answer.
+    Raises ApiError, but not for a refused deletion.
     """
     unused = find_unused(state, scope, request.in_stream, client.now())
     to_delete = {revision.key for revision in _without_kept(client, unused)}
@@ -74,7 +74,10 @@ def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[Use
 def report_unused(
     client: Client, state: ClusterState, request: AttachRequest, scope: Scope
 ) -> None:
-    """Log each unused revision that a run without --no-prune would delete or mark."""
+    """Log each unused revision that a run without --no-prune would delete or mark.
+
+    Raises ApiError.
+    """
     unused = find_unused(state, scope, request.in_stream, client.now(), includes_unmarked=True)
     for revision in _without_kept(client, unused):
         step = "delete" if revision.unused_since else "mark"

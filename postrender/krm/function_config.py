@@ -78,7 +78,7 @@ def _state(value: Json) -> str:
 
 
 def check_no_function_config(stream: Stream) -> None:
-    """Raise UserError if the input of a command other than `fn` has a functionConfig with settings.
+    """Raise UserError if a ResourceList has a functionConfig with settings, which only `fn` reads.
 
     A functionConfig without settings does not change the output, and is not an error.
     """

@@ -116,7 +116,7 @@ def _renamed(
 
 
 def _has_same_affixes(item: Item, target: Item) -> bool:
-    """Return whether the lists of prefixes and of suffixes of two objects have the same end."""
+    """Return whether two objects have matching prefixes and suffixes (see _has_same_end)."""
     return all(
         _has_same_end(item.annotations.get(name, ""), target.annotations.get(name, ""))
         for name in _AFFIXES

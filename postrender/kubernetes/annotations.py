@@ -46,7 +46,7 @@ JOB_LABEL = PREFIX + "attach-job"
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# attach sets this annotation on a revision without a consumer. The value is the current time.
+# attach sets this annotation on a revision without a consumer. The value is the time of the write.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
 # helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).

@@ -1,6 +1,7 @@
 """The annotations that let another program copy a ConfigMap or Secret to other namespaces.
 
-The copies have the name of the object, or other objects reference the object by its name.
+A rename would break the copies. The copies have the name of the object, or reference the object by
+its name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _KUBED = "kubed.appscode.com/sync"
 
 
 def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
-    """Return the program that copies an object, and the annotation with which the program does so.
+    """Return the program that copies an object, and the annotation that requests the copies.
 
     The function returns ("", "") for an object without such an annotation.
     """

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from postrender.kubernetes.kinds import GroupKind
 
-# The values of a switch that is on. Most programs ignore upper and lower case.
+# The values that turn a switch on, in lower case. Most programs ignore the case of the value.
 _TRUE = frozenset({"1", "t", "true"})
 
 _SERVICE_CA = "the service CA operator of OpenShift"
 _NETWORK = "the network operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
 _REPLICATOR = "kubernetes-replicator"
-# The sources of the annotations with the value `true`:
+# The program of each annotation with the value `true`. Source:
 # openshift/service-ca-operator pkg/controller/api/api.go
 _SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
@@ -29,7 +29,7 @@ _SWITCHES = {
 }
 # openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
 _TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
-# The sources of the annotations with any other value, such as the name of a source:
+# The program of each annotation with another value, such as the name of an object. Sources:
 # mittwald/kubernetes-replicator replicate/common/consts.go
 # emberstack/kubernetes-reflector README.md
 _SOURCES = {

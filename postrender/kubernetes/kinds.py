@@ -164,6 +164,7 @@ def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
 
     Items of a List such as a ConfigMapList can lack `kind` and `apiVersion`. The function adds both
     fields to the yielded items.
+    path: the path of data in the document.
     """
     items = items_of(data)
     if items is None:

@@ -47,7 +47,7 @@ class PodTemplate(NamedTuple):
     @property
     def data(self) -> Json:
         """The template as plain data."""
-        import json  # late: postrender does not decode JSON for a small chart
+        import json  # late, because few charts need the decoded data
 
         data: dict[str, Any] = json.loads(self.text({}))
         if self.annotations:

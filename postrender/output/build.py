@@ -47,7 +47,7 @@ def render(plan: Plan) -> list[str]:
             )
             new_texts = edits.texts()
             if not new_texts and texts and texts[-1].endswith(BOM):
-                texts.pop()  # the marker and the byte order mark of the removed document
+                texts.pop()  # the `---` and the byte order mark before the removed document
             texts += new_texts
         else:
             texts.append(document.text)
@@ -119,7 +119,7 @@ class _DocumentEdits:
         return [self.edited([*_with_extra(edits, self.extra), *removals])]
 
     def _is_in_json_lines(self) -> bool:
-        """Return whether the document is JSON, and the next document has no marker."""
+        """Return whether the document is JSON, and the next document does not start with `---`."""
         after = self.plan.inventory.stream.documents[self.index + 1 : self.index + 2]
         is_separated = any(document.text.startswith("---") for document in after)
         return not is_separated and _is_json(self.document.text)
