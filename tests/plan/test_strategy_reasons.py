@@ -61,9 +61,8 @@ spec:
         ),
         (
             [SCALED_JOB],
-            "only ScaledJob/queue references the ConfigMap, and the rollout strategy is not gradual, "
-            "so KEDA deletes running Jobs when the "
-            "ScaledJob changes",
+            "only ScaledJob/queue references the ConfigMap, and the rollout strategy is not "
+            "gradual, so KEDA deletes running Jobs when the ScaledJob changes",
         ),
         (
             [JOB, DEPLOYMENT],
