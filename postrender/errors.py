@@ -1,10 +1,10 @@
-"""Messages for the user: errors, findings and their location in the input.
+"""Messages for the user: errors and findings, with their location.
 
-Every message is one line: `SEVERITY: LOCATION: PROBLEM. FIX.` The message of a finding ends with
-its code in brackets. The problem is a clause such as "X is Y, expected Z". The fix is an imperative
-that starts with a capital. The fields `problem` and `fix` have no final period. Every error is a
-UserError or a UsageError. `cli/main.py` reports a UserError, unless a command handles the error.
-click reports a UsageError (`cli/click_app.py`).
+A UserError or a finding is one line on stderr: `SEVERITY: LOCATION: PROBLEM. FIX.` A UserError
+without a location lacks `LOCATION:`. A finding ends with its code in brackets. The problem is a
+clause such as "X is Y, expected Z". The fix is an imperative that starts with a capital. The fields
+`problem` and `fix` have no final period. `cli/main.py` reports a UserError, unless a command
+handles the error. click reports a UsageError (`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 class Location(NamedTuple):
     """A location in an input or in another file.
 
-    source: the file, or `<stdin>`.
+    source: the name of the input or file in messages, such as a path or `<stdin>`.
     line: the number of the line in the source, from 1; 0 if unknown.
     document: the number of the YAML document, from 1; 0 if unknown.
     template: the chart template in Helm's comment `# Source:`, "" if unknown.
@@ -98,7 +98,7 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
 # The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
-    "by-name": "a program reads an object by its name, so the output keeps an object of this name",
+    "by-name": "a program reads an object by its name, so the output keeps the original",
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "the strategy of an object is rename, but no workload references the object",
     "empty": "a rule renames an object without data, and programs often fill empty objects",

@@ -28,7 +28,10 @@ _MAX_DIGITS = 7
 
 
 class _NotPlainError(Exception):
-    """The signal that click must read the command line."""
+    """The signal that click must read the command line.
+
+    Every private function of this module can raise this error.
+    """
 
 
 def read_arguments(
@@ -52,7 +55,7 @@ def read_arguments(
 
 
 def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
-    """Return the positional arguments, and the values of each option on the command line."""
+    """Return the positional arguments, and the values of each given option by the option's name."""
     options = {name: option for option in command.all_options for name in option.long_names}
     shorts = {f"-{option.short}": option for option in command.all_options if option.short}
     positional: list[str] = []

@@ -53,7 +53,7 @@ def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Return the exit code for one input, after a report of its findings or its error."""
+    """Print the findings or the error of one input, and return the exit code for this input."""
     try:
         plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
         if plan.findings:

@@ -36,7 +36,10 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
-    """Run a command line, report usage errors, and return the exit code."""
+    """Run a command line, report usage errors, and return the exit code.
+
+    Raises UserError as the command does.
+    """
     try:
         code = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
         return code if isinstance(code, int) else DONE
@@ -102,7 +105,10 @@ class _Commands(_Group):
 
 
 class _Command(_WritesHelp):
-    """A command with an example in its help. If `has_one_dash` is True, `-name` means `--name`."""
+    """A command with an example in its help.
+
+    If `declaration.has_one_dash` is True, `-name` means `--name`.
+    """
 
     declaration: Command
 

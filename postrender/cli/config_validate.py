@@ -11,7 +11,10 @@ from postrender.errors import UserError
 COMMAND = Command(
     "config validate",
     "Check a configuration file.",
-    details="Without a FILE, postrender checks the file that render would read.",
+    details=(
+        "Without a FILE, postrender checks the nearest postrender.yaml in this folder or a folder "
+        "above."
+    ),
     example="postrender config validate chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=""),),
 )

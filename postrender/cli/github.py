@@ -24,7 +24,10 @@ def is_job() -> bool:
 
 
 def is_in_log() -> bool:
-    """Return whether stdout can be the log of the job: stdout is neither a file nor a terminal."""
+    """Return whether stdout can be the log of a GitHub Actions job.
+
+    The result is False if stdout is closed, a file or a terminal.
+    """
     import stat
 
     try:
@@ -75,9 +78,9 @@ def _escaped(text: str) -> str:
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    If the input is stdin, the file is the chart's template, provided that the working directory
-    contains the chart's folder. The line is then 0, because a line of the input has another number
-    in the template. If the repository does not contain the file, the result is `("", 0)`.
+    For a location in stdin, the file is the chart template, relative to the working directory. The
+    line is then 0, because a line of the input has another number in the template. If the file does
+    not exist in the repository, the result is `("", 0)`.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

@@ -31,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
     argument is an option other than -h, --help and --version.
     """
     # Most commands end soon and do not create reference cycles. Garbage collection would take a
-    # tenth of their time. `attach` can wait for minutes, so `attach` enables it again.
+    # tenth of their time. `attach` can wait for minutes, so `attach` enables garbage collection.
     gc.disable()
     is_completion = _COMPLETION_VARIABLE in os.environ
     if not is_completion and (

@@ -32,7 +32,8 @@ class Argument(NamedTuple):
 
     parameter: the parameter of the command's function `run` that gets the value.
     default: the value if the argument is absent, None if the argument is required.
-    is_many: whether the argument can be repeated. If so, the value is a tuple.
+    is_many: whether the argument can be repeated. If so, the value is a tuple, and `run` replaces
+        an empty tuple with `default`.
     choices: the allowed values, () for an argument that is an input, a file or a chart.
     """
 
@@ -51,7 +52,7 @@ class Option(NamedTuple):
     variable: the environment variable that postrender reads if the option is not given, or "".
     key: the path of the configuration key that the option overrides, () if there is none.
     limit: the maximum of a NUMBER.
-    default_text: the text in the help for the default, "" if the help shows `default` itself.
+    default_text: the text in the help for the default, "" if the help shows `default` or nothing.
     own_parameter: the property `parameter`, "" if `parameter` is the name with underscores.
     """
 
@@ -111,7 +112,8 @@ class Command(NamedTuple):
 def check_encoding(command: Command, values: Mapping[str, object]) -> None:
     """Raise UserError for the value of an option that is not UTF-8 and not a path.
 
-    On Linux, Python decodes each byte that is not UTF-8 to a surrogate. No output can contain it.
+    On Linux, Python decodes each byte that is not UTF-8 to a surrogate. No output can contain a
+    surrogate.
     values: the values of the options, by parameter.
     """
     for option in command.all_options:

@@ -45,7 +45,7 @@ def load(module: str) -> Any:
 
 
 def invoke(module: Any, values: Mapping[str, object]) -> int:
-    """Return the exit code of the command in a module.
+    """Run the command in a module and return its exit code.
 
     values: the values of the arguments and of all options, by parameter.
     Raises UsageError and UserError.

@@ -39,7 +39,7 @@ def is_quiet() -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Return whether postrender writes colours to a stream.
+    """Return whether postrender writes colours to a stream; stream: None for a closed stream.
 
     With --color=auto, postrender writes colours to a terminal, or to every stream if FORCE_COLOR is
     set. If NO_COLOR is set, `auto` never writes colours.
@@ -125,7 +125,10 @@ def _log(line: str, log_file: str) -> None:
 
 
 def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
-    """Print a message on stderr. In a GitHub Actions job, the message is a workflow command."""
+    """Print a message on stderr. In a GitHub Actions job, the message is a workflow command.
+
+    title: the title of the workflow command.
+    """
     # Import the module late, because most processes do not run in a GitHub Actions job.
     if os.environ.get("GITHUB_ACTIONS"):
         from postrender.cli import github
@@ -190,5 +193,5 @@ def report_bug(error: BaseException) -> None:
         locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
         trail = " < ".join(locations)
         fix = f"Open an issue with the input and this trace of the code: {trail}"
-    problem = f"a bug in postrender ({type(error).__name__})"
+    problem = f"the run failed because of a bug in postrender ({type(error).__name__})"
     _print_message(ERROR, "postrender", sentences(problem, fix), None)

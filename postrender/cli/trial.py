@@ -1,4 +1,8 @@
-"""The manifests that helm renders for `postrender try`, with their plan and their previews."""
+"""The manifests that helm renders for `postrender try`, with their plan and their previews.
+
+The user can request the preview of a change. With NEW_CHART, the change replaces the chart. Without
+NEW_CHART, the change adds the values in --new-values, --set and --set-string.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class Trial(NamedTuple):
     sides: the manifests as helm passes them to a post-renderer;
     settings: the settings of the previews; plan: the plan for `sides.old`;
     findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
-    left_out: with Helm 4, the problems that only Helm 3 has, which previews must not show;
+    left_out: with Helm 4, the problems of the findings about Helm 3, which previews must not show;
     undecided: with Helm 3, the effects on hooks that a preview cannot decide, but must show.
     """
 
@@ -58,7 +62,7 @@ def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Sett
 
     new_chart: the chart after the change, "" if the change does not replace the chart;
     settings: the settings of a release, which the function adapts to previews.
-    Raises UserError if helm fails or does not print manifests.
+    Raises UserError if helm fails, does not print manifests, or prints invalid manifests.
     """
     settings = _trial_settings(settings)
     sides = _sides(chart, new_chart, options)
@@ -111,7 +115,7 @@ def preview_first_release(trial: Trial) -> Preview:
 
 
 def _with_hooks(trial: Trial, preview: Preview) -> Preview:
-    """Return a preview without the problems in `left_out`, and with the parts in `undecided`."""
+    """Return a preview without the problems in `trial.left_out`, and with `trial.undecided`."""
     parts = (part for part in preview.undecided if part.problem not in trial.left_out)
     return preview._replace(undecided=(*parts, *trial.undecided))
 
@@ -146,7 +150,8 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
         note = f"Without {changes}, helm fails or does not print manifests."
         return Sides(old=new, note=note)
     if_unchanged = (
-        f"{changes} does not change the manifests. To see the keys, run: helm show values {chart}"
+        f"The manifests do not change with {changes}. "
+        f"To see the keys, run: helm show values {chart}"
     )
     return Sides(old=old, new=new, if_unchanged=if_unchanged)
 

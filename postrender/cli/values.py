@@ -55,8 +55,9 @@ class EffectiveValues(NamedTuple):
 def effective_values(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> EffectiveValues:
-    """Return the configuration values in effect. Raises UserError if a value is invalid.
+    """Return the configuration values in effect.
 
+    Raises UserError as find_config and load_config do.
     config: the file in --config, None for the nearest postrender.yaml.
     given: the values of the options, by parameter; None for an option that is not set.
     function: the values of a functionConfig, which override the file; None if there is none.
@@ -82,7 +83,8 @@ def config_source(
 ) -> tuple[Source | None, tuple[Finding, ...]]:
     """Return the configuration file, or None if there is none, and the findings of the search.
 
-    config: the file in --config, None for the nearest postrender.yaml.
+    Raises UserError as find_config does.
+    config: the file in --config, None or "" for the nearest postrender.yaml.
     is_untrusted: whether --untrusted is set.
     """
     if not config:
@@ -110,7 +112,8 @@ def settings_of(
     """Return the settings in effect, and warn of misspelt environment variables.
 
     The parameters are the parameters of effective_values. Raises UserError for an invalid
-    configuration, for an application that is not UTF-8, and for a log file that cannot be written.
+    configuration, for an ARGOCD_APP_NAME that is not UTF-8, and for a log file that cannot be
+    written.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""

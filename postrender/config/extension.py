@@ -33,10 +33,11 @@ def extended_file(
     """Return the path of the file that `file` extends.
 
     value: the value of `extends` in `file`; location: the location of the value;
-    earlier: the configuration files that postrender has already read, the last of which is `file`;
+    earlier: the configuration files that postrender has already read; the last file is `file`;
     source: the source of the first file in `earlier`.
-    Raises UserError for a path that `source` may not extend, for a missing file, and for a file in
-    `earlier`. If `source` does not have full trust, a file of another user is also an error.
+    Raises UserError for a path that `source` may not extend, or that is not a file. Also raises
+    UserError for a file in `earlier`. If `source` does not have full trust, a file of another user
+    is also an error.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -70,10 +71,10 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend the file at a path, which need not exist.
+    """Return whether a discovered file may extend a path. The file at the path can be missing.
 
-    The path must have a YAML ending, before and after links are resolved. The resolved path must be
-    in the repository, and outside of `.git`.
+    The path and its target (the path without links) must both end in .yaml or .yml. The target must
+    be in the repository, and outside of `.git`.
     """
     real = os.path.realpath(path)
     return (
@@ -88,9 +89,10 @@ def _is_permitted(path: str, source: Source) -> bool:
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
     """Return the value `own` of a file, merged with the value `base` of the extended file.
 
-    Mappings are merged by key. Lists are joined without duplicates. The items of `own` are first,
-    because the first matching rule applies. In `attacher.podTemplate`, lists are merged by the
-    names of their items, if every item has a name. In every other case, `own` replaces `base`.
+    The function merges mappings by key, and joins lists without duplicates. A joined list begins
+    with the items of `own`, because the first matching rule applies. In `attacher.podTemplate`, the
+    function merges lists by the names of their items, if every item has a name. In every other
+    case, `own` replaces `base`.
     path: the path of both values in the configuration.
     """
     if isinstance(base, dict) and isinstance(own, dict):

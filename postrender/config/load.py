@@ -58,7 +58,7 @@ class ConfigFile(NamedTuple):
 
 
 def load_config(source: Source) -> Values:
-    """Return the merged values of a configuration file and of the extended files.
+    """Return the merged values of a configuration file and of the files that it extends.
 
     Raises UserError as load_files does.
     """
@@ -76,8 +76,8 @@ def load_config(source: Source) -> Values:
 def load_files(source: Source) -> list[ConfigFile]:
     """Return a validated configuration file, followed by the validated files that it extends.
 
-    Raises UserError for a file that cannot be read, is not YAML or does not fit the schema. Also
-    raises UserError as extended_file and check_trust do.
+    Raises UserError for a file that cannot be read or is invalid. Also raises UserError as
+    extended_file and check_trust do.
     """
     files = [_load_file(source.file, source)]
     while files[-1].values.get("extends"):
@@ -147,7 +147,7 @@ def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
     """Return the spec of a configuration object, {} if the object has no spec.
 
     path: the path of the object in the document.
-    Raises UserError for an unknown key, and for a spec that does not fit the schema.
+    Raises UserError for an unknown key, and for an invalid spec.
     """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:

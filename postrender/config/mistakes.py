@@ -44,7 +44,7 @@ def unknown_key(
 
     path: the path of the key.
     known: the keys that the schema allows instead.
-    schema: the schema of the whole configuration.
+    schema: a schema with all keys that the fix can suggest.
     """
     key = str(path[-1])
     similar = difflib.get_close_matches(key, known, 1, _CUTOFF)

@@ -75,7 +75,12 @@ def _matches(text: str, glob: str) -> bool:
 
 
 class IgnoredLeftover(NamedTuple):
-    """One entry of `leftovers.ignore`. kind, name and value are globs; path is a path pattern."""
+    """One entry of `leftovers.ignore`.
+
+    kind, name: globs for the object that contains the string;
+    path: a path pattern for the string or for a field that contains the string, () for every path;
+    value: a glob for the base name in the string.
+    """
 
     kind: str = "*"
     name: str = "*"

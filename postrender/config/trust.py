@@ -2,8 +2,9 @@
 
 The author of a chart, a repository or an input can be a stranger. Settings from these sources may
 change the output. These settings must not choose a cluster, write files, read files outside the
-repository, or start programs other than a restricted git. SETTINGS lists every setting with an
-effect outside the output. A test checks that the list is complete.
+repository, or start programs. The only exception is git, which postrender starts without hooks and
+other programs of the repository. SETTINGS lists every setting with an effect outside the output. A
+test checks that the list is complete.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return the field `need` of a RestrictedSetting, if every value needs full trust."""
+    """Return a function for RestrictedSetting.need, by which every value needs full trust."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
@@ -125,7 +126,7 @@ def _manifests_need(value: str, repository: str) -> _Need:
 class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
-    path: the path of the key; option: the option that sets the same value;
+    path: the path of the key; option: the option that an error suggests in place of the key;
     need: a function that returns the need of a value. The arguments of the function are the value
         and Source.repository.
     """

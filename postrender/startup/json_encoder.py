@@ -26,7 +26,7 @@ def json_encoder(
 
     The data must not contain cycles.
     default: a function that takes a value of a type that JSON lacks, and returns a replacement
-        or raises TypeError.
+        or raises TypeError. If the caller does not pass `default`, such a value causes TypeError.
     """
     try:
         from _json import encode_basestring, make_encoder

@@ -19,7 +19,8 @@ else:
             self._arguments = text, flags
 
         def __getattr__(self, name):
-            # Python calls __getattr__ only for a missing attribute: a method before the first use.
+            # Python calls __getattr__ only if an attribute is missing. Before the first use, the
+            # methods are missing.
             compiled = re.compile(*self._arguments)
             for method in ("match", "search", "sub", "findall", "finditer", "fullmatch", "split"):
                 setattr(self, method, getattr(compiled, method))

@@ -82,7 +82,10 @@ else:
             return tuple(self)
 
     def _complete(cls, values, named):
-        """Return the values of all fields in order, from the arguments of a constructor call."""
+        """Return the values of all fields in order, from the arguments of a constructor call.
+
+        Raises TypeError for wrong arguments.
+        """
         fields, count = cls._fields, len(values)
         others = {**cls._field_defaults, **named}
         is_valid = (

@@ -15,7 +15,10 @@ _VALUE = pattern(r"[A-Za-z0-9+/]{4,}(?:\n[ \t]+[A-Za-z0-9+/]+(?=[=\r\n]|\Z))*={0
 
 
 def decoded(value: str) -> str:
-    """Return the text of a base64 value, "" for a value that is not base64 or not UTF-8 text."""
+    """Return the text of a base64 value, "" if the value has wrong padding or is not UTF-8 text.
+
+    The function ignores characters that base64 does not use.
+    """
     try:
         return a2b_base64(value).decode()
     except (Error, ValueError):
@@ -23,9 +26,9 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of each base64 value in a document.
+    """Yield the decoded text of each part of a document that can be a base64 value.
 
-    text: the document of a Secret. If the document has no field `data`, the result is empty.
+    text: the document of a Secret.
     """
     if "data:" in text or '"data"' in text:
         yield from filter(None, map(decoded, _VALUE.findall(text)))

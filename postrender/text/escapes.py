@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from postrender.startup.patterns import pattern
 
-# Fillers and variation selectors. str.isprintable() returns True for these characters, but most
-# fonts show nothing or a space.
+# Fillers and variation selectors. Most fonts show nothing or a space for these characters, but
+# str.isprintable() returns True for most of them.
 _BLANK = pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U0001d159\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"

@@ -19,7 +19,10 @@ _DELIMITERS = str.maketrans(dict.fromkeys("\"'`,;()[]{}<>|\t\r", " "))
 
 
 def forms_of(text: str, name: str) -> set[str]:
-    """Return the forms in which a name occurs in a text, an empty set if the name is absent."""
+    """Return the forms in which a name occurs in a text.
+
+    The result is an empty set if no word of the text is the name.
+    """
     is_one_line = "\n" not in text.strip()
     return {
         form
@@ -30,9 +33,10 @@ def forms_of(text: str, name: str) -> set[str]:
 
 
 def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
-    """Yield the form of each token that contains the name.
+    """Yield the form of the name in each token of a line that contains the name as a word.
 
-    is_value: whether the text consists of this line.
+    A token is the text between two delimiters, such as spaces, quotes or brackets.
+    is_value: whether the line is the whole text.
     """
     tokens = split_defaults(line).translate(_DELIMITERS).split()
     is_unspaced = is_value and not any(char.isspace() for char in line.strip())
@@ -49,10 +53,7 @@ def _forms_in_line(line: str, name: str, *, is_value: bool) -> Iterator[str]:
 
 
 def _form_of_value(value: str, name: str) -> str:
-    """Return the form of a name in one token, or in the part of a token after the last `=`.
-
-    A token has no spaces, quotes, brackets or other delimiters.
-    """
+    """Return the form of a name in one token, or in the part of a token after the last `=`."""
     bare = value.rstrip(".:!?")
     if bare == name:
         return WHOLE

@@ -75,5 +75,5 @@ class WordSet:
 
 
 def replace_words(text: str, renames: Mapping[str, str]) -> str:
-    """Return a text in which the value in `renames` replaces each word that is a key."""
+    """Return a text in which each word that is a key of `renames` becomes the key's value."""
     return _WORD.sub(lambda match: match[1] + renames.get(match[2], match[2]), text)

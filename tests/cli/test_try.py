@@ -173,7 +173,7 @@ def test_the_report_shows_changed_lines_and_the_page_also_the_lines_around(
 def test_set_without_an_effect_shows_where_the_keys_are(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD)
     text = attempt(helm, chart, "--set=typo=1").out.decode()
-    assert "--set does not change the manifests." in text
+    assert "The manifests do not change with --set." in text
     assert "helm show values shop" in text
     assert "no changes" not in text
 
