@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from postrender.cli.options import Argument, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
@@ -12,8 +14,8 @@ COMMAND = Command(
     "config validate",
     "Check a configuration file.",
     details=(
-        "Without a FILE, postrender checks the nearest postrender.yaml in this folder or a folder "
-        "above."
+        "Without a FILE, postrender checks the file in POSTRENDER_CONFIG. If the variable is not "
+        "set, postrender checks the nearest postrender.yaml in this folder or a folder above."
     ),
     example="postrender config validate chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=""),),
@@ -24,7 +26,7 @@ def run(file: str) -> int:
     """Return the exit code of the command."""
     from postrender.config.load import load_config
 
-    source, findings = config_source(file)
+    source, findings = config_source(file or os.environ.get("POSTRENDER_CONFIG"))
     report_ignored(findings)
     if source is None:
         raise UserError(

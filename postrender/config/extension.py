@@ -76,6 +76,8 @@ def _is_permitted(path: str, source: Source) -> bool:
     The path and its target (the path without links) must both end in .yaml or .yml. The target must
     be in the repository, and outside of `.git`.
     """
+    if "\0" in path:  # realpath raises ValueError
+        return False
     real = os.path.realpath(path)
     return (
         bool(source.repository)

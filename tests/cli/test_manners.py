@@ -206,6 +206,16 @@ def test_validate_reports_the_line_of_a_mistake(run: Run, tmp_path: Path) -> Non
     )
 
 
+def test_validate_checks_the_file_that_the_variable_sets(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "postrender.yaml").write_text("strict: true\n")
+    (tmp_path / "other.yaml").write_text("strict: maybe\n")
+    monkeypatch.setenv("POSTRENDER_CONFIG", "other.yaml")
+    assert run("config", "validate")[2].startswith("error: other.yaml:1 strict: ")
+    assert run("config", "validate", "postrender.yaml")[0] == 0
+
+
 def test_show_says_where_each_value_comes_from(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

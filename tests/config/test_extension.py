@@ -115,6 +115,7 @@ MISTAKES = {
     "extends: postrender.yaml": "postrender.yaml:1 extends: the file extends itself (",
     "extends: [a]": "expected a string",
     "extends: ../../broken.yaml": '/broken.yaml:2 stric: the key is unknown. Use "strict" instead',
+    'extends: "../../\\0.yaml"': "/charts/web/postrender.yaml:1 extends: the extended file ",
     "extends: ../../cycle.yaml": "/cycle.yaml:2 extends: the file extends itself (",
 }
 
