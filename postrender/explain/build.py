@@ -25,8 +25,9 @@ from postrender.plan.strategy import StrategyDecision
 def explain(plan: Plan) -> Explanation:
     """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
 
-    The report does not contain revision names that could reveal a Secret. If the plan has no
-    context (see PlanBasis), the report has only findings.
+    The report does not contain revision names that could reveal a Secret. If neither the input nor
+    --previous has a ConfigMap (or, if `with_secrets` is set, a Secret), the report has only
+    findings.
     """
     context = plan.context
     if context is None:

@@ -77,7 +77,7 @@ def first_release_lines(
     """Return the lines about the effects of the first release with postrender.
 
     The list is empty if postrender does not rename anything.
-    preview: the preview of the first release; settings: the settings of a real release;
+    preview: the preview of the first release; settings: the settings of a release;
     hook_problems: a problem for each object that a hook reads and that the first release deletes.
     """
     renamed = _renamed(explanation)
@@ -157,7 +157,7 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and the count of the lines left out.
+    """Return the first lines of a preview, indented, and the count of any lines left out.
 
     other_lines: the number of lines of the report without the preview.
     """

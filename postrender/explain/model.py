@@ -30,6 +30,7 @@ class ObjectReference(NamedTuple):
 class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
+    strategy, reason: RENAME, CHECKSUM or IGNORE (module `config.settings`), and why;
     revision: the revision name, "" if there is none or if the name could reveal a Secret;
     keep_reason: why the output has both the revision and the original, else "";
     attach_group: the attach group of the revision, "" if there is none.
@@ -47,7 +48,8 @@ class ObjectEntry(NamedTuple):
 class EarlierEntry(NamedTuple):
     """The decision for one object of earlier outputs.
 
-    number: the revision number, 0 for an original.
+    number: the revision number, 0 for an original;
+    decision, reason: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`), and why.
     """
 
     identity: Identity

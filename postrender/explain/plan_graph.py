@@ -1,4 +1,4 @@
-"""The reference graph of a plan, for `postrender explain`.
+"""The reference graph for `postrender explain`.
 
 The node of a ConfigMap or Secret has the base name, and a note with the decision. The note contains
 the revision name, unless the hash in the name could reveal a Secret. The hash of a ConfigMap that
@@ -21,7 +21,11 @@ from postrender.startup.records import NamedTuple
 
 
 class _KeyEdge(NamedTuple):
-    """An edge between two objects of the inventory."""
+    """An edge between two objects of the inventory.
+
+    keeps_base_name: whether the reference keeps the base name although postrender renames the
+        target.
+    """
 
     source: ItemKey
     target: ItemKey

@@ -1,1 +1,1 @@
-"""The inventory of a stream: its objects, their references, and the text that edits can replace."""
+"""The inventory: the objects of the input, their references, and the sites of likely edits."""

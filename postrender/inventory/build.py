@@ -1,7 +1,8 @@
 """The inventory of a stream: its objects, their references, and the sites of likely edits.
 
-A site is the part of the text that an edit replaces. A likely edit is an edit that a later plan can
-contain. take_inventory parses one document at a time, and does not keep the parsed nodes.
+A stream is the input, divided into documents. A site is the part of the text that an edit replaces.
+A likely edit is an edit that postrender may make later. take_inventory parses one document at a
+time, and does not keep the parsed nodes.
 
 take_inventory first parses the documents that can contain revisable objects: ConfigMaps, and
 Secrets if `with_secrets` is set. The module `prefilter` then uses the names of the revisable
@@ -27,15 +28,15 @@ from postrender.yaml.stream import Stream
 
 
 class Inventory(NamedTuple):
-    """The facts of a stream that a plan needs.
+    """The facts about a stream that the package `plan` needs.
 
     items: the objects of the documents that take_inventory parsed.
     sites: by document index, the site of each likely edit. A site is None if postrender cannot
         edit the text of the object, and must write the whole object again.
     last_items: by document index, the path of the last item if the document is a List.
     open_ends: by document index, the edit that adds a missing line break after a block scalar at
-        the end of the document. postrender applies the edit only if the plan adds objects to the
-        output.
+        the end of the document. postrender applies the edit only if postrender adds objects to
+        the output.
     findings: the findings about duplicate keys.
     fixed_kinds: the kinds that postrender does not revise although their items have `content`.
     """

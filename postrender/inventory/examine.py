@@ -1,7 +1,7 @@
 """The examination of one parsed document: its objects, and the sites of likely edits.
 
-A site is the part of the text that an edit replaces. A likely edit is an edit that a later plan can
-contain. The result does not contain YAML nodes, because nodes take much memory.
+A site is the part of the text that an edit replaces. A likely edit is an edit that postrender may
+make later. The result does not contain YAML nodes, because nodes take much memory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ExaminedDocument(NamedTuple):
     findings: the findings about duplicate keys.
     is_fragment: whether the document has the key `apiVersion` or `kind`, but is not a complete
         object or List.
-    data: all data of the document; None if a plan can edit the document, to save memory.
+    data: all data of the document; None if postrender can edit the document, to save memory.
     """
 
     items: tuple[Item, ...]
@@ -78,11 +78,11 @@ def examine(
 ) -> ExaminedDocument:
     """Return the objects of one document, and the sites of likely edits.
 
-    index: the index of the document in the stream.
+    index: the index of the document in the input.
     location: the location of the text's first line.
     names: the names of possible targets of references, None for all names. References to other
         names are in the result only if the name ends in a hash, or if Rule.is_word is set.
-    is_edited: whether a plan can edit the document. If not, the result has data instead of sites.
+    is_edited: whether postrender can edit the document. If not, the result has data, but no sites.
     Raises UserError for text that is not YAML, for a reference that is not a string, and for an
     invalid annotation `postrender/rewrite-references`.
     """
@@ -136,7 +136,7 @@ def _is_fragment(data: Json) -> bool:
 
 
 class _Examiner:
-    """The converter of the objects of one document to items. It also stores the sites of edits."""
+    """A converter from the objects of a document to items; sites: the sites of likely edits."""
 
     __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
 
@@ -403,10 +403,9 @@ class _Examiner:
                 self.locate(SetScalar((*target, name), ""))
 
     def locate(self, edit: Edit) -> Site | None:
-        """Return the site of an edit, and store the site for the plan.
+        """Return the site of an edit, and store the site in `sites`.
 
-        Returns None if no plan edits the document, or if postrender must write the whole object
-        again.
+        Returns None if postrender cannot edit the document, or must write the whole object again.
         """
         if not self.is_edited:
             return None

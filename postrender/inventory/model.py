@@ -1,4 +1,4 @@
-"""The objects of a stream as records: identity, labels, references, pod templates, content."""
+"""The objects of the input as records: identity, labels, references, pod templates, content."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ ItemKey = tuple[int, Path]
 class Reference(NamedTuple):
     """A field in which an object references a ConfigMap or Secret.
 
+    path: the path of the field in the document.
     name: the name in the field, without a namespace. If rule.is_word is set, the whole string in
         the field, which contains the name as a word.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
@@ -45,9 +46,9 @@ class Reference(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One Kubernetes object of the stream.
+    """One Kubernetes object of the input.
 
-    key: the index of the document and the path of the object, together unique in the stream.
+    key: the index of the document and the path of the object, together unique in the input.
     line: the first line of the object in the document, from 0.
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
@@ -59,8 +60,8 @@ class Item(NamedTuple):
     folded: the path and value of each folded block scalar (`>`) in content.
     workload_ref: the group, kind and name in the workloadRef of a Rollout, else None.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
-    error: the error in an invalid ConfigMap or Secret, else None. A plan raises the error only if
-        the plan needs the content.
+    error: the error in an invalid ConfigMap or Secret, else None. postrender raises the error only
+        if postrender needs the content.
     """
 
     key: ItemKey

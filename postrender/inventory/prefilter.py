@@ -71,7 +71,7 @@ def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bo
     """Return whether postrender must parse a document that does not contain ConfigMaps.
 
     postrender must parse a document that can reference a ConfigMap. Some workloads, hooks and
-    annotations can also affect a plan without a reference.
+    annotations can also affect the output without a reference.
     kind: root_kind(text).
     names: the names of the ConfigMaps.
     has_mounts: whether any ConfigMap requests an auto-mount.
@@ -99,7 +99,7 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
         return False  # `Secret` is a part of another word, such as imagePullSecrets
-    # Imported late, because most streams have no Secret with data.
+    # Imported late, because most inputs have no Secret with data.
     from postrender.text.encoded import decoded_values
 
     return any(names.count_in(value) for value in decoded_values(text))

@@ -37,9 +37,9 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 
 
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
-    """Return a finding if a stream has content and no Kubernetes object, else None.
+    """Return a finding if the input has content and no Kubernetes object, else None.
 
-    items: the items of the inventory. The prefilter can have skipped documents with objects.
+    items: the items of the inventory, which lacks the documents that `prefilter` has skipped.
     """
     if items:
         return None

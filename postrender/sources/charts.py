@@ -42,7 +42,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def changes(self) -> str:
-        """The options that change the chart, such as `--new-values and --set`, or ""."""
+        """The options that change the rendered output, such as `--new-values and --set`, or ""."""
         has_sets = self.sets or self.set_strings
         names = [*(["--new-values"] if self.new_values else []), *(["--set"] if has_sets else [])]
         return " and ".join(names)
@@ -70,7 +70,7 @@ class ChartOptions(NamedTuple):
 
 
 def release_name(chart: str) -> str:
-    """Return the name in Chart.yaml, or `release` if no name is found or the name is not valid."""
+    """Return the name in Chart.yaml, or `release` if Chart.yaml has no valid release name."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())

@@ -114,7 +114,8 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
     name: `git:REV:PATH`;
     allow_empty: whether to return () if the commit does not have the path.
-    Raises UserError for a missing path or commit, and if git fails.
+    Returns () for a folder without manifests. Raises UserError for a missing path or commit, for a
+    chart folder, a submodule or a broken link, and if git fails.
     """
     root = _find(name)
     if root.kind == "missing":
@@ -210,7 +211,7 @@ def _source(name: str, item: _Object) -> Source:
 
 
 def _no_file(name: str, kind: str) -> UserError:
-    """Return the error for a path that is not a file; kind: as in _Object, or `submodule`."""
+    """Return the error for a path that is not a file; kind: as in _Object."""
     other = (f"the path is a git object of type {kind}, expected a file", "Check the path")
     problem, fix = _NO_FILE.get(kind, other)
     return UserError(problem, fix, Location(name))

@@ -74,7 +74,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None if the release is unknown.
+    """Return the stored manifests of a release, oldest first; None if Helm stores none.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.

@@ -71,7 +71,10 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Yield the path of each file in a folder, with `/` between its parts."""
+    """Yield the relative path of each file below a folder, with `/` between the parts.
+
+    The function skips folders that begin with a dot. Raises UserError for an unreadable folder.
+    """
 
     def fail(error: OSError) -> None:
         raise _unreadable(error, str(error.filename))
@@ -83,7 +86,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the git repository that contains a folder, or else the folder, without links."""
+    """Return the real path of the git repository around a folder, or else of the folder."""
     path = real = os.path.realpath(folder)
     while not os.path.exists(os.path.join(path, ".git")):
         parent = os.path.dirname(path)
@@ -94,7 +97,7 @@ def _root_of(folder: str) -> str:
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Return whether a path without links is below a root, and not in the root's `.git`."""
+    """Return whether a path is below a root, and not in the root's `.git`; both are real paths."""
     try:
         relative = os.path.relpath(path, root)
     except ValueError:  # another drive

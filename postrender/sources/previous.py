@@ -1,4 +1,4 @@
-"""Functions that read the history from --previous, and check the namespaces of the history."""
+"""Functions that read the earlier outputs in --previous, and check their namespaces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_release_namespace(settings: Settings) -> Settings:
 
 
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
-    """Return the history, and the findings about the history.
+    """Return the history of the earlier outputs, and the findings about the history.
 
     Raises UserError for manifests that cannot be read, or that are from another namespace.
     """
@@ -141,8 +141,8 @@ def _check_namespace(release: Release, history: History, inventory: Inventory) -
     """Raise UserError if no namespace in the input is a namespace of the release or the history.
 
     The function accepts an input without namespaces.
-    The release can still be right, for instance if only one object for monitoring has a namespace.
-    In this case, the user confirms the namespace of the release with --namespace.
+    The release can be right despite the error, for instance if only one object for monitoring has a
+    namespace. In this case, the user confirms the namespace of the release with --namespace.
     """
     explicit = set(explicit_namespaces(inventory.items))
     expected = {release.namespace, *history.namespaces}

@@ -2,5 +2,6 @@
 
 An edit is a record (module `edits`). The site of an edit is the part of the text that the edit
 replaces. The module `sites` finds the site, and the module `splice` replaces this part of the text.
-If an edit has no site, the modules `rewrite` and `emit` write the whole object again.
+If `splice` cannot apply all edits of an object, the modules `rewrite` and `emit` write the whole
+object again.
 """

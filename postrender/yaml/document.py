@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
 The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
-the other documents. If a message needs a location, the YAML parser also reads the document. The
-YAML parser also finds the lines and the sites of edits that the module `plain` cannot find.
+the other documents. The YAML parser also reads a document if a message needs a location, or if the
+module `plain` cannot find a value.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class ParsedDocument:
     def data(self) -> Json:
         """The document as dicts, lists, strings, numbers, booleans and None.
 
-        If a key is duplicated, the last value wins. Raises UserError for a key that is not a
-        scalar, and for an invalid merge key (`<<`).
+        If a key is duplicated, the last value wins. The data of a document without content is None.
+        Raises UserError for a key that is not a scalar, and for an invalid merge key (`<<`).
         """
         if self._data is None:
             self._data = self.nodes.read()

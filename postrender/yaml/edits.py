@@ -76,7 +76,10 @@ SiteKey = tuple[type[Edit], Path]
 
 
 def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
-    """Return the edits that set values in a mapping; existing: the mapping at the path."""
+    """Return the edits that set values in a mapping, [] if the mapping has all these values.
+
+    existing: the mapping at the path.
+    """
     changed: list[Edit] = [
         SetScalar((*path, key), value)
         for key, value in values.items()
@@ -136,7 +139,7 @@ def _set(parent: Json, last: str | int, value: Json) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return the value at a path. Set a missing value to `empty`, and create its parents."""
+    """Return the value at a path. Set a missing or null value to `empty`; create its parents."""
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

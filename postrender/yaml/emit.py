@@ -1,4 +1,4 @@
-"""Data as YAML text, for added objects and for objects that postrender writes again."""
+"""Data as YAML text, for text that postrender adds or writes again."""
 
 from __future__ import annotations
 

@@ -88,9 +88,10 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 
 
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
-    """Yield the duplicate keys of a document, in the order of the text.
+    """Yield the duplicate keys of a document.
 
-    A key that occurs three times in a mapping has only one DuplicateKey.
+    The duplicate keys of a mapping are before the duplicate keys in its values. A key that occurs
+    three times in a mapping has only one DuplicateKey.
     """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]

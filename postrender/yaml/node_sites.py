@@ -1,4 +1,7 @@
-"""The search for the site of an edit in the nodes of the YAML parser."""
+"""The search for the site of an edit in the nodes of the YAML parser.
+
+A site is the part of the text that an edit replaces.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from postrender.yaml.nodes import NodeDocument, child, is_alias, key_node, node_
 from postrender.yaml.parser import UNTAGGED, YamlNode
 from postrender.yaml.paths import Path
 
+# The anchor and the tag before a value.
 PROPERTIES = pattern(r"(?:[&!][^\s,\[\]{}]*\s+)*")
 _COLON = pattern(r"[ \t]*:")
 _REST_OF_LINE = pattern(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
@@ -133,7 +137,8 @@ def _in_place_of_empty(
 ) -> Site | None:
     """Return the site at which a collection replaces `{}`, `[]`, a null or an empty value.
 
-    Returns None for a null with a tag. Raises UserError for any other value.
+    Returns None for a null with a tag, and for an empty value that does not follow a colon. Raises
+    UserError for any other value.
     """
     start, end = node.start_mark.index, node.end_mark.index
     if node.__class__ is ScalarNode:

@@ -1,4 +1,4 @@
-"""A document as nodes of the YAML parser, for documents that the module `plain` cannot read.
+"""A document as nodes of the YAML parser.
 
 postrender imports this module, and with it ruamel.yaml, only when a document needs the YAML parser.
 The module `scalars`, and not ruamel.yaml, converts scalars to values. ruamel.yaml would crash on an
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # A limit for hostile documents, in which nested aliases can expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
-# A placeholder for the extent of a node while _check_expansion counts the node's children.
+# The entry of a node in `extents` while _check_expansion counts the children of the node.
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
@@ -74,7 +74,8 @@ class NodeDocument:
     def read(self) -> Json:
         """Return the document as dicts, lists, strings, numbers, booleans and None.
 
-        Raises UserError for a key that is not a scalar, and for an invalid merge key (`<<`).
+        Returns None for a document without content. Raises UserError for a key that is not a
+        scalar, and for an invalid merge key (`<<`).
         """
         return None if self.root is None else _read(self.root, self)
 
@@ -201,7 +202,7 @@ def _join_surrogates(node: YamlNode, location: Location) -> None:
 
 
 def children(node: YamlNode) -> list[YamlNode]:
-    """Return the child nodes of a node: items, or keys and values."""
+    """Return the child nodes of a node: items, or keys and values; [] for a scalar."""
     if isinstance(node, MappingNode):
         return [child for pair in node.value for child in pair]
     return list(node.value) if isinstance(node, SequenceNode) else []
@@ -363,7 +364,8 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the path and value of each folded scalar in a node; path: the path of the node.
 
-    Helm 4 can add newlines to a folded scalar, so a plan replaces the folded scalars of revisions.
+    Helm 4 can add newlines to a folded scalar, so postrender replaces the folded scalars of
+    revisions.
     """
     kind = node.__class__
     if kind is ScalarNode:

@@ -57,6 +57,7 @@ class _NoResolver:
 def parse(text: str, location: Location) -> YamlNode:
     """Return the root node of a document, or None if the document has no content.
 
+    The caller must call check_depth() first, because the C parser would crash on deep nesting.
     location: the location of the text's first line.
     Raises UserError for text that is not YAML, or is nested too deeply.
     """

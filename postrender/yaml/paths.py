@@ -37,7 +37,7 @@ _SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
 
 def format_path(path: Path) -> str:
-    """Return a path as text, such as `spec.containers[0].env` or `data["app.yaml"]`."""
+    """Return a path as text: `spec.containers[0].env`, `data["app.yaml"]`, or "" for ()."""
     text = ""
     for part in path:
         if isinstance(part, int):

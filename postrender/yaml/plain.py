@@ -210,7 +210,10 @@ def index_of(collection: Any, part: str | int) -> Any:
 
 
 def read_plain(text: str) -> PlainDocument | None:
-    """Return the document of a text, or None if the grammar does not cover the text."""
+    """Return the document of a text.
+
+    Returns None if the grammar does not cover the text, or if the text has no content.
+    """
     lines = text.split("\n")
     if len(_line_cache) > _MAX_CACHED_LINES:
         _line_cache.clear()
@@ -428,7 +431,7 @@ def _skip_spaces(text: str, start: int) -> int:
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
-    """Return the start, end and quote of each value of the flow collection in a line."""
+    """Return the start, end and quote of each value of the flow collection in a line, if any."""
     match = _LINE.match(text)
     parts = _flow_parts(match["flow"]) if match and match["flow"] else None
     if match is None or parts is None:

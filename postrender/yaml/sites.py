@@ -1,7 +1,7 @@
 """The search for the site of an edit in the text of a document.
 
-`locate` finds most sites in the lines that the module `plain` has read. `locate` finds the other
-sites in the nodes of the YAML parser.
+A site is the part of the text that an edit replaces. `locate` finds most sites in the lines that
+the module `plain` has read. `locate` finds the other sites in the nodes of the YAML parser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, or None if postrender must write the whole object again.
 
-    Raises UserError as locate_in_nodes does.
+    Raises UserError if the edit adds keys or items to a value of another type, such as a string.
     """
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:

@@ -53,6 +53,7 @@ def splice(
 
     edits: the edits of one object.
     all_edits: the edits of all objects of the document.
+    sites: for each edit, the part of the text that the edit replaces, None if there is none.
     location_of: a function that returns the location of a path, for errors.
     Raises UserError if an edit changes a string with aliases, but all_edits lacks the same change
     at the path of an alias.

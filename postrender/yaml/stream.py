@@ -72,7 +72,10 @@ class Stream(NamedTuple):
     has_bom: bool
 
     def may_be_cut(self, index: int) -> bool:
-        """Return whether a document is the last of its source, and does not end with a newline."""
+        """Return whether the end of a document may be missing.
+
+        The end may be missing if the last document of a source does not end with a newline.
+        """
         document = self.documents[index]
         following = self.documents[index + 1 : index + 2]
         is_last = not following or following[0].source != document.source

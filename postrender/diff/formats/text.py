@@ -130,6 +130,7 @@ def _section(
 ) -> Iterator[str]:
     """Yield a title and the lines of each change, or nothing if `changes` is empty.
 
+    name: the key of the title in TITLES.
     write: the function that yields the lines of a change.
     is_dense: whether to omit the empty lines between changes.
     """

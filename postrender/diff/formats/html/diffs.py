@@ -128,7 +128,10 @@ def values_markup(old: Json, new: Json) -> Html:
 
 
 def value_markup(value: Json) -> Html:
-    """Return a value as markup: JSON, or the plain text of a string that does not need quotes."""
+    """Return a value as markup: JSON, or the plain text of a string that does not need quotes.
+
+    The function truncates a long text.
+    """
     if isinstance(value, str) and not _is_ambiguous(value):
         text = value
     else:
@@ -141,7 +144,10 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string is empty, starts or ends in white space, or looks like JSON."""
+    """Return whether a string needs quotes.
+
+    Such a string is empty, starts or ends in white space, or looks like JSON.
+    """
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

@@ -16,7 +16,7 @@
     theme: memory.get("theme") || "auto",
     layout: isNarrow ? "inline" : memory.get("layout") || "split",
   };
-  // Before the first paint, so that the colours do not flash.
+  // The script does this before the first paint, so that the colours do not flash.
   root.classList.add("js");
   Object.assign(root.dataset, preferences);
   document.addEventListener("DOMContentLoaded", start);
@@ -124,7 +124,7 @@
       apply();
     }
 
-    // The estimated height of an entry until it is laid out, so that the page does not jump.
+    // Sets the estimated height of each entry with diffs, so that the page does not jump.
     for (const { target } of items) {
       const lines = [...target.querySelectorAll("pre")].map((pre) => pre.childElementCount);
       if (!lines.length) continue;
@@ -472,7 +472,7 @@
     return connected;
   }
 
-  // Returns at most `limit` nodes; connected nodes are kept together.
+  // Returns the first `limit` nodes, group by group. The last group can be incomplete.
   function firstOf(nodes, limit) {
     if (nodes.length <= limit) return nodes;
     return groupsOf(nodes).flat().slice(0, limit);
