@@ -1,4 +1,4 @@
-"""The base names under which a preview or an explanation shows objects."""
+"""The base names under which `postrender diff` and `postrender explain` show objects."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from postrender.kubernetes.kinds import SECRET
 def base_name_of(item: Item, *, is_revision: bool) -> str:
     """Return the base name of an object if its name is a revision name, else the name.
 
-    If the object has the label and the annotation of a revision, the annotation is the result. A
-    Secret's name that ends like a revision name counts as a revision name, so that no output shows
-    the hash.
-    is_revision: whether the plan found that the name ends in the hash of the content.
+    If the object has the label of a revision and the annotation `postrender/base-name`, the result
+    is the value of the annotation. A Secret's name that ends like a revision name counts as a
+    revision name, so that no output shows the hash.
+    is_revision: the field `is_revision` of the plan's StrategyDecision for the object.
     """
     name = item.identity.name
     if item.is_revision:

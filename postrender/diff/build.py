@@ -1,6 +1,7 @@
-"""The preview of a change, as the redacted result of a comparison of two streams of manifests.
+"""The preview of a change: `compare` compares two streams of manifests, and redacts the result.
 
-If the settings need a history, the older stream is the history of the newer stream.
+The setting `history.previous` and the naming `sequence` need a history, which is the earlier
+outputs of postrender. `compare` reads the history from the older stream.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def compare(
 ) -> Preview:
     """Return the preview of a change from `old` to `new`; each is an input or output of postrender.
 
-    context: the number of unchanged lines before and after each changed text;
+    context: the number of unchanged lines before and after each change in a text;
     is_first_release: whether the user applied `old` without postrender.
     Raises UserError if postrender rejects an input, or if a side has content but no objects. Also
     raises UserError if is_first_release is True and `old` is an output of postrender.
@@ -107,10 +108,9 @@ def _needs_history(settings: Settings) -> bool:
 
 
 def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> History:
-    """Return the history in a stream. If the stream is an input, postrender renders it first.
+    """Return the history in a stream. The function first renders an input, unless is_plain is True.
 
-    is_plain: whether the user applied the stream without postrender. If so, the stream itself is
-    the history.
+    is_plain: whether the user applied the stream without postrender.
     """
     side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
@@ -171,7 +171,7 @@ def _compare(
 
 
 def _paired_objects(side: Side, duplicates: Duplicates) -> list[ComparedObject]:
-    """Return the current objects of a side, with only the last definition of each duplicate."""
+    """Return the CURRENT objects of a side, with only the last definition of each duplicate."""
     replaced = {id(copy) for copies in duplicates.values() for copy in copies[:-1]}
     return [
         candidate

@@ -14,7 +14,7 @@ from postrender.yaml.paths import Json
 
 ADDED, REMOVED, CHANGED, UNCHANGED = "added", "removed", "changed", "unchanged"
 
-# The status of a revision.
+# The status of a revision. A revision with the chart's content is current, not retained.
 NEW = "new"  # in the newer manifests only
 REUSED = "reused"  # current in the newer manifests, and already in the older manifests
 SUPERSEDED = "superseded"  # current in the older manifests only
@@ -104,7 +104,7 @@ class FieldChange(NamedTuple):
     change: ADDED, REMOVED or CHANGED;
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
     values are the names of the items that both sides have. Both values are None if pod templates
-    differ only in a revision name or in notation.
+    differ only in a revision name, or in notation such as `env: null`.
     """
 
     path: str
@@ -139,7 +139,8 @@ class Cause(NamedTuple):
 class ContentChange(NamedTuple):
     """A ConfigMap or Secret that changes.
 
-    An original or a retained revision that changes has its own ContentChange, with a note.
+    An original or a retained revision that changes has its own ContentChange, with a note and
+    without users.
 
     identity: the identity with the base name;
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes;
@@ -210,7 +211,7 @@ class RevisionChange(NamedTuple):
 
 
 class ObjectChange(NamedTuple):
-    """A change of an object that does not have a ContentChange or WorkloadChange.
+    """A change of an object that no ContentChange or WorkloadChange shows.
 
     change: ADDED, REMOVED or CHANGED.
     """

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 NOT_SHOWN = "(not shown)"
 
 # The end of a revision name. A name with a letter, digit or dash after the hash does not match.
-_REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
+_REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
-# A digest that a chart truncates (`trunc 8`). In addition, the key must match _HINT.
+# A digest that a chart truncates (`trunc 8`). `mark_digest` also checks the key of such a text.
 _SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
@@ -74,7 +74,7 @@ class _Revision(NamedTuple):
 def secret_names_of_side(
     revisions: Iterable[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
-    """Return the revision names to redact on one side, with their base names.
+    """Return the revision names to redact on one side of a comparison, with their base names.
 
     data: the parsed documents, by index.
     """
@@ -231,15 +231,18 @@ def redact(
 
     secret_names: the base name that replaces each revision name to redact, by revision name;
     has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` changes only the Identity of Secrets. Otherwise, a ConfigMap would get a wrong name
-    if its base name equals the name of a Secret's revision.
+    so, `redact` changes an Identity only for a Secret. The base name of a ConfigMap can equal the
+    name of a Secret's revision.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted
 
 
 class _Redactor:
-    """The redaction of one model. A value of an unknown type becomes NOT_SHOWN."""
+    """The redaction of one model.
+
+    A value of an unknown type, such as Redacted, becomes NOT_SHOWN.
+    """
 
     __slots__ = ("_has_base_names", "_names", "_names_by_hash", "_unchanged")
 
@@ -289,7 +292,7 @@ class _Redactor:
         values = list(chain.from_iterable(records))
         if not set(map(type, values)) <= _SCALARS:
             return False
-        matches = _REVISION.finditer("\n".join(map(str, values))) if self._names else ()
+        matches = _REVISION_END.finditer("\n".join(map(str, values))) if self._names else ()
         return not any(match[0] in self._names_by_hash for match in matches)
 
     def _text(self, text: str) -> str:
@@ -299,7 +302,7 @@ class _Redactor:
         """
         parts: list[str] = []
         end = 0
-        for match in _REVISION.finditer(text):
+        for match in _REVISION_END.finditer(text):
             for name in self._names_by_hash.get(match[0], ()):
                 start = match.end() - len(name)
                 if start >= end and text.startswith(name, start):

@@ -134,7 +134,7 @@ def test_a_rollout_without_its_template_is_undecided(tmp_path: Path, is_old: boo
     assert "shop" not in effects(preview)
     assert [item["problem"] for item in preview["undecided"]] == [
         "Rollout/shop uses the pod template of Deployment/shop-template, which is not in these "
-        "manifests, so a restart cannot be predicted"
+        "manifests, so diff cannot predict a restart"
     ]
 
 
@@ -220,7 +220,7 @@ def test_an_unrendered_side_is_compared_with_a_rendered_side(tmp_path: Path) -> 
     sides = [f"{CONFIG.format(number)}---\n{ROLLOUT}" for number in (1, 2)]
     rendered = [rendered_text(tmp_path, side) for side in sides]
     assert preview_of(tmp_path, rendered[0], sides[1])["undecided"] == []
-    assert "diff compares the output of render for the older side" in str(
+    assert "diff first renders the older side" in str(
         preview_of(tmp_path, sides[0], rendered[1])["undecided"]
     )
 

@@ -629,8 +629,9 @@ def test_diff_of_a_file_without_objects_is_an_error(repository: Path, values: st
     (repository / "rendered" / "more.yaml").write_text(values)
     done = postrender("diff", "git:main:rendered", "rendered")
     assert done.code == 0
-    assert b"the content is not a Kubernetes object and is not compared" in b" ".join(
-        done.out.split()
+    assert (
+        b"the content is not a Kubernetes object, so diff does not compare the content"
+        in b" ".join(done.out.split())
     )
 
 

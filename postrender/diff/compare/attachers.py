@@ -75,7 +75,7 @@ def _with_group_name(compared: ComparedObject) -> ComparedObject:
 
 
 def _group_of(item: Item | None) -> tuple[str, str | None]:
-    """Return the attach group in the label of an object, and the namespace as written."""
+    """Return the attach group and the namespace in an object's manifest; ("", None) for None."""
     return (item.labels.get(GROUP_LABEL, ""), item.identity.namespace) if item else ("", None)
 
 
@@ -83,8 +83,8 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
     If the newer side is an input without the object, the result depends on the attach group only.
-    The result is True if postrender would append an attacher of this group to the older side again.
-    In all other cases, the result is True if both conditions hold:
+    In this case, the result is True if postrender would append an attacher of this group to the
+    older side again. In all other cases, the result is True if both conditions hold:
     1. postrender would append exactly this object to its side again;
     2. the other side is an input, or would not get an attacher of this attach group.
     """

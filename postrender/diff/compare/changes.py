@@ -1,4 +1,4 @@
-"""The changes of all pairs: ConfigMaps and Secrets, workloads, and other objects."""
+"""The changes of ConfigMaps and Secrets, of workloads, and of other objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from postrender.diff.compare.configmaps import (
 )
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import Side
-from postrender.diff.compare.normalise import BaseNames, as_applied, as_written, comparable
+from postrender.diff.compare.normalise import (
+    BaseNames,
+    as_written,
+    comparable,
+    without_cluster_values,
+)
 from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.unreported import find_unreported
 from postrender.diff.compare.usages import Target, UsageIndex
@@ -33,7 +38,7 @@ from postrender.startup.records import NamedTuple
 
 
 class Changes(NamedTuple):
-    """The changes of the pairs, by the index of the pair."""
+    """The changes of the objects, by the index of the object's pair in the list of all pairs."""
 
     contents: Mapping[int, ContentChange]
     workloads: Mapping[int, WorkloadChange]
@@ -41,7 +46,7 @@ class Changes(NamedTuple):
 
     @property
     def change_by_pair(self) -> dict[int, str]:
-        """ADDED, REMOVED, CHANGED or UNCHANGED, by the index of each reported pair."""
+        """The field `change` of each change in this record, by the index of the pair."""
         reported: dict[int, ContentChange | WorkloadChange | ObjectChange]
         reported = {**self.contents, **self.workloads, **self.objects}
         return {number: change.change for number, change in reported.items()}
@@ -63,7 +68,7 @@ def find_changes(
     """Return the changes of all pairs.
 
     usages: the usages on the older and on the newer side;
-    context: the number of unchanged lines before and after each changed text.
+    context: the number of unchanged lines before and after each change in a text.
     """
     is_exact = old.is_rendered and new.is_rendered
     users = _users(pairs, *usages)
@@ -134,7 +139,7 @@ def _object_change(
     old, new = both or pair.both
     fields = []
     if not is_same(old.data, new.data):
-        before, after = differing(*as_applied(old.data, new.data))
+        before, after = differing(*without_cluster_values(old.data, new.data))
         form = as_written if both else comparable
         fields = find_field_changes(form(before, names), form(after, names))
     if old.name != new.name:

@@ -14,9 +14,9 @@ from postrender.diff.compare.fields import differing, find_field_changes
 from postrender.diff.compare.model import CURRENT, ORIGINAL, ComparedObject, Side
 from postrender.diff.compare.normalise import (
     BaseNames,
-    as_applied,
     comparable_metadata,
     with_base_names,
+    without_cluster_values,
 )
 from postrender.diff.compare.pairs import Pair, find_pairs
 from postrender.diff.model import ADDED, CHANGED, REMOVED, UNCHANGED, ContentChange, FieldChange
@@ -60,7 +60,7 @@ def compare_content(
     """Return the change of a ConfigMap or Secret, None if nothing changes.
 
     The result for a Secret has keys, which postrender.diff.redact removes later.
-    context: the number of unchanged lines before and after each changed text;
+    context: the number of unchanged lines before and after each change in a text;
     left_out: the annotations that the comparison leaves out. If None, the comparison leaves out all
     labels and annotations that postrender adds to a revision.
     """
@@ -114,7 +114,7 @@ def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
     """Return the argument `left_out` of compare_content for two outputs of postrender.
 
     Two revisions with different names have different revision numbers, so the comparison leaves out
-    the number. The result is None if a side does not have a revision.
+    the number. The result is None unless both objects of the pair are revisions.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -128,7 +128,7 @@ def _fields(
     if pair.both is None:
         return ()
     old, new = pair.both
-    before, after = differing(*as_applied(old.data, new.data))
+    before, after = differing(*without_cluster_values(old.data, new.data))
     fields = find_field_changes(
         comparable_metadata(before, names, left_out), comparable_metadata(after, names, left_out)
     )
@@ -142,7 +142,7 @@ def _fields(
 
 
 def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
-    """Return a remark about a change, without the name of the object, or ""."""
+    """Return a remark about a change, or "". The remark does not contain the object's name."""
     kind = pair.identity.kind
     if pair.new is None and len(users.all) > len(users.former):
         return (
@@ -187,25 +187,24 @@ def compare_originals(
         return []
     diverging = _diverging_originals(old, originals[0]), _diverging_originals(new, originals[1])
     identities = {compared.identity for side in diverging for compared in side}
-    names_of_sides = [
+    keys = [
         {resolver.key_of(compared.identity, compared.name) for compared in side.objects}
         for side in (old, new)
     ]
-    current = [
+    revised_keys = [
         {resolver.key_of(revision.identity) for revision in side.revisions} for side in (old, new)
     ]
     pairs = []
     for pair in find_pairs(*originals, resolver):
         key = resolver.key_of(pair.identity)
         other = 0 if pair.new else 1
-        is_alone = key in current[other] and key not in names_of_sides[other]
+        is_alone = key in revised_keys[other] and key not in keys[other]
         if pair.identity in identities or (pair.both is None and is_alone):
             pairs.append(pair)
     compared = (compare_content(pair, names, Users(), context) for pair in pairs)
     return [
         content.change._replace(
-            note=f"this is the original {content.change.identity.kind}, which stays next to its "
-            "revision"
+            note=f"this is the original {content.change.identity.kind}, not its revision"
         )
         for content in compared
         if content

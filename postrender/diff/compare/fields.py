@@ -63,13 +63,13 @@ def differing(
     return (old_rest, new_rest) if old_rest and new_rest else (old, new)
 
 
-def find_field_changes(old: Json, new: Json, path: str = "") -> list[FieldChange]:
+def find_field_changes(old: Json, new: Json) -> list[FieldChange]:
     """Return the fields that differ, in the order of the older object.
 
     In each mapping, added fields are last. A field that is null on one side and absent on the other
     side counts as equal.
     """
-    return [] if is_same(old, new) else list(_changes(old, new, path))
+    return [] if is_same(old, new) else list(_changes(old, new, ""))
 
 
 def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:

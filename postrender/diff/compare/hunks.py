@@ -119,9 +119,10 @@ def _opcodes_by_anchors(
 def _anchors(
     old: Sequence[str], new: Sequence[str], inside: range, new_inside: range
 ) -> list[tuple[int, int]]:
-    """Return pairs of the old and the new index of a line that occurs once in each of the ranges.
+    """Return (old index, new index) for lines that occur exactly once in each of two ranges.
 
     The result is the longest list of such pairs in which both indexes increase.
+    inside, new_inside: the ranges of the old and of the new lines.
     """
     counts = Counter(old[number] for number in inside)
     new_counts = Counter(new[number] for number in new_inside)

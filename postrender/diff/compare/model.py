@@ -63,9 +63,9 @@ class ComparedObject(NamedTuple):
 class ExpectedAttachers(NamedTuple):
     """The attachers that postrender would append to one side.
 
-    objects: the objects, by key with the namespace as written;
-    arguments: the arguments of the Jobs, by namespace and attach group. Each argument is a pair:
-    (`--workload`, one workload) or (`--emitted`, one revision).
+    objects: the objects, by key with the namespace in the manifests (None if absent);
+    arguments: the arguments of the Jobs, by this namespace and the attach group. Each argument is a
+    pair: (`--workload`, one workload) or (`--emitted`, one revision).
     """
 
     objects: Mapping[ObjectKey, dict[str, Json]]

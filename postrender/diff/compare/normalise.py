@@ -1,6 +1,6 @@
 """The forms of an object for comparisons.
 
-`as_applied`: without the values that an object has only after a read from a cluster;
+`without_cluster_values`: without the values that an object has only after a read from a cluster;
 `comparable`, `comparable_metadata`: with base names, without the annotations for the render ID and
 the checksum;
 `as_written`: with base names, and with these annotations;
@@ -57,7 +57,7 @@ _STRING_MAPPINGS = ("annotations", "labels")
 # An empty value of these fields means the same as an absent field.
 _EMPTY_IS_ABSENT = ("annotations", "labels", "metadata", "nodeSelector")
 _MIN_REVISION_LENGTH = HASH_LENGTH + 2
-_REVISION = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
+_REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9])")
 
 
 class BaseNames(NamedTuple):
@@ -89,16 +89,16 @@ class _Form(NamedTuple):
 _AS_STORED = _Form(base_names=NOTHING, redacts=False, keeps_empty_lists=False)
 
 
-def as_applied(
+def without_cluster_values(
     old: dict[str, Json], new: dict[str, Json]
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return two objects without the values that an object has only after a read from a cluster.
 
     The function always leaves out the `status` of a built-in kind, because the API server ignores
     `status` in an apply. If the older object was read from a cluster, the function also leaves out
-    any `status`, _READ_FIELDS and the last-applied annotation. If the newer object was not read
-    from a cluster, its values stay in both objects, because an apply writes the values. If the
-    newer object has `ownerReferences`, the `ownerReferences` stay in both objects.
+    any `status`, _READ_FIELDS and the last-applied annotation. An apply writes these values if
+    the newer object has the values, but was not read from a cluster. In this case, the values stay
+    in both objects. If the newer object has `ownerReferences`, the `ownerReferences` always stay.
     """
     if _is_built_in(old) and _is_built_in(new):
         old, new = _without(old, "status"), _without(new, "status")
@@ -121,7 +121,7 @@ def as_applied(
 
 
 def _is_built_in(data: Mapping[str, Json]) -> bool:
-    """Return whether Kubernetes defines a kind, so that the API server ignores `status`."""
+    """Return whether the API group is a group of the Kubernetes project, which owns `*.k8s.io`."""
     group = api_group(str(data.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")
 
@@ -200,7 +200,7 @@ def as_stored(template: Json) -> Json:
     """Return a pod template as the API server stores the template, with revision names and digests.
 
     The result has no empty lists, because the API server does not store an empty list of a PodSpec
-    (core/v1). Two templates in this form differ if, and only if, their render IDs differ.
+    (core/v1). The result keeps the annotation with the render ID.
     """
     return _comparable(template, _AS_STORED)
 
@@ -246,6 +246,6 @@ def with_base_names(text: str, base_names: Mapping[str, str]) -> str:
     """Return a text with base names instead of revision names, unless the text is Redacted."""
     if text in base_names:
         return base_names[text]
-    if isinstance(text, Redacted) or not _REVISION.search(text):
+    if isinstance(text, Redacted) or not _REVISION_END.search(text):
         return text
     return replace_words(text, base_names)

@@ -96,7 +96,7 @@ def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
 
 
 def sort_key(identity: Identity) -> tuple[str, str, str, str]:
-    """Return the sort key of an object, which every list of a preview uses."""
+    """Return the sort key of an object: its namespace, kind, name and group."""
     return identity.namespace or "", identity.kind, identity.name, identity.group
 
 

@@ -32,7 +32,7 @@ def find_graph(
     """Return the graph, and the indexes, in `pairs`, of the pairs that the graph shows.
 
     pairs: all pairs, sorted by identity;
-    changes: the change of each reported pair, by the index of the pair;
+    changes: the change of each pair that the preview reports, by the index of the pair;
     effects: the effect on each workload, by the index of the pair.
     """
     before = set(_links(pairs, old, is_new=False))

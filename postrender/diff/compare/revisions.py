@@ -30,6 +30,7 @@ def find_revisions(
     unchanged revision only if the preview's graph shows the base name, or if the revision loses all
     owners.
     resolver: the resolver with the release namespace;
+    secret_names: the base name of each revision name to redact;
     connected: the indexes, in `pairs`, of the pairs that the graph shows;
     lost: the deleted owners, by kind and name of each revision that loses all owners.
     """
@@ -69,7 +70,7 @@ def _revisions_by_key(
 ) -> dict[ObjectKey, ComparedObject]:
     """Return the revisions of a side; each revision gets the identity of the object's pair.
 
-    identities: the identity of a pair, by the identity of the object on one side.
+    identities: the identity of each pair, by the identities of its objects on both sides.
     """
     revisions = {}
     for revision in side.revisions:

@@ -38,7 +38,7 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
     """Return the indexes of the documents to read in each stream.
 
     Comparing these documents gives the same result as comparing all documents.
-    namespace: the release namespace.
+    namespace: the release namespace, "" if unknown.
     """
     texts = [[document.text for document in stream.documents] for stream in (old, new)]
     old_counts, new_counts = (Counter(side) for side in texts)
@@ -116,6 +116,7 @@ def _possible_duplicates(
     """Return the equal texts that can define an object that a changed text adds or removes.
 
     changed: the texts of each side that are not in `equal`;
+    equal: the texts that are equal on both sides;
     names: the names of ConfigMaps and Secrets, by text.
     """
     old_counts, new_counts = (

@@ -54,9 +54,9 @@ def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
             location=old.inventory.stream.source,
-            problem="the older side is not an output of postrender, so diff compares the "
-            "output of render for the older side. If the older side was applied without "
-            "postrender, every workload that uses a renamed object rolls",
+            problem="the older side is not an output of postrender, so diff first renders the "
+            "older side. If you applied the older side without postrender, every workload that "
+            "uses a renamed object rolls",
             fix="If you applied an output of postrender, pass that output as the older side. "
             "Otherwise, pass --first-release",
         )
@@ -71,8 +71,8 @@ def _without_name(old: Side, new: Side, pair: Pair) -> Iterator[Undecided]:
     kind = pair.identity.kind
     yield Undecided(
         location=str(_location(side, pair.newest)),
-        problem=f"the {kind} has a generateName instead of a name, so the {kind} is not "
-        "compared with the other side",
+        problem=f"the {kind} has a generateName instead of a name, so diff does not compare "
+        f"the {kind} with the other side",
         fix=f"Give the {kind} a name, or compare the {kind} yourself",
     )
 
@@ -84,7 +84,7 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
     for _, location in (*old.non_objects, *new.non_objects):
         yield Undecided(
             location=str(location),
-            problem="the content is not a Kubernetes object and is not compared",
+            problem="the content is not a Kubernetes object, so diff does not compare the content",
             fix="Remove the content from the manifests, or compare the content yourself",
         )
 
@@ -130,16 +130,17 @@ def _duplicates(old: Side, new: Side, before: Duplicates, after: Duplicates) -> 
                 continue
             yield Undecided(
                 location=str(_location(side, objects[-1])),
-                problem=f"{objects[-1].identity} is defined {len(objects)} times, and the last "
-                "definition is compared. The tool that applies the manifests may use another "
-                "definition",
+                problem=f"{objects[-1].identity} is defined {len(objects)} times, and diff "
+                "compares the last definition. The tool that applies the manifests may use "
+                "another definition",
                 fix="Remove or rename the other definitions",
             )
 
 
 def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iterator[Undecided]:
-    """Yield an Undecided for each reference if only its object or only its target has a namespace.
+    """Yield an Undecided for each ambiguous reference from or to an object that the graph shows.
 
+    A reference is ambiguous if exactly one of its two objects has a namespace.
     identities: the identities of the objects that the graph shows.
     """
     if side.context is None:
@@ -179,7 +180,7 @@ def _missing_templates(
                 yield Undecided(
                     location=str(_location(side, compared)),
                     problem=f"{compared.identity} uses the pod template of {kind[1]}/{name}, which "
-                    "is not in these manifests, so a restart cannot be predicted",
+                    "is not in these manifests, so diff cannot predict a restart",
                     fix="Compare manifests that have both objects",
                 )
                 break

@@ -12,7 +12,7 @@ from collections.abc import Container, Mapping, Sequence
 from postrender.diff.compare.configmaps import originals_of
 from postrender.diff.compare.fields import find_field_changes, is_same
 from postrender.diff.compare.model import CURRENT, ComparedObject, Side
-from postrender.diff.compare.normalise import BaseNames, as_applied, as_written
+from postrender.diff.compare.normalise import BaseNames, as_written, without_cluster_values
 from postrender.diff.compare.pairs import Pair, find_pairs
 from postrender.diff.model import CHANGED, ContentChange, ObjectChange
 from postrender.kubernetes.kinds import SECRET, ObjectKey
@@ -77,7 +77,7 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
     if is_same(before, after):
         return None
     kind = pair.identity.kind
-    before, after = as_applied(before, after)
+    before, after = without_cluster_values(before, after)
     fields = find_field_changes(
         as_written(before, _names(kind, old, new)), as_written(after, _names(kind, new, old))
     )

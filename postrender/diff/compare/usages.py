@@ -78,7 +78,7 @@ def index_usages(side: Side, other: Side, pairs: Sequence[Pair], *, is_new: bool
 class _Targets(NamedTuple):
     """The indexes of the pairs of ConfigMaps and Secrets, for references from one side.
 
-    here: the indexes for objects on this side, by key with the namespace as written;
+    here: the indexes for objects on this side, by key with the namespace in the manifest;
     elsewhere: the indexes for objects on the other side only, by key with the effective namespace;
     resolver: the resolver of the other side.
     """
@@ -89,7 +89,7 @@ class _Targets(NamedTuple):
 
     def of_object(self, identity: Identity) -> Target:
         """Return the target for an object of this side."""
-        key = _written_key(identity)
+        key = _manifest_key(identity)
         return self.here.get(key, key)
 
 
@@ -100,13 +100,13 @@ def _targets(pairs: Sequence[Pair], resolver: Resolver, *, is_new: bool) -> _Tar
         if not pair.newest.is_content:
             continue
         if compared is not None:
-            here[_written_key(compared.identity)] = number
+            here[_manifest_key(compared.identity)] = number
         else:
             elsewhere[resolver.key_of(pair.identity)] = number
     return _Targets(here, elsewhere, resolver)
 
 
-def _written_key(identity: Identity) -> ObjectKey:
+def _manifest_key(identity: Identity) -> ObjectKey:
     return identity.key_in(identity.namespace)
 
 
@@ -168,11 +168,11 @@ def _usages_elsewhere(
     number = targets.elsewhere.get(targets.resolver.key_of(identity))
     if number is None and base_name != name:
         # The reference has the name of a revision that postrender would create for this side.
-        number = targets.here.get(_written_key(identity))
+        number = targets.here.get(_manifest_key(identity))
     if number is None and (kind != SECRET or base_name == name):
         return
     yield Usage(
-        target=_written_key(identity) if number is None else number,
+        target=_manifest_key(identity) if number is None else number,
         identity=identity,
         name=name,
         version=name,

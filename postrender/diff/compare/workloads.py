@@ -13,7 +13,12 @@ from functools import cache
 
 from postrender.diff.compare.fields import differing, find_field_changes, is_same
 from postrender.diff.compare.model import ComparedObject
-from postrender.diff.compare.normalise import BaseNames, as_applied, as_stored, comparable
+from postrender.diff.compare.normalise import (
+    BaseNames,
+    as_stored,
+    comparable,
+    without_cluster_values,
+)
 from postrender.diff.compare.pairs import Pair, sort_key
 from postrender.diff.compare.rolling_kinds import custom_effect, template_pattern, workload_kind
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
@@ -177,7 +182,7 @@ def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
 
 def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison) -> _Difference:
     names = comparison.base_names
-    before, after = differing(*as_applied(old.data, new.data))
+    before, after = differing(*without_cluster_values(old.data, new.data))
     changes = find_field_changes(comparable(before, names), comparable(after, names))
     kind = new.identity.group_kind
     templates = _templates(kind, before), _templates(kind, after)
@@ -368,7 +373,7 @@ def _by_variable(changes: Iterable[FieldChange]) -> Iterator[FieldChange]:
 
 
 def _variable_value(parts: Iterable[tuple[str, Json]]) -> Json:
-    """Return the value of a variable on one side, from the changes of its `env` entry."""
+    """Return a variable's value on one side, from changes of its `env` entry; None if absent."""
     for path, value in parts:
         if isinstance(value, dict) and path.endswith("]"):
             return value.get("value", value.get("valueFrom", ""))

@@ -78,7 +78,7 @@ EFFECTS = {
 BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
-    HOOK: "runs again: hooks are deleted and re-created",
+    HOOK: "runs again: Helm or Argo CD deletes and re-creates the hook",
     NEXT_RUN: "changes on its next run, and does not roll now",
     NEXT_PODS: "changes when its pods are replaced, and does not roll now",
 }
@@ -121,7 +121,7 @@ class ContentFacts(NamedTuple):
 
 
 def mark_of(change: WorkloadChange | ContentChange | ObjectChange) -> str:
-    """Return the mark of a change.
+    """Return the mark of a change: `+`, `-`, `~` or `=`.
 
     An unchanged workload counts as changed if its effect is not STAYS.
     """

@@ -20,7 +20,7 @@ class Style(NamedTuple):
 
     code: a function that formats a name, a path or a value;
     prose: a function that formats a sentence with names and values;
-    name: a function that returns the name of an object, to which the module `phrases` applies
+    name: a function that returns the name of an object. The module `phrases` passes this name to
     `code`;
     limit: the maximum length of a value. The module `value_text` truncates longer values;
     arrow: the sign between an old and a new value.

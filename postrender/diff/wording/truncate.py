@@ -58,18 +58,20 @@ class Truncation:
 
         numbers: the indexes of the sections.
         """
-        gains = [
+        deltas = [
             (size_of(part.brief) - size_of(part.full), number, position)
             for number in numbers
             if self._excess > 0
             for position, part in enumerate(self._sections[number].parts)
             if part.brief
         ]
-        for gain, number, position in sorted(gains, key=lambda item: (item[0], item[1], -item[2])):
+        for delta, number, position in sorted(
+            deltas, key=lambda item: (item[0], item[1], -item[2])
+        ):
             if self._excess <= 0:
                 return
             self._kept[number][position] = self._sections[number].parts[position].brief
-            self._excess += gain
+            self._excess += delta
 
     def drop(self, number: int) -> None:
         """Drop parts from the end of a section until the text fits.

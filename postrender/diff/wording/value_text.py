@@ -65,6 +65,7 @@ def _truncated(text: str, start: int, style: Style) -> str:
     """Return a text, truncated to the limit of the style.
 
     The length of the whole text follows a truncated text.
+    start: the index of the first character in the result.
     """
     if not start and len(text) <= style.limit:
         return style.code(text)
