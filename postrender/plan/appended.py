@@ -1,4 +1,7 @@
-"""The objects that render appends to a stream: retained revisions, and the attachers' objects."""
+"""The objects that render appends to a stream.
+
+The objects are retained revisions, retained originals, and the objects of attachers.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,8 @@ def new_attachers(
     """Return the attachers' objects to append, and the keys of outdated objects.
 
     An attacher's object in the stream is outdated if it differs from each new object of its group.
-    Both results are empty if the attacher is off.
+    A second copy is also outdated. Both results are empty if the attacher is off.
+    mode: the form of the Jobs, HOOK or JOB in the module `attacher_job`.
     """
     settings = context.settings
     if not settings.attacher.is_enabled:
@@ -77,7 +81,7 @@ def _existing_attachers(context: PlanContext, groups: Sequence[AttachGroup]) -> 
 
 
 def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
-    """Return the key of an object of an attacher; its namespace is AttachGroup.namespace."""
+    """Return the key of an attacher's object, with AttachGroup.namespace as the namespace."""
     group_kind = api_group(str(data["apiVersion"])), str(data["kind"])
     return ObjectKey(group_kind, group.namespace, str(value_at(data, ("metadata", "name"))))
 

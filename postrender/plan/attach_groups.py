@@ -2,7 +2,9 @@
 
 The module `group_names` derives the name of a new group. A namespace gets at most one new group. A
 revision that already has a group label keeps its group. The groups therefore do not change if the
-input is an output of postrender, or several such outputs.
+input is an output of postrender, or several outputs.
+
+A workload is *attached* if it references revisions and the attacher can read the workload.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def _group_without_workloads(
 
     The stream has no attached workload, so the attacher adds only the release owner to the
     revisions. Several groups are not safe, because an absent and an explicit namespace can be equal
-    in the cluster. The output would then contain two attachers with the same objects.
+    in the cluster. The output would then define the objects of one attacher twice.
     """
     items = [context.decisions[key].item for key in group_names]
     revisions = [item for item in items if context.revision_of(item)]
@@ -158,7 +160,7 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group label of the first existing revision that a workload references, else ""."""
+    """Return the group label of the first referenced revision in the stream, else ""."""
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -231,7 +233,7 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield pairs of a group key and a revision, or an original that stays next to its revision.
+    """Yield pairs of a group key and an object: a revision, or an original next to its revision.
 
     A group includes originals, because `postrender adopt` adds the group label to live originals.
     """

@@ -60,7 +60,11 @@ _RESOURCES = {
 
 
 class AttachedWorkload(NamedTuple):
-    """A workload; names: the revisions that its pod templates use, sorted by kind and name."""
+    """A workload of an attach group.
+
+    names: the revisions that its pod templates use, sorted by kind and name;
+    wave: the Argo CD sync wave.
+    """
 
     identity: Identity
     render_id: str
@@ -76,7 +80,7 @@ class AttachGroup(NamedTuple):
     emitted: all revisions of the group in the output, including retained revisions, and the
         originals next to these revisions;
     retired: the revisions of Secrets that the attacher deletes after their last use, because the
-        settings no longer include Secrets.
+        setting `secrets` is now false.
     """
 
     name: str
@@ -175,6 +179,7 @@ def attacher_objects(
     """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave.
 
     The settings can exclude the ServiceAccount, and can exclude the Role with the RoleBinding.
+    mode: the form of the Job, HOOK or JOB.
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
@@ -294,7 +299,8 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
     """Return the rules of the Role: exactly the verbs that `postrender attach` uses.
 
-    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms.
+    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms;
+    with_secrets: whether the rules permit access to Secrets.
     """
     watch = ["list", "watch"]
     # Before attach changes or deletes a ConfigMap, attach gets the ConfigMap, and compares the

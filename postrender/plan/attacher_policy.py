@@ -1,9 +1,10 @@
 """The ValidatingAdmissionPolicy that limits the requests of attachers.
 
 The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits new
-Events, and requires the label of an attach group on every object that an attacher changes or
-deletes. In a ConfigMap or Secret, the policy permits changes only to the owner references and to
-the annotation UNUSED_ANNOTATION. The policy needs Kubernetes 1.30.
+Events only of the component `postrender`. The policy requires the label of an attach group on every
+object that an attacher changes or deletes. In a ConfigMap or Secret, the policy permits changes
+only to the owner references and to the annotation UNUSED_ANNOTATION. The policy needs Kubernetes
+1.30.
 """
 
 from __future__ import annotations

@@ -21,10 +21,11 @@ from postrender.yaml.paths import Json
 def rbac_objects(
     settings: AttacherSettings, namespace: str, *, with_secrets: bool
 ) -> list[dict[str, Json]]:
-    """Return the Role and the RoleBinding of attachers.
+    """Return the objects: a ServiceAccount, and the Role and RoleBinding of attachers.
 
-    If attachers use SHARED_ACCOUNT, and the settings do not turn off the creation of
-    ServiceAccounts, this ServiceAccount is the first object.
+    The result lacks the ServiceAccount if `attacher.serviceAccount` sets a name, or turns off the
+    creation of ServiceAccounts.
+    with_secrets: whether the Role also permits access to Secrets;
     namespace: the namespace that the objects set, "" if they set none.
     """
     account = settings.service_account or SHARED_ACCOUNT

@@ -206,7 +206,7 @@ def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
 
 
 def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
-    """Raise UserError if two objects would be mounted at the same path of one container."""
+    """Raise UserError if two objects have the same mount path in one container."""
     is_shared = not (mount.containers and earlier.containers) or bool(
         set(mount.containers) & set(earlier.containers)
     )

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class PlanBasis(NamedTuple):
     """The decisions of a plan, without edits.
 
-    context: None if neither the stream nor the history has a ConfigMap (or a Secret, if the setting
-        `secrets` is true);
+    context: None if neither the stream nor the history has a relevant object. ConfigMaps, objects
+        of attachers and, if the setting `secrets` is true, Secrets are relevant;
     repeated: the objects that repeat an earlier object of the stream.
     """
 
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
 
     context: the decisions, names and links; None as in PlanBasis;
     edits: the edits, by object;
-    copies: the originals that stay unchanged. The output also has an edited copy of each original;
+    copies: the originals that stay unchanged. The output also has the revision of each original;
     removed: the objects of the stream that are not in the output;
     appended: the new objects at the end of the output;
     mode: the form of the attacher Jobs, and the reason;
@@ -261,7 +261,7 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
-    """Return the context. Its workload_targets also contain the pins from find_attached_pins."""
+    """Return the context; workload_targets and resolver use the pins from find_attached_pins."""
     pins = find_attached_pins(context, resolved.all_links)
     if not pins:
         return context

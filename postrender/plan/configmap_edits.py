@@ -1,7 +1,7 @@
 """The edits that turn an object into its revision, and the objects of retained revisions.
 
 The object is a ConfigMap or Secret. The edits set the name, a label, annotations and `immutable`,
-and remove annotations of other tools. The retention annotations stop Helm, Argo CD and Flux from
+and remove annotations of other tools. Some of the new annotations stop Helm, Argo CD and Flux from
 deleting the revision. The live revision must have these annotations before a later output leaves
 out the revision.
 """
@@ -59,6 +59,7 @@ def _revision_edits(
 ) -> list[Edit]:
     """Return the edits that turn an object into its revision.
 
+    The edits also replace folded scalars, because Helm 4 can add newlines to these scalars.
     is_sweepable: whether the attacher deletes the revision if the attacher finds no consumer.
     """
     item = decision.item

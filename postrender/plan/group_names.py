@@ -1,9 +1,9 @@
 """The name of an attach group, and of the objects of its attacher.
 
-The attacher's ServiceAccount owns the revisions. If the name changes, the tool that applies the
-manifests replaces the ServiceAccount, and Kubernetes can delete revisions. postrender therefore
-derives the name from the release name. If the release name is unknown, postrender derives the name
-from a workload, and a finding reports the name.
+The release owner of the revisions is one of these objects. If the name changes, the tool that
+applies the manifests replaces the release owner, and Kubernetes can delete revisions. postrender
+therefore derives the name from the release name. If the release name is unknown, postrender derives
+the name from a workload, and a finding reports the name.
 """
 
 from __future__ import annotations

@@ -120,7 +120,11 @@ NO_HISTORY = History()
 
 
 class _Record:
-    """The state of one object while read_history reads manifests; fields as in EarlierRevision."""
+    """The state of one object while read_history reads manifests.
+
+    item: the object, from the newest manifest that has the object;
+    live_state, last_current: as in EarlierRevision.
+    """
 
     __slots__ = ("item", "last_current", "live_state")
 

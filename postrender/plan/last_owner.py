@@ -85,7 +85,10 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners of revisions, from the new attachers; the field `secrets` is empty."""
+    """Return the owners of revisions, from the new attachers; the field `secrets` is empty.
+
+    If the attacher is off, all fields are empty.
+    """
     settings = context.settings.attacher
     workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
@@ -114,7 +117,7 @@ def find_last_owners(
 
 
 def _keep_release_owner(lost: LostOwners) -> str:
-    """Return how the release can own the revision, as the start of a fix.
+    """Return the first part of the fix: how to keep a release owner.
 
     The name of a Role is the name of the attach group. A ServiceAccount can have another name.
     """
@@ -131,7 +134,10 @@ def _keep_release_owner(lost: LostOwners) -> str:
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:
-    """Return the objects of the new attachers that can be a release owner, as `Kind/name`."""
+    """Return the objects of the new attachers that can be a release owner, as `Kind/name`.
+
+    The result is empty if the attacher is off.
+    """
     settings = context.settings.attacher
     if not settings.is_enabled:
         return frozenset()

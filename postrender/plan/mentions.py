@@ -113,8 +113,8 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Most documents are not parsed again, because all their base names are in references.
-        # Documents with escapes are parsed again, because a text search misses escaped names.
+        # Do not parse most documents again, because all their base names are in references.
+        # Parse documents with escapes again, because a text search misses escaped names.
         may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )

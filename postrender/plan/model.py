@@ -29,10 +29,10 @@ RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop"
 class RetentionDecision(NamedTuple):
     """The decision for one object of earlier outputs, and its reason.
 
-    decision: RETAIN, LAST_TIME (retain without Helm's `keep`), DROP, or REPLACED (the stream has
-        an object with the name of the original);
+    decision: RETAIN, LAST_TIME (retain without `helm.sh/resource-policy: keep`), DROP, or REPLACED
+        (the stream has an object with the name of the original);
     current: the key of the stream's object with the same base name, None if there is none.
-        An object counts only if it is a current revision, or if postrender renames it.
+        Only an object to rename, or a revision that is not a retained revision, counts.
     """
 
     revision: EarlierRevision
@@ -47,18 +47,21 @@ class RetentionDecision(NamedTuple):
 
 
 class PlanContext(NamedTuple):
-    """The decisions, names and references of a stream.
+    """The decisions, revision names and references of a stream.
 
     decisions: the decisions, by ConfigMap or Secret;
     names: the revision name of each object to rename;
-    links: the resolved references, by the object that has the reference;
+    links: the resolved references except pins (see the module `pins`), by the object that has the
+        reference;
     mounts: the auto-mounts, by workload;
     workload_targets: by workload, pairs of a pod template's index and an object that the template
         references. An auto-mounted object has the index None, which means all templates;
     mentions: the strings that contain a base name and that no reference rule rewrites;
-    read_by_name: the objects that a program reads by their base name, from the package `readers`;
-    orders: the numbers of the new revisions, by original; empty if the history is unknown;
-    retained: the result of find_retained in the module `retained`, () if the history is unknown.
+    read_by_name: the objects that programs read by base name (see the package `readers`);
+    orders: the numbers of the new revisions, by original; empty if postrender has not read earlier
+        outputs;
+    retained: the result of find_retained in the module `retained`, () if postrender has not read
+        earlier outputs.
     """
 
     inventory: Inventory

@@ -8,11 +8,14 @@ references without a namespace. A reference resolves in this order:
 2. to the only object with the name, if either the object or the reference has a namespace, but not
    both. This namespace must be the only explicit namespace of the stream.
 
-postrender leaves any other reference unchanged, because its object may be in another namespace. A
-finding reports an ambiguous reference. Two kinds of references can resolve to several objects. A
-reference of a ClusterRole resolves to the objects with the name in all namespaces. If the rule of a
-reference has a `keep_reason` (references/rule.py), postrender never rewrites the reference. Such a
-reference resolves to each object with the name that is possibly in the same namespace.
+postrender leaves any other reference unchanged, because its object may be in another namespace. The
+reference is *ambiguous* if only one of the object and the reference has a namespace. A finding
+reports an ambiguous reference.
+
+Two kinds of references can resolve to several objects. A reference of a ClusterRole resolves to the
+objects with the name in all namespaces. If the rule of a reference has a `keep_reason`
+(references/rule.py), postrender never rewrites the reference. Such a reference resolves to each
+object with the name that is possibly in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `Resolver.certain_key_of` where postrender must not guess.
@@ -50,7 +53,7 @@ class Resolver(NamedTuple):
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
         """Return the objects that a reference means, () if the reference does not resolve.
 
-        name: the string of the reference, or a word of this string if the rule has is_word.
+        name: reference.name, or a word of reference.name if the rule has is_word.
         """
         candidates = self.candidates.get((reference.rule.target, name), [])
         if not candidates:
@@ -109,11 +112,11 @@ class Resolver(NamedTuple):
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
-        """Return a namespace as written, or the release namespace if the manifest has none."""
+        """Return the written namespace, else the release namespace, else None."""
         return written or self.release_namespace or None
 
     def effective_namespace(self, written: str | None) -> str | None:
-        """Return the result of namespace_of, or the only explicit namespace instead of None."""
+        """Return the result of namespace_of, else the only explicit namespace, else None."""
         return written or self.release_namespace or self.only_namespace or None
 
     def certain_namespace(self, written: str | None) -> str | None:
@@ -168,7 +171,7 @@ def is_proof(source: Item, reference: Reference, target: Item) -> bool:
 
 
 def explicit_namespaces(items: Iterable[Item]) -> Iterable[str]:
-    """Yield the namespaces that workloads, ConfigMaps and Secrets set."""
+    """Yield the namespaces that workloads, ConfigMaps, Secrets and objects of attachers set."""
     for item in items:
         is_workload = item.identity.group_kind in WORKLOAD_KINDS
         if item.identity.namespace and (is_workload or item.content is not None):

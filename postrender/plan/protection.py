@@ -33,7 +33,10 @@ def find_unprotected(context: PlanContext) -> list[Finding]:
 
 
 def find_overwritten(context: PlanContext) -> list[Finding]:
-    """Return a note if workloads use objects with the strategy checksum."""
+    """Return a note if workloads use objects with the strategy checksum.
+
+    These objects keep their name, so old pods can read new content.
+    """
     used = {
         target.key
         for item in context.inventory.items

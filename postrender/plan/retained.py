@@ -113,7 +113,7 @@ def _decide(
         return LAST_TIME, f"the oldest of the {_last(keep)}"
     decision = DROP if revision.live_state == LiveState.WITHOUT_KEEP else LAST_TIME
     if is_forgotten:
-        return decision, "the releases that Helm stores do not have this object"
+        return decision, "the chart does not have this content in any release that Helm stores"
     return decision, f"not one of the {_last(keep)}"
 
 

@@ -1,4 +1,9 @@
-"""The strategy (rename, checksum or ignore) for each ConfigMap and Secret, with a reason."""
+"""The strategy for each ConfigMap and Secret, with a reason.
+
+- rename: the object becomes a revision;
+- checksum: the object keeps its name, and pod templates get a checksum of its content;
+- ignore: the object stays unchanged.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +41,7 @@ _OWNED_SECRET_TYPES = (
 )
 
 # The annotations with a fixed set of values, and these values.
-_CHOICES = {
+_ALLOWED_VALUES = {
     STRATEGY_ANNOTATION: STRATEGIES,
     KEEP_ORIGINAL_ANNOTATION: ("true", "false"),
     ENV_FROM_ANNOTATION: ("true", "false"),
@@ -197,7 +202,7 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether an object is a revision, judged by its metadata and the hash in its name."""
+    """Return whether an object is a revision, judged by its metadata or the hash in its name."""
     base_name = without_hash(item.identity.name)
     has_hash = bool(base_name) and item.error is None
     return item.is_revision or (has_hash and _matches_hash(item, base_name))
@@ -209,7 +214,7 @@ def _matches_hash(item: Item, base_name: str, key: HashKey | None = None) -> boo
 
 
 def _is_keyed(item: Item) -> bool:
-    """Return whether the hash in the name of a revision was computed with a key."""
+    """Return whether the hash in the name of a revision depends on a hash key."""
     is_secret = item.identity.group_kind == SECRET
     return is_secret and item.annotations.get(HASH_ANNOTATION) == KEYED_HASH
 
@@ -296,12 +301,12 @@ def _kept_reference(link: Link) -> str:
 
 
 def _check_annotations(inventory: Inventory, item: Item) -> None:
-    for annotation, choices in _CHOICES.items():
+    for annotation, allowed in _ALLOWED_VALUES.items():
         value = item.annotations.get(annotation)
-        if value is not None and value not in choices:
+        if value is not None and value not in allowed:
             raise UserError(
                 f"the annotation {annotation} is {shown(value)}, expected one of "
-                f"{', '.join(map(shown, choices))}",
+                f"{', '.join(map(shown, allowed))}",
                 "Fix the annotation",
                 inventory.location_of(item),
             )
@@ -352,7 +357,7 @@ def _stale_revision_findings(
     item = decision.item
     is_keyed = _is_keyed(item)
     if is_keyed and hash_key is None:
-        return []  # without the key, the hash cannot be checked
+        return []  # without the key, postrender cannot check the hash
     base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
     users = [link.source for link in links if link.triggers_rename or link.keeps_base_name]
     if not users or _matches_hash(item, base_name, hash_key if is_keyed else None):

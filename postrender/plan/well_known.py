@@ -2,10 +2,10 @@
 
 The manifests do not show that such a program reads the ConfigMap.
 
-The file well_known_names.txt has a line for each name. A line has the name or a glob, the program,
-and a source file of the program that contains the name. To add a name, add a line. If the name
-depends on the release name, add a prefix to the glob, as in `jupyterhub-[0-9]*/*hub`. The prefix is
-a glob for the label `helm.sh/chart`, and a slash.
+The file well_known_names.txt has a line for each name. A line has three parts: the name or a
+glob, the program, and a source file that contains the name. Semicolons separate the parts. To add a
+name, add a line. If the name depends on the release name, add a chart glob and a slash before the
+name, as in `jupyterhub-[0-9]*/*hub`. The chart glob matches the label `helm.sh/chart`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
 
 
 def _matches(name: str, glob: _Glob) -> bool:
-    # The prefix is compared first, because the first use of a glob compiles a pattern.
+    # Compare the prefix first, because the first use of a glob compiles a pattern.
     if not name.startswith(glob.prefix):
         return False
     from fnmatch import fnmatchcase

@@ -33,6 +33,7 @@ def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[
     """Return the edits of each rewritable object, and the render IDs, both by object.
 
     Only a workload that references or auto-mounts a revision has a render ID.
+    Raises UserError if postrender cannot add an auto-mount (see mount_edits in `auto_mount`).
     """
     edits: dict[ItemKey, list[Edit]] = {}
     render_ids: dict[ItemKey, str] = {}
@@ -115,7 +116,8 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has the strategy checksum.
 
-    The value is the SHA-256 of sorted lines: `name=hash` for each of these targets.
+    The value is the SHA-256 of sorted lines, one for each of these targets: `name=hash` for a
+    ConfigMap, `secret/name=hash` for a Secret.
     """
     hashes = {}
     for target in context.targets(item, number):

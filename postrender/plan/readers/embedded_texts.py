@@ -48,7 +48,7 @@ _NAMESPACE_FLAGS = ("-n", "--namespace")
 class _Text(NamedTuple):
     """A text in which the rule searches.
 
-    letters: letters_of(text);
+    letters: the text in lower case, without `-` and `_`;
     lines: the lines, with continuation lines joined;
     variable_kinds: the kinds, in lower case, that a command in the text reads by a name from a
         variable.
@@ -80,8 +80,8 @@ def _text_of(text: str) -> _Text:
 def _references(text: _Text, name: str, kind: str) -> bool:
     """Return whether a text references an object by its name.
 
-    A line with the name also has the kind, or is below a line with the kind. Or the text has the
-    name, and a command that reads an object of the kind by a name from a variable.
+    True if a line with the name also has the kind, or is below a line with the kind. Also true if
+    the text has the name, and a command reads the kind by a name from a variable.
     """
     if not (kind.lower() in text.letters or (kind == "ConfigMap" and "cm" in text.letters)):
         return False

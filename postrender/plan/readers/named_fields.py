@@ -1,7 +1,7 @@
 """Fields whose name shows that the value is the name of a ConfigMap or Secret.
 
-The name of the flag, the variable, the annotation or the key contains `configmap`. Upper case, `-`
-and `_` make no difference:
+The name of the flag, the variable, the annotation or the key contains `configmap`. The search
+ignores case, `-` and `_`:
 
     args: [--config-map=shop/web-config]
     env:

@@ -34,7 +34,8 @@ def find(evidence: Evidence) -> Iterator[Sign]:
     for mention in mentions:
         for target in mention.targets:
             if target.identity.kind == _CONFIG_MAP:
-                reason = f"{mention.item.identity} has the name as the name of a Spring application"
+                source, name = mention.item.identity, mention.name
+                reason = f"{source} sets the name of a Spring application to {name}"
                 yield sign_of(evidence, mention, target, reason)
 
 

@@ -37,7 +37,7 @@ def is_comment(line: str) -> bool:
 
 
 def parent_of(lines: Sequence[str], number: int) -> int | None:
-    """Return the number of the line with the key above a key, None if the key is not near."""
+    """Return the number of the line with the parent key of a line, None if no parent is near."""
     indent = _indent_of(lines[number])
     for above in reversed(range(max(0, number - _MAX_DISTANCE_OF_PARENT), number)):
         if lines[above].strip() and _indent_of(lines[above]) < indent:
