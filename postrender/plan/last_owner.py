@@ -18,6 +18,7 @@ from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from postrender.text.words import WordSet
 from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
@@ -178,8 +179,9 @@ def _is_in_stream(context: PlanContext, workload: str) -> bool:
     ):
         return True
     examined = {item.document for item in context.inventory.items}
+    names = WordSet([name])
     return any(
-        f"kind: {kind}" in document.text and name in document.text
+        f"kind: {kind}" in document.text and names.count_in(document.text)
         for index, document in enumerate(context.inventory.stream.documents)
         if index not in examined
     )

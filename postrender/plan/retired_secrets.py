@@ -14,6 +14,7 @@ from postrender.kubernetes.kinds import SECRET
 from postrender.plan.attacher_job import AttachGroup
 from postrender.plan.history import PreviousOwners
 from postrender.plan.model import PlanContext
+from postrender.text.words import WordSet
 from postrender.yaml.paths import value_at
 
 _ARGUMENTS = ("spec", "template", "spec", "containers", 0, "args")
@@ -54,8 +55,9 @@ def _names_in(item: Item) -> Iterator[str]:
 def _is_in_stream(context: PlanContext, name: str) -> bool:
     """Return whether a document without objects of an attacher contains a name."""
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
+    names = WordSet([name])
     return any(
-        name in document.text
+        names.count_in(document.text)
         for index, document in enumerate(context.inventory.stream.documents)
         if index not in attachers
     )
