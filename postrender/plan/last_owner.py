@@ -8,6 +8,7 @@ arguments of the previous attachers.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.errors import Finding, Location
@@ -18,7 +19,6 @@ from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
-from postrender.text.words import WordSet
 from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
@@ -171,7 +171,7 @@ def find_lost_owners(
 def _is_in_stream(context: PlanContext, workload: str) -> bool:
     """Return whether the stream has a workload.
 
-    In an unexamined document, the function searches the text for the kind and the name.
+    In an unexamined document, the function searches the text for the kind and the field `name`.
     """
     kind, _, name = workload.partition("/")
     if any(
@@ -179,9 +179,9 @@ def _is_in_stream(context: PlanContext, workload: str) -> bool:
     ):
         return True
     examined = {item.document for item in context.inventory.items}
-    names = WordSet([name])
+    field = re.compile(rf"name[\"']?:\s*[\"']?{re.escape(name)}(?![A-Za-z0-9.-])")
     return any(
-        f"kind: {kind}" in document.text and names.count_in(document.text)
+        f"kind: {kind}" in document.text and field.search(document.text)
         for index, document in enumerate(context.inventory.stream.documents)
         if index not in examined
     )
