@@ -8,7 +8,6 @@ arguments of the previous attachers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from postrender.errors import Finding, Location
@@ -19,6 +18,7 @@ from postrender.plan.history import Previous, PreviousOwners
 from postrender.plan.model import PlanContext
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
+from postrender.text.words import words_of
 from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
@@ -179,9 +179,14 @@ def _is_in_stream(context: PlanContext, workload: str) -> bool:
     ):
         return True
     examined = {item.document for item in context.inventory.items}
-    field = re.compile(rf"name[\"']?:\s*[\"']?{re.escape(name)}(?![A-Za-z0-9.-])")
     return any(
-        f"kind: {kind}" in document.text and field.search(document.text)
+        f"kind: {kind}" in document.text and _has_name(document.text, name)
         for index, document in enumerate(context.inventory.stream.documents)
         if index not in examined
     )
+
+
+def _has_name(text: str, name: str) -> bool:
+    """Return whether a text has a field `name` with this value."""
+    lines = (line for line in text.splitlines() if name in line)
+    return any(words_of(line.partition("name:")[2])[:1] == [name] for line in lines)
