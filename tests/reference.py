@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import fnmatch
+import functools
 import hashlib
 import json
 import re
@@ -906,7 +907,25 @@ class Run:
         """Return the one explicit namespace of all workloads and ConfigMaps, or None."""
         objects = [*self.configs(), *filter(is_workload, self.objects)]
         namespaces = {namespace_of(obj) for obj in objects} - {None}
-        return namespaces.pop() if len(namespaces) == 1 else None
+        if len(namespaces) != 1 or self.has_namesakes:
+            return None
+        return namespaces.pop()
+
+    @functools.cached_property
+    def has_namesakes(self) -> bool:
+        """Return whether two relevant objects differ only in an absent namespace."""
+        names = {(kind_of(obj), name_of(obj)) for obj in self.configs()}
+        owners = {
+            id(slot.owner)
+            for slot in self.slots
+            if is_workload(slot.owner) and any((slot.kind, name) in names for name in slot.read())
+        }
+        relevant = [
+            identity(obj)
+            for obj in self.objects
+            if name_of(obj) and not is_hook(obj) and (self.is_config(obj) or id(obj) in owners)
+        ]
+        return any((*key[:2], None, key[3]) in relevant for key in relevant if key[2])
 
     def find(self, candidates: list[Obj], name: str, namespace: str | None) -> Obj | None:
         """Return the object with a name to which a reference from a namespace leads."""

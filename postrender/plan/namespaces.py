@@ -6,7 +6,8 @@ references without a namespace. A reference resolves in this order:
 
 1. to the object with the name in the same namespace (absent matches absent);
 2. to the only object with the name, if either the object or the reference has a namespace, but not
-   both. This namespace must be the only explicit namespace of the stream.
+   both. This namespace must be the only explicit namespace of the stream. No object may be in the
+   stream twice, once with this namespace and once without, because these are two objects.
 
 postrender leaves any other reference unchanged, because its object may be in another namespace. The
 reference is *ambiguous* if only one of the object and the reference has a namespace. A finding
@@ -40,7 +41,8 @@ class Resolver(NamedTuple):
     """The interpretation of absent namespaces in one stream.
 
     release_namespace: the namespace from `--namespace`, "" if unknown;
-    only_namespace: the explicit namespace of the stream if there is exactly one, else "";
+    only_namespace: the explicit namespace of the stream if there is exactly one, else "". Also ""
+        if an absent namespace certainly means another namespace;
     candidates: the ConfigMaps and Secrets by kind and name;
     is_proven: whether a reference proves that an absent namespace means only_namespace.
     """
@@ -151,8 +153,36 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
         if item.content is not None and not item.is_attacher:
             candidates[item.identity.group_kind, item.identity.name].append(item)
     explicit = set(explicit_namespaces(inventory.items))
-    only_namespace = next(iter(explicit)) if len(explicit) == 1 else ""
+    is_unique = len(explicit) == 1 and not _has_namesakes(inventory.items, candidates)
+    only_namespace = next(iter(explicit)) if is_unique else ""
     return Resolver(settings.namespace, only_namespace, dict(candidates))
+
+
+def _has_namesakes(
+    items: Iterable[Item], candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]
+) -> bool:
+    """Return whether two objects differ only in an absent and an explicit namespace.
+
+    An object counts if it is a candidate, or a workload that references a candidate.
+    """
+    identities = {
+        item.identity
+        for item in items
+        if item.identity.name
+        and not item.is_hook
+        and not item.is_attacher
+        and (item.content is not None or _references_any(item, candidates))
+    }
+    return any(
+        identity.namespace and identity._replace(namespace=None) in identities
+        for identity in identities
+    )
+
+
+def _references_any(item: Item, candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]) -> bool:
+    return item.identity.group_kind in WORKLOAD_KINDS and any(
+        (reference.rule.target, reference.name) in candidates for reference in item.references
+    )
 
 
 def is_proof(source: Item, reference: Reference, target: Item) -> bool:
