@@ -64,18 +64,37 @@ def parse(text: str, location: Location) -> YamlNode:
     try:
         return _new_parser(text).get_single_node()
     except YAMLError as error:
-        if _is_worth_a_retry(text, error):
-            return _parse_again(text, error, location)
-        _refuse(error, location)
+        if _is_repeated_anchor(error):
+            return _parse_events(text, location)
+        return _parse_again(text, error, location)
     except RecursionError:
         refuse_depth(location)
+
+
+def _parse_events(text: str, location: Location) -> YamlNode:
+    """Return the root node of a text that defines an anchor several times.
+
+    In YAML 1.2, an alias refers to the nearest definition above. The C parser rejects a second
+    definition only when it composes nodes, and ruamel.yaml's composer accepts the definition.
+    """
+    from ruamel.yaml.composer import MaxDepthExceededError
+
+    try:
+        return _event_class()(text).get_single_node()
+    except (MaxDepthExceededError, RecursionError):
+        refuse_depth(location)
+    except YAMLError as error:
+        return _parse_again(text, error, location)
 
 
 def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
     """Return the root node from the pure Python parser; error: the error of the C parser.
 
+    Raises UserError if the pure Python parser also rejects the text, or would be too slow.
     check_depth stops at the error of the C parser, so the pure Python parser has its own limit.
     """
+    if not _is_worth_a_retry(text, error):
+        _refuse(error, location)
     from ruamel.yaml.composer import MaxDepthExceededError
 
     try:
@@ -111,12 +130,10 @@ def check_depth(text: str, location: Location) -> None:
 def _is_worth_a_retry(text: str, error: YAMLError) -> bool:
     """Return whether the pure Python parser can perhaps read a text that the C parser rejects.
 
-    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, several
-    definitions of an anchor, and `[http://api:8080]`. In YAML 1.2, an alias refers to the nearest
-    definition above.
+    The C parser rejects block scalars that begin with a tab, JSON's surrogate pairs, and
+    `[http://api:8080]`.
     """
-    is_limit_of_c = _is_repeated_anchor(error) or _is_flow_colon(error)
-    is_unusual = is_limit_of_c or "\t" in text or SURROGATE.search(text) is not None
+    is_unusual = _is_flow_colon(error) or "\t" in text or SURROGATE.search(text) is not None
     return CParser is not None and is_unusual and len(text) <= MAX_PURE_CHARACTERS
 
 
@@ -142,17 +159,10 @@ def _refuse(error: YAMLError, location: Location) -> NoReturn:
         line = mark.line if mark else 0
         problem = " ".join(part for part in (error.context, error.problem) if part)
     location = location._replace(line=location.line + line)
-    limit = f"{MAX_PURE_CHARACTERS // 1024} KiB"
-    if _is_repeated_anchor(error):
-        raise UserError(
-            f"an anchor is defined again, and the document is larger than {limit}",
-            "Give each anchor its own name, or split the document",
-            location,
-        ) from None
     if _is_flow_colon(error):
         raise UserError(
             "an unquoted value in [ ] or { } contains a colon, and the document is larger than "
-            f"{limit}",
+            f"{MAX_PURE_CHARACTERS // 1024} KiB",
             "Quote the value, or split the document",
             location,
         ) from None
@@ -179,6 +189,28 @@ def _new_parser(text: str) -> Any:
 @cache
 def _c_class() -> Any:
     return type("CComposer", (_NoResolver, CParser), {})
+
+
+@cache
+def _event_class() -> Any:
+    from ruamel.yaml.composer import Composer
+
+    class EventComposer(_NoResolver, Composer):
+        """The pure Python composer of ruamel.yaml, with the events of the C parser."""
+
+        processing_version = (1, 1)
+        version = None
+        comment_handling = None
+        max_depth = MAX_DEPTH
+        allow_duplicate_keys = True
+
+        def __init__(self, stream: str) -> None:
+            Composer.__init__(self, loader=self)
+            self._resolver = self._composer = self
+            self._parser = CParser(stream)
+            self.warn_double_anchors = False  # YAML allows an anchor to be defined again
+
+    return EventComposer
 
 
 @cache

@@ -80,3 +80,22 @@ def test_the_slower_parser_has_the_same_limits() -> None:
     assert error.value.problem == (
         "an unquoted value in [ ] or { } contains a colon, and the document is larger than 256 KiB"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: &p x\nb: *p\nc: &p w\nd: *p\n", {"a": "x", "b": "x", "c": "w", "d": "w"}),
+        # The pure Python parser rejects a tab before a comment or after a colon.
+        ('a: &p x\nb: "x"\t# a comment\nc: &p w\n', {"a": "x", "b": "x", "c": "w"}),
+        ("a: &p x\nb:\tx\nc: &p w\n", {"a": "x", "b": "x", "c": "w"}),
+        ("a: &p x\nb: [c:d, *p]\nc: &p w\n", {"a": "x", "b": ["c:d", "x"], "c": "w"}),
+        (
+            f"a: &p x\nb: &p w\nc: {'z' * MAX_PURE_CHARACTERS}\n",
+            {"a": "x", "b": "w", "c": "z" * MAX_PURE_CHARACTERS},
+        ),
+    ],
+)
+def test_an_anchor_that_is_defined_again(text: str, data: Json) -> None:
+    assert compose(text, LOCATION).read() == data
+    assert parse_document(text, LOCATION).data == data
