@@ -16,6 +16,7 @@ _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
 # The maximum number of stack frames in the report of a bug. A recursion can have thousands.
 _MOST_FRAMES = 50
+_MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 
 
 class _Presentation:
@@ -101,7 +102,17 @@ def log_note(text: str, log_file: str) -> None:
 
 
 def check_log_file(name: str) -> None:
-    """Create a missing log file. Raises UserError if the log file cannot be written."""
+    """Create a missing log file.
+
+    Raises UserError if the log file cannot be written, or has the ending of a manifest. postrender
+    would append messages to a manifest.
+    """
+    if name.lower().endswith(_MANIFEST_ENDINGS):
+        raise UserError(
+            "the log file has the ending of a manifest",
+            "Choose another name, such as postrender.log",
+            Location(name),
+        )
     if name:
         try:
             with open(name, "a", encoding="utf-8"):

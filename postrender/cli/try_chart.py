@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from postrender.errors import Finding
     from postrender.sources.charts import ChartOptions
 
+_PAGE_START = b"<!doctype html>"
+
 COMMAND = Command(
     "try",
     "Show what postrender does to a chart.",
@@ -211,7 +213,7 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 def _write_page(preview: Preview, file: str | None) -> str:
     """Write the preview as an HTML page, by default to a temporary file. Return the file's path.
 
-    Raises UserError if the page cannot be written.
+    Raises UserError if the page cannot be written, or if the file exists and is not a page.
     """
     from postrender.diff.formats.html import FILE_SUFFIX, render
     from postrender.diff.wording.terminal import Terminal
@@ -219,6 +221,7 @@ def _write_page(preview: Preview, file: str | None) -> str:
     text = render(preview, Terminal())
     try:
         if file:
+            _check_is_page(file)
             with open(file, "w", encoding="utf-8") as output:
                 output.write(text)
             return os.path.abspath(file)
@@ -235,6 +238,20 @@ def _write_page(preview: Preview, file: str | None) -> str:
             "Choose another file with --page",
             Location(file or "the folder for temporary files"),
         ) from None
+
+
+def _check_is_page(file: str) -> None:
+    """Raise UserError if a file exists and is not an HTML page, such as a values file."""
+    if not os.path.isfile(file) or not os.path.getsize(file):
+        return
+    with open(file, "rb") as existing:
+        start = existing.read(len(_PAGE_START))
+    if start.lower() != _PAGE_START:
+        raise UserError(
+            "the file exists and is not an HTML page",
+            "Choose another file with --page",
+            Location(file),
+        )
 
 
 def _report_findings(findings: Sequence[Finding]) -> None:

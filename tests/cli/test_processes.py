@@ -207,10 +207,6 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
         ("<stdin>:7 (document 1, ", "key"),
     ),
     "an unknown alias": (f"{CONFIG_MAP}  other: *nobody\n", ("<stdin>:7 (document 1)", "alias")),
-    "an anchor defined again in a large document": (
-        f"{CONFIG_MAP}  a: &x b\n  c: &x d\n  large: {'e' * (256 << 10)}\n",
-        ("<stdin>:8 (document 1)", "anchor is defined again", "256 KiB"),
-    ),
     "empty": ("", ("<stdin>", "--allow-empty")),
     "white space": (" \n\n\t\n", ("<stdin>", "--allow-empty")),
     "comments": ("# Source: nothing\n---\n# nothing\n...\n", ("<stdin>", "--allow-empty")),
@@ -994,6 +990,14 @@ def test_the_log_file_gets_findings_and_errors(folder: Path) -> None:
     failed = run("kind: [", variables={"POSTRENDER_LOG_FILE": str(log)})
     assert failed.code == 1
     assert log.read_text(encoding="utf-8") == logged + note + failed.err
+
+
+def test_the_log_file_is_not_a_manifest(folder: Path) -> None:
+    manifest = folder / "app.yaml"
+    manifest.write_text(GOOD, encoding="utf-8")
+    done = run("", "render", "app.yaml", "--log-file=app.yaml")
+    assert_refused(done, "app.yaml: the log file has the ending of a manifest", "postrender.log")
+    assert manifest.read_text(encoding="utf-8") == GOOD
 
 
 def test_explain_and_the_log_file_show_the_configuration(folder: Path) -> None:

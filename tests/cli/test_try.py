@@ -368,6 +368,16 @@ def test_an_unwritable_page_is_an_error(helm: Helm, chart: str) -> None:
     assert_refused(refused, "absent/page.html: the page cannot be written: No such file")
 
 
+def test_only_an_earlier_page_is_overwritten(helm: Helm, chart: str) -> None:
+    helm.print("template", GOOD)
+    Path("values.yaml").write_text("color: red\n")
+    refused = run("", "try", chart, "--page=values.yaml", variables=helm.variables)
+    assert_refused(refused, "values.yaml: the file exists and is not an HTML page", "--page")
+    assert Path("values.yaml").read_text() == "color: red\n"
+    for _ in range(2):
+        assert attempt(helm, chart).code == 0
+
+
 def test_without_page_the_page_is_a_new_temporary_file(helm: Helm, chart: str) -> None:
     helm.print("template", GOOD)
     Path("tmp").mkdir()
