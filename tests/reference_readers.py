@@ -188,6 +188,18 @@ def spaced(text: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower()
 
 
+POD_REFERENCES = {
+    ("configMapRef", "name"),
+    ("configMapKeyRef", "name"),
+    ("configMap", "name"),
+    ("secretRef", "name"),
+    ("secretKeyRef", "name"),
+    ("secret", "secretName"),
+    ("secret", "name"),
+    ("imagePullSecrets", "name"),
+}
+
+
 def is_free(obj: Obj, place: Place) -> bool:
     """Return whether a string may be a reference that no rule knows."""
     group = str(obj.get("apiVersion")).rpartition("/")[0]
@@ -208,6 +220,8 @@ def is_free(obj: Obj, place: Place) -> bool:
         keys = [key for key in place if isinstance(key, str)]
         maps = ("annotations", "volumeAttributes", "options", "parameters")
         is_list = keys[-1] in ("args", "command")
+        # A reference to an object that may be in another namespace.
+        is_list = is_list or tuple(keys[-2:]) in POD_REFERENCES
         return is_list or keys[-2:] == ["env", "value"] or (len(keys) > 1 and keys[-2] in maps)
     return not {"labels", "matchLabels", "selector", "matchExpressions"} & set(place)
 

@@ -37,6 +37,7 @@ COMMAND = Command(
             "keep-original",
             "kube-context",
             "kubeconfig",
+            "allow-empty",
             "log-file",
         ),
     ),
@@ -46,14 +47,16 @@ COMMAND = Command(
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
     """Return the exit code of the command."""
     settings = render_settings(config, given)
-    # check accepts a file that contains only comments, and never appends the attacher.
+    # check never appends the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
-    settings = settings._replace(is_strict=True, allow_empty=True, attacher=attacher)
+    settings = settings._replace(is_strict=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])
 
 
 def _check(name: str, settings: Settings) -> int:
     """Print the findings or the error of one input, and return the exit code for this input."""
+    # A file can contain only comments. An empty stdin usually means that a command has failed.
+    settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:
         plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
         if plan.findings:

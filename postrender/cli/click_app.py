@@ -248,3 +248,13 @@ class _Number(click.IntRange):
 
     def _describe_range(self) -> str:
         return ""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Raises BadParameter with the limits in the message."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            limit = (
+                f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
+            )
+            self.fail(f"{value!r} is not valid, expected a whole number {limit}.", param, ctx)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
-from postrender.cli.options import Argument, Command
+from postrender.cli.options import Argument, Command, settings_options
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.cli.values import config_source, report_ignored
@@ -14,19 +12,20 @@ COMMAND = Command(
     "config validate",
     "Check a configuration file.",
     details=(
-        "Without a FILE, postrender checks the file in POSTRENDER_CONFIG. If the variable is not "
-        "set, postrender checks the nearest postrender.yaml in this folder or a folder above."
+        "Without a FILE, postrender checks the file in --config, or else the nearest "
+        "postrender.yaml in this folder or a folder above."
     ),
     example="postrender config validate chart/postrender.yaml",
     arguments=(Argument("file", "[FILE]", default=""),),
+    options=settings_options("config"),
 )
 
 
-def run(file: str) -> int:
+def run(file: str, config: str | None) -> int:
     """Return the exit code of the command."""
     from postrender.config.load import load_config
 
-    source, findings = config_source(file or os.environ.get("POSTRENDER_CONFIG"))
+    source, findings = config_source(file or config)
     report_ignored(findings)
     if source is None:
         raise UserError(

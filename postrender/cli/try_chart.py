@@ -77,7 +77,7 @@ COMMAND = Command(
             "release",
             "Set the name of the release.",
             metavar="NAME",
-            default_text="the name in Chart.yaml",
+            default_text="the name in Chart.yaml of a chart folder, else release",
         ),
         Option(
             "page",

@@ -208,13 +208,16 @@ def render_settings(
 
 
 def check_function_call(stream: Stream) -> None:
-    """Raise UserError for a stream that is not a ResourceList."""
+    """Raise UserError for a stream that is not a ResourceList, or that has no list of items."""
     if not _is_resource_list(stream):
         raise UserError(
             "the input is not a ResourceList",
             "Use `postrender render` for manifests. kustomize and kpt pass a ResourceList",
             Location(stream.source),
         )
+    from postrender.krm.resource_list import check_items
+
+    check_items(stream)
 
 
 def _is_resource_list(stream: Stream) -> bool:

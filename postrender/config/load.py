@@ -88,18 +88,22 @@ def load_files(source: Source) -> list[ConfigFile]:
         earlier = [file.file for file in files]
         value, location = last.values["extends"], last.location_of(("extends",))
         path = extended_file(value, last.file, earlier, source, location)
-        fix = f"Check the file, or correct `extends` in {last.file}"
+        fix = f"Check the file, or fix `extends` in {last.file}"
         files.append(_load_file(path, source, fix))
     return files
 
 
 def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
-    """Return a validated file; fix: the fix in the error about an unreadable file."""
+    """Return a validated file.
+
+    fix: the fix in the error about an unreadable file.
+    """
     document, root = load_document(file, fix)
     values = document.data
     if is_config_object(values):
         values = object_values(values, document, ())
     elif values is not None:
+        _check_object(values, document)
         validate(values, document)
     config_file = ConfigFile(
         file=file, document=document, root=root, values=values if isinstance(values, dict) else {}
@@ -136,6 +140,18 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
         location = document.nodes.location_of(duplicate.key)
         problem = f"the key {shown(duplicate.path[-1])} is duplicated in the mapping"
         raise UserError(problem, "Remove one of the two keys", location)
+
+
+def _check_object(data: Json, document: ParsedDocument) -> None:
+    """Raise UserError for an almost correct object, which is_config_object rejects."""
+    version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
+    if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
+        key = "apiVersion" if kind == KIND else "kind"
+        raise UserError(
+            f"the object does not have the apiVersion and kind of a {KIND}",
+            f"Write the apiVersion {API_VERSION} and the kind {KIND}",
+            document.location_of((key,)),
+        )
 
 
 def is_config_object(data: Json) -> bool:

@@ -114,6 +114,8 @@ def _type_fix(error: ValidationError) -> str:
         return f"Write {name}.enabled: {_short(instance)}"
     if error.validator_value == "string" and isinstance(instance, (bool, int, float)):
         return f'Quote the value: "{_short(instance)}"'
+    if error.validator_value == "boolean" and instance in ("true", "false"):
+        return "Remove the quotes"
     if error.validator_value == "array":
         return _list_fix(error)
     return _SEE_SCHEMA

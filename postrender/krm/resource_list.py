@@ -23,6 +23,17 @@ def is_resource_list(stream: Stream) -> bool:
     return value_at(data, ("kind",)) == "ResourceList"
 
 
+def check_items(stream: Stream) -> None:
+    """Raise UserError if `items` is not a list, for a stream for which is_resource_list is True."""
+    document = sole_document(stream)
+    parsed = parse_document(document.text, stream.location_of(document))
+    items = value_at(parsed.data, ("items",))
+    if items is not None and not isinstance(items, list):
+        raise UserError(
+            "the value is not a list", "Pass the objects as a list", parsed.location_of(("items",))
+        )
+
+
 def sole_document(stream: Stream) -> Document:
     """Return the ResourceList of a stream for which is_resource_list is True."""
     return next(document for document in stream.documents if has_content(document.text))

@@ -85,11 +85,17 @@ def check_chart(chart: str) -> None:
     The check accepts every URL and every REPOSITORY/CHART, because helm can download the chart.
     """
     location = Location(chart)
+    if not chart:
+        raise UserError("the path of the chart is empty", "Pass the folder that has Chart.yaml")
     if _URL in chart:
         return
     if os.path.isdir(chart):
         if os.path.isfile(os.path.join(chart, CHART_FILE)):
             return
+        if not os.access(chart, os.R_OK | os.X_OK):
+            raise UserError(
+                "the folder cannot be read: Permission denied", "Check its permissions", location
+            )
         charts = _charts_in(chart)
         fix = f"Pass {' or '.join(charts)}" if charts else "Pass the folder that has Chart.yaml"
         raise UserError("the folder has no Chart.yaml", fix, location)

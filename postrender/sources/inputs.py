@@ -128,6 +128,8 @@ def _read_listed(path: str, root: str) -> Source:
 def _read_file(name: str) -> Source:
     """Return the content of a file, or of stdin for `-`. Raises UserError for unreadable input."""
     source = STDIN if name == "-" else name
+    if not name:
+        raise UserError("the name of an input is empty", "Pass a file, or `-` for stdin")
     try:
         if name != "-":
             with open(name, "rb") as file:

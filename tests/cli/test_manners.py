@@ -214,6 +214,19 @@ def test_validate_checks_the_file_that_the_variable_sets(
     monkeypatch.setenv("POSTRENDER_CONFIG", "other.yaml")
     assert run("config", "validate")[2].startswith("error: other.yaml:1 strict: ")
     assert run("config", "validate", "postrender.yaml")[0] == 0
+    monkeypatch.delenv("POSTRENDER_CONFIG")
+    assert run("config", "validate", "--config=other.yaml")[0] == 1
+
+
+def test_a_number_outside_of_the_limits_is_reported_with_the_limits(run: Run) -> None:
+    for value in ("-1", "x", "9" * 20):
+        code, _, err = run("diff", "a.yaml", "b.yaml", "-U", value)
+        assert code == 2
+        assert f"'{value}' is not valid, expected a whole number from 0 to 1000000." in err
+
+
+def test_an_empty_name_is_not_a_file(run: Run) -> None:
+    assert run("render", "")[2].startswith("error: the name of an input is empty. Pass a file")
 
 
 def test_show_says_where_each_value_comes_from(

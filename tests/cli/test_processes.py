@@ -876,6 +876,13 @@ def test_check_of_stdin() -> None:
     assert "[by-name]" in done.err
 
 
+def test_check_refuses_an_empty_stdin_and_accepts_an_empty_file(folder: Path) -> None:
+    assert_refused(run("", "check"), "<stdin>: the input is empty", "--allow-empty")
+    assert run("", "check", "--allow-empty").code == 0
+    (folder / "comments.yaml").write_text("# nothing\n")
+    assert run("", "check", "comments.yaml").code == 0
+
+
 def test_check_finds_leftovers_in_manifests_that_are_rendered_already() -> None:
     rendered = run(GOOD).out.decode()
     assert run(rendered, "check") == Run(0, b"", "")

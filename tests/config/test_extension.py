@@ -209,5 +209,5 @@ def test_an_extended_file_that_cannot_be_read_is_corrected_in_extends(chart: Pat
     (chart.parents[2] / "defaults.yaml").write_bytes(b"\xff")
     message = refused(explicit_file(str(chart)))
     assert "defaults.yaml: the configuration cannot be read: the file is not UTF-8." in message
-    assert f"Check the file, or correct `extends` in {chart}." in message
+    assert f"Check the file, or fix `extends` in {chart}." in message
     assert "--config" not in message

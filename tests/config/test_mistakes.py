@@ -49,6 +49,9 @@ MISTAKES = {
     "apiVersion: postrender/v1alpha1\nkind: Postrender\nstrict: true": (
         ":3 strict: the key is unknown. Write spec.strict instead."
     ),
+    'strict: "true"': 'strict: the value is "true", expected true or false. Remove the quotes',
+    "kind: Postrender\nspec: {}": "Write the apiVersion postrender/v1alpha1 and",
+    "apiVersion: postrender/v1\nkind: Postrender": "Write the apiVersion postrender/v1alpha1",
     "xyz: 1": "xyz: the key is unknown. Write one of the keys extends, namespace,",
     "- a": "the configuration is a list, expected a mapping.",
     "attacher:\n\n  timeout: soon": ':3 attacher.timeout: the value is "soon", expected a',
