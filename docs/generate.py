@@ -171,7 +171,7 @@ FIXES = {
     "Otherwise list the field under `leftovers.ignore`",
     "by-name": "If the program should read each new content at once, set "
     '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
-    "ignore`. If the program should keep its old content, add the field with the name under "
+    "ignore`. If the program should read one revision, add the field with the name under "
     "`references`",
     "namespace": "Pass `--namespace`",
     "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "

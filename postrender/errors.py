@@ -102,7 +102,7 @@ CODES = {
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
     "unreferenced": "the strategy of an object is rename, but no workload references the object",
     "empty": "a rule renames an object without data, and programs often fill empty objects",
-    "stale-revision": "the content of a revision does not match its name",
+    "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
     UNPROTECTED: "the attacher is off and --previous is not set, so old pods lose their revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
@@ -118,7 +118,7 @@ CODES = {
     "other-release": "a reference may target a revision that another release owns and deletes",
     "copied-owners": "an object has owner references, as in a copy of a live object",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
-    "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
+    "config-above": "postrender ignores a postrender.yaml in a folder above the repository",
     "no-objects": "the input has no Kubernetes objects, usually because the input is a values file",
 }
 NOTES = frozenset(
