@@ -391,7 +391,12 @@ class _Examiner:
             problem = f"the reference rule {rule.origin} matches {actual}, expected a string"
             self.refuse(path, problem, "Change the path of the rule to the path of a string")
         problem = f"the name of a {rule.target[1]} is {actual}, expected a string"
-        self.refuse(path, problem, "Write the name as a quoted string")
+        fix = (
+            "Write the name as a quoted string"
+            if isinstance(value, (bool, int, float))
+            else ("Write the name of the object")
+        )
+        self.refuse(path, problem, fix)
 
     def locate_annotations(self, path: Path, template: Json) -> None:
         """Store the sites of the edits that set annotations of a pod template."""

@@ -148,7 +148,7 @@ def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path:
         raise _error(
             f"the key {shown(path[-1])} needs a list or a mapping, but a ConfigMap "
             "has only strings",
-            f"Set the key in the spec of a functionConfig of kind {KIND} in {API_VERSION}",
+            f"Use a functionConfig of the kind {KIND} ({API_VERSION}), and set the key in spec",
             document,
             path,
         )

@@ -4,11 +4,11 @@ The content hash equals the hash of kustomize (api/hasher, v5), except for mutab
 truncated base names, and hashes with a key. `kubectl create --append-hash` writes another hash,
 which also covers the name.
 
-With a key, the hash of a Secret is an HMAC-SHA-256 of the same content. Without a key, anybody who
-knows the name of a Secret can check whether a guess of its password is correct.
+With a key, the hash in the name of a Secret's revision is an HMAC-SHA-256 of the hashed content.
+Without a key, anybody who knows the name of the revision can check a guess of the password.
 
 Content hashes and render IDs are a published contract and change only with a major version. A new
-content hash would rename every ConfigMap, and a new render ID would restart every workload.
+content hash would rename every ConfigMap, and a new render ID would roll every workload.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def canonical_json(data: Json) -> str:
 
 
 class HashKey:
-    """The key for the hashes in the names of Secrets. postrender never prints the key."""
+    """The secret key for the hashes in the names of Secrets' revisions."""
 
     __slots__ = ("_key",)
 
@@ -96,7 +96,10 @@ def hashed_content(
 
 
 def _without_nulls(values: Json) -> Json:
-    """Return values with "" instead of each null, as in the API server; "" if no value exists."""
+    """Return values with "" in place of each null, as the API server does.
+
+    Return "" if the values are an empty mapping or not a mapping.
+    """
     if not isinstance(values, dict) or not values:
         return ""
     return {key: "" if value is None else value for key, value in values.items()}
@@ -107,8 +110,8 @@ def revision_name(
 ) -> str:
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
-    If the base name is too long, the result has only its beginning, but the hash covers the whole
-    base name. Long base names with the same beginning therefore get different revision names.
+    If the base name is too long, the result contains only the beginning of the base name. The hash
+    covers the whole base name, so long base names with the same beginning get different results.
     content: the result of hashed_content();
     order: the revision number, or 0 for a name without a number;
     key: the key of the hash, None for a hash without a key.
@@ -163,7 +166,7 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
 def template_text(template: Json) -> str:
     """Return a pod template as canonical JSON, without HELM_FILENAME_ANNOTATION and the render ID.
 
-    The JSON also lacks an empty `metadata`, and an empty `annotations` in `metadata`.
+    The function also removes `metadata.annotations` and `metadata` if these fields are empty.
     """
     return canonical_json(_without_ignored_annotations(template))
 

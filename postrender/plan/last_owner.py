@@ -109,9 +109,10 @@ def find_last_owners(
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
-            problem=f"the output contains {lost.kind}/{lost.name}, but the apply deletes all of "
-            f"its owners: {', '.join(lost.owners)}",
-            fix=f"{_keep_release_owner(lost)}, or keep the workload for one more release, scaled "
+            problem=f"the apply deletes all owners of {lost.kind}/{lost.name} "
+            f"({', '.join(lost.owners)}), so Kubernetes also deletes the {lost.kind}, which the "
+            "output contains",
+            fix=f"{_keep_release_owner(lost)}. Or keep the workload for one more release, scaled "
             "to 0",
             location=Location(context.inventory.stream.source),
         )
@@ -131,7 +132,7 @@ def _keep_release_owner(lost: LostOwners) -> str:
                 f"Enable the attacher and keep {title} with --group {name} (or with "
                 "attacher.serviceAccount.name)"
             )
-    return "Set attacher.serviceAccount.name and release once before this change"
+    return "Set attacher.serviceAccount.name in a release before this change"
 
 
 def lasting_titles(context: PlanContext, groups: Sequence[AttachGroup]) -> frozenset[str]:

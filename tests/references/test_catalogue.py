@@ -212,8 +212,8 @@ def test_a_run_keeps_its_original_even_if_pod_specs_are_rewritten() -> None:
 
 def test_a_value_that_is_not_a_string_is_accepted() -> None:
     assert keep_reason(plan_of(CONFIG + clone_set("[web-config]"))) == (
-        "the field spec.template.spec.containers[0].envFrom[0].configMapRef.name[0] of "
-        "CloneSet/clones has the value web-config, which is the name of the ConfigMap"
+        "CloneSet/clones has the name of the ConfigMap as the value of "
+        "spec.template.spec.containers[0].envFrom[0].configMapRef.name[0]"
     )
 
 

@@ -65,8 +65,8 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 def _is_notice_useful(key: KeyChange) -> bool:
     """Return whether the notice NO_NEWLINE is useful in the diff of a key.
 
-    The notice is useful if only one of two sides has a final newline. The notice is also useful if
-    a removed line and an added line differ only in the line feed at the end.
+    The notice is useful if only one of the two sides ends in a line feed. The notice is also useful
+    if a removed line and an added line differ only in the line feed at the end.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]

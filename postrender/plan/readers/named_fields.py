@@ -31,7 +31,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             field = _field_for(mention, target.identity.kind)
             if field:
                 source, name = mention.item.identity, mention.name
-                reason = f"{source} contains the name {name} next to {shown(field)}"
+                reason = f"{source} contains the name {name} in {shown(field)}"
                 yield sign_of(evidence, mention, target, reason)
 
 

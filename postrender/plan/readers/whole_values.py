@@ -44,10 +44,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
                 if target.key == mention.item.key:
                     continue  # an object does not read itself
                 source, kind = mention.item.identity, target.identity.kind
-                reason = (
-                    f"the field {field} of {source} has the value {mention.name}, which is the "
-                    f"name of the {kind}"
-                )
+                reason = f"{source} has the name of the {kind} as the value of {field}"
                 yield sign_of(evidence, mention, target, reason)
 
 

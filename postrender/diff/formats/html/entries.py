@@ -45,7 +45,7 @@ from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# When the page opens, a longer list of objects with equal changes is folded.
+# The page folds a list of objects with equal changes if the list has more objects.
 _OPEN_MEMBERS = 12
 _NO_FACTS = Html("")
 
@@ -182,7 +182,7 @@ def _sentence(clause: str) -> Html:
 
 
 def undecided_entry(item: Undecided) -> Html:
-    """Return the entry of an undecided item."""
+    """Return the entry of a part of the comparison that diff cannot decide."""
     parts = [
         tag("p", tag("code", item.location)),
         tag("p", item.problem),
