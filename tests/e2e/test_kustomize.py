@@ -265,6 +265,10 @@ def test_kubectl_cannot_run_a_program_as_a_function(shell: Shell) -> None:
     done = shell.run("kubectl kustomize --enable-alpha-plugins .")
     assert bases(by_kind(done.stdout)["ConfigMap"]) == set()
     assert "--enable-exec" not in shell.run("kubectl kustomize --help").stdout
+    for command in ("kubectl kustomize .", "kubectl apply --dry-run=client -k ."):
+        refused = shell.run(command, check=False)
+        assert refused.returncode != 0
+        assert "external plugins disabled" in refused.stderr
 
 
 def test_labels_reach_the_attacher_only_from_a_kustomization_above(shell: Shell) -> None:
