@@ -20,7 +20,7 @@ from benchmarks.rows import ROWS, Bench, Row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_HEADER = ("what", "ours", "other", "ratio", "target", "met", "instructions")
+_HEADER = ("comparison", "ours", "other", "ratio", "target", "met", "instructions")
 
 
 def main() -> int:

@@ -100,7 +100,8 @@ CODES = {
     "leftover": "a string still contains the base name of a renamed object",
     "by-name": "a program reads an object by its name, so the output keeps the original",
     "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
-    "unreferenced": "the strategy of an object is rename, but no workload references the object",
+    "unreferenced": "the strategy of an object is rename, but workloads do not reference "
+    "the object",
     "empty": "a rule renames an object without data, and programs often fill empty objects",
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",

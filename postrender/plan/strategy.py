@@ -48,7 +48,7 @@ _ALLOWED_VALUES = {
 }
 # The key that SOPS adds to an encrypted object.
 _SOPS = "sops"
-_NOT_REFERENCED = "the strategy is rename, but no workload references the object"
+_NOT_REFERENCED = "the strategy is rename, but workloads do not reference the object"
 _BY_RULE = "set by a rule of the configuration"
 
 
@@ -242,7 +242,7 @@ def _decide(
         reason = f"set by the annotation {STRATEGY_ANNOTATION}" if annotation else _BY_RULE
     else:
         strategy = IGNORE
-        unused = f"no workload references the {item.identity.kind}"
+        unused = f"workloads do not reference the {item.identity.kind}"
         reason = _NOT_REFERENCED if is_requested else unused
         if unrewritable:
             is_only = len({link.source.key for link in links}) == 1
@@ -390,7 +390,7 @@ def _empty_finding(inventory: Inventory, item: Item) -> Finding:
 def _unreferenced_finding(inventory: Inventory, item: Item) -> Finding:
     return Finding(
         code="unreferenced",
-        problem=f"the strategy of {item.identity} is rename, but no workload references the "
+        problem=f"the strategy of {item.identity} is rename, but workloads do not reference the "
         f"{item.identity.kind}, so {item.identity} keeps its name",
         fix=f"Reference the {item.identity.kind} in a workload, set the strategy to ignore, or add "
         "the referencing field to `references` in postrender.yaml",

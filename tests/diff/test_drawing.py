@@ -453,7 +453,7 @@ def test_every_reference_to_a_configmap_is_an_edge(explained: Graph) -> None:
 def test_the_note_of_a_configmap_is_its_decision(explained: Graph) -> None:
     notes = {node.identity.name: node.note for node in explained.nodes if node.role == "config"}
     assert re.fullmatch(r"becomes app-[a-z0-9]{10}, original kept", notes["app"])
-    assert notes["unused"] == "not renamed: no workload references the ConfigMap"
+    assert notes["unused"] == "not renamed: workloads do not reference the ConfigMap"
     assert notes["sums"] == "checksum: set by the annotation postrender/strategy"
     assert notes["database"] == "becomes a revision, original kept"
 
@@ -486,7 +486,7 @@ def test_a_revision_is_drawn_under_its_base_name() -> None:
     [node] = [node for node in graph.nodes if node.note.startswith("is already app-")]
     assert node.identity.name == "app"
     assert [node.note for node in graph.nodes if node.identity.name == "database"] == [
-        "not renamed: no workload references the Secret",
+        "not renamed: workloads do not reference the Secret",
         "is already a revision",
     ]
 

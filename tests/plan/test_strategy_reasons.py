@@ -68,7 +68,7 @@ spec:
             [JOB, DEPLOYMENT],
             "Job/migrate, which postrender never rewrites, references the ConfigMap",
         ),
-        ([], "no workload references the ConfigMap"),
+        ([], "workloads do not reference the ConfigMap"),
     ],
 )
 def test_the_reason_is_true(objects: list[str], reason: str) -> None:

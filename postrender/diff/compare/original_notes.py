@@ -50,7 +50,7 @@ def _deletion_note(identity: Identity) -> str:
 
 
 def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
-    """Return the note about an original that stays, "" for a Secret that no workload references."""
+    """Return the note about an original that stays, "" for an unreferenced Secret."""
     if not readers and identity.group_kind == SECRET:
         return ""
     users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from postrender.references.catalogue.model import Entry, config_map, everything, secret
 
-_IMMUTABLE_SOURCE = "the source of a PersistentVolume cannot be changed"
-_IMMUTABLE_PARAMETERS = "the parameters of a StorageClass cannot be changed"
-_SNAPSHOT_CLASS = "the parameters belong to snapshots that already exist"
+_IMMUTABLE_SOURCE = "Kubernetes rejects a change of the source of a PersistentVolume"
+_IMMUTABLE_PARAMETERS = "Kubernetes rejects a change of the parameters of a StorageClass"
+_SNAPSHOT_CLASS = "snapshots that already exist still need the object in the parameters"
 _BINDING = "a policy applies new parameters to the whole cluster at once"
 
 ENTRIES = (

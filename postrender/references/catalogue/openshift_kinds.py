@@ -24,8 +24,8 @@ from postrender.references.catalogue.model import (
 )
 from postrender.yaml.paths import Json, value_at
 
-_ROUTE = "a Role grants the router access to the Secret by its name"
-_PULL = "a build may use the Secret only if its ServiceAccount lists the Secret by its name"
+_ROUTE = "a Role permits the router to read the Secret, and contains the name of the Secret"
+_PULL = "a ServiceAccount lists the names of the Secrets that builds may use"
 _BUILD = "spec.strategy"
 _STRATEGIES = ("dockerStrategy", "sourceStrategy", "customStrategy", "jenkinsPipelineStrategy")
 _HOOKS = tuple(
