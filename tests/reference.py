@@ -451,6 +451,12 @@ def is_marked_revision(obj: Obj) -> bool:
     return label(obj, MANAGED) is not None and annotation(obj, BASE_NAME) is not None
 
 
+def base_name_of(obj: Obj) -> str:
+    """Return the base name that a revision has as an annotation, or the name of the object."""
+    base_name = annotation(obj, "postrender/base-name") if is_marked_revision(obj) else None
+    return str(base_name or name_of(obj))
+
+
 def is_revision(obj: Obj) -> bool:
     """Return whether an object is a marked revision, or its name ends in its content hash."""
     if is_marked_revision(obj):
@@ -921,7 +927,7 @@ class Run:
             if is_workload(slot.owner) and any((slot.kind, name) in names for name in slot.read())
         }
         relevant = [
-            identity(obj)
+            (*identity(obj)[:3], base_name_of(obj))
             for obj in self.objects
             if name_of(obj) and not is_hook(obj) and (self.is_config(obj) or id(obj) in owners)
         ]

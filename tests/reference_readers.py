@@ -150,7 +150,7 @@ def text_signs(
     for place, written, holder, key in strings(obj):
         is_encoded = obj.get("kind") == "Secret" and place[0] == "data"
         text = from_base64(written) if is_encoded else written
-        if linked(holder, key) or not re.search(word, text) or not is_free(obj, place):
+        if linked(holder, key) or not re.search(word, text) or not is_free(obj, place, kind):
             continue
         fields = [plain(field) for field in fields_of(obj, place, text)]
         is_own = obj is config
@@ -189,19 +189,19 @@ def spaced(text: str) -> str:
 
 
 POD_REFERENCES = {
-    ("configMapRef", "name"),
-    ("configMapKeyRef", "name"),
-    ("configMap", "name"),
-    ("secretRef", "name"),
-    ("secretKeyRef", "name"),
-    ("secret", "secretName"),
-    ("secret", "name"),
-    ("imagePullSecrets", "name"),
+    "configMapRef.name": "configmap",
+    "configMapKeyRef.name": "configmap",
+    "configMap.name": "configmap",
+    "secretRef.name": "secret",
+    "secretKeyRef.name": "secret",
+    "secret.secretName": "secret",
+    "secret.name": "secret",
+    "imagePullSecrets.name": "secret",
 }
 
 
-def is_free(obj: Obj, place: Place) -> bool:
-    """Return whether a string may be a reference that no rule knows."""
+def is_free(obj: Obj, place: Place, kind: str) -> bool:
+    """Return whether a string may be a reference to a kind that no rule knows or resolves."""
     group = str(obj.get("apiVersion")).rpartition("/")[0]
     if len(place) > 1 and place[-2] == "annotations":
         mine = (
@@ -221,7 +221,7 @@ def is_free(obj: Obj, place: Place) -> bool:
         maps = ("annotations", "volumeAttributes", "options", "parameters")
         is_list = keys[-1] in ("args", "command")
         # A reference to an object that may be in another namespace.
-        is_list = is_list or tuple(keys[-2:]) in POD_REFERENCES
+        is_list = is_list or POD_REFERENCES.get(".".join(keys[-2:])) == kind
         return is_list or keys[-2:] == ["env", "value"] or (len(keys) > 1 and keys[-2] in maps)
     return not {"labels", "matchLabels", "selector", "matchExpressions"} & set(place)
 

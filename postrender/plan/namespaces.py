@@ -163,10 +163,11 @@ def _has_namesakes(
 ) -> bool:
     """Return whether two objects differ only in an absent and an explicit namespace.
 
-    An object counts if it is a candidate, or a workload that references a candidate.
+    An object counts if it is a candidate, or a workload that references a candidate. A revision
+    counts under its base name.
     """
     identities = {
-        item.identity
+        item.identity._replace(name=item.base_name)
         for item in items
         if item.identity.name
         and not item.is_hook
