@@ -85,7 +85,7 @@ def options() -> str:
             _spellings(option),
             f"`{option.variable}`" if option.variable else "",
             f"`{'.'.join(option.key)}`" if option.key else "",
-            _help(option) if option in shared else f"Only for `explain`: {_help(option)}",
+            _help(option) if option in shared else f"(Only `explain`.) {_help(option)}",
         )
         for option in declared("explain").all_options
     ]

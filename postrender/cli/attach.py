@@ -56,8 +56,8 @@ COMMAND = Command(
         ),
         Option(
             "retired",
-            "Delete these revisions if unused. Pass revisions of Secrets that render no longer "
-            "writes, such as secret/web-d. Repeatable.",
+            "Delete these revisions if unused. Pass revisions of Secrets that the output no longer "
+            "contains, such as secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
             default_text="none",
@@ -85,8 +85,8 @@ COMMAND = Command(
         Option(
             "on-failure",
             "Choose which failures cause exit code 1. With fail, every failure causes exit code 1. "
-            "With report, failures that attach records in an Event do not cause exit code 1. "
-            "Exceptions are a missing revision in use, wrong content, and a missing permission.",
+            "With report, attach only records most failures in an Event. A used revision that does "
+            "not exist, wrong content, and a missing permission always cause exit code 1.",
             CHOICE,
             metavar="fail|report",
             default="fail",

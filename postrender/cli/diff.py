@@ -35,7 +35,7 @@ COMMAND = Command(
     "diff",
     "Show which workloads a change rolls.",
     details=(
-        "OLD and NEW are each a file, - for stdin, a folder of manifests or git:REV:PATH. "
+        "OLD and NEW can be a file, - for stdin, a folder of manifests or git:REV:PATH. "
         "Each side may be input or output of postrender."
     ),
     example="postrender diff <(helm template shop ./chart-v1) <(helm template shop ./chart-v2)",
@@ -44,7 +44,8 @@ COMMAND = Command(
         output_option(format_names()),
         Option(
             "exit-code",
-            "Exit with code 4 if anything changes. Parts that diff cannot decide count as changes.",
+            "Exit with code 4 if anything changes. A part that diff cannot compare counts as a "
+            "change.",
             SWITCH,
             default=False,
             aliases=("detailed-exitcode",),

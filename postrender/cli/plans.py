@@ -31,7 +31,7 @@ def check_content(stream: Stream, settings: Settings) -> None:
 def plan_of(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, with findings about configuration, input and --previous.
 
-    Raises UserError if the input is empty or invalid, or if --previous cannot be read.
+    Raises UserError if the input is empty or invalid, or if postrender cannot read --previous.
     """
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
@@ -46,7 +46,7 @@ def plan_of(stream: Stream, settings: Settings) -> Plan:
     else:
         plan = make_plan(inventory, settings)
     renamed = len(plan.context.names) if plan.context else 0
-    report_detail(f"{renamed} {'object is' if renamed == 1 else 'objects are'} renamed")
+    report_detail(f"postrender renames {renamed} object{'' if renamed == 1 else 's'}")
     return plan._replace(findings=(*findings, *plan.findings)) if findings else plan
 
 
@@ -54,7 +54,7 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, without the finding UNPROTECTED.
 
     UNPROTECTED reports that the attacher is off and --previous is not set. The callers of this
-    function switch the attacher off, so the finding would not be about the user's settings.
+    function turn the attacher off, so the finding would not be about the user's settings.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
@@ -80,7 +80,7 @@ def report_findings(
     plan: Plan,
     settings: Settings,
     *,
-    cause: str = "with --strict",
+    cause: str = "the run because of --strict",
     fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
     """Print the findings of a plan.

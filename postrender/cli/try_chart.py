@@ -30,7 +30,7 @@ COMMAND = Command(
     details=(
         "The command renders the chart with helm template, and shows the effects of the first "
         "release with postrender. The command also previews a change. With NEW_CHART, the change "
-        "is from CHART to NEW_CHART. Without NEW_CHART, --new-values, --set and --set-string "
+        "is from CHART to NEW_CHART. If NEW_CHART is absent, --new-values, --set and --set-string "
         "define the change. "
         "The command writes a page with the preview of the change. Without a change, the page "
         "previews the first release. The command does not apply anything. The variable HELM_BIN "
@@ -77,7 +77,7 @@ COMMAND = Command(
             "release",
             "Set the name of the release.",
             metavar="NAME",
-            default_text="the name in Chart.yaml of a chart folder, else release",
+            default_text="the name in Chart.yaml of a chart folder, or else the name `release`",
         ),
         Option(
             "page",

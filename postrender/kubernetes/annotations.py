@@ -1,7 +1,7 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
-In Kubernetes, the prefix of an annotation must be a DNS subdomain. The prefix `postrender/` is not
-a domain such as `postrender.dev`, because somebody else could register the domain. If the
+In Kubernetes, the prefix of an annotation must have the syntax of a DNS subdomain, as `postrender`
+has. The prefix is not a domain such as `postrender.dev`, which somebody else could register. If the
 prefix changed, attach would no longer recognise the live revisions.
 """
 

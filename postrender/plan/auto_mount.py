@@ -168,8 +168,8 @@ def _check_rewritable(
         fix = f"Remove {REWRITE_ANNOTATION} from {opted_out.identity}"
     elif refused and not (selected or MOUNT_IN_ANNOTATION in item.annotations):
         listed = ", ".join(str(workload.identity) for workload in refused)
-        problem = f"postrender does not rewrite any workload of the namespace (found {listed})"
-        fix = "Add another workload to the namespace"
+        problem = f"postrender does not rewrite the workloads of the namespace ({listed})"
+        fix = "Add a workload that postrender rewrites, such as a Deployment"
     else:
         return
     raise UserError(

@@ -69,8 +69,9 @@ def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) ->
     return [
         Finding(
             code="group-name",
-            problem=f"the name of the attach group ({name}) is derived from {item.identity}, so a "
-            f"release that renames {item.identity} deletes revisions that pods use",
+            problem=f"postrender derives the name of the attach group ({name}) from "
+            f"{item.identity}, so a release that renames {item.identity} deletes revisions that "
+            "pods use",
             fix="Give the attach group the name of the release: pass --group NAME, or set "
             "attacher.group in postrender.yaml",
             location=Location(source),

@@ -109,11 +109,11 @@ def find_last_owners(
     for lost in find_lost_owners(context, lasting_titles(context, groups), owners):
         yield Finding(
             code="last-owner",
-            problem=f"the apply deletes all owners of {lost.kind}/{lost.name} "
-            f"({', '.join(lost.owners)}), so Kubernetes also deletes the {lost.kind}, which the "
-            "output contains",
-            fix=f"{_keep_release_owner(lost)}. Or keep the workload for one more release, scaled "
-            "to 0",
+            problem=f"the output contains {lost.kind}/{lost.name}, but the apply deletes all "
+            f"owners of the {lost.kind} ({', '.join(lost.owners)}), so Kubernetes deletes the "
+            f"{lost.kind} too",
+            fix=f"{_keep_release_owner(lost)}. Or keep the deleted workload for one more release, "
+            "scaled to 0",
             location=Location(context.inventory.stream.source),
         )
 

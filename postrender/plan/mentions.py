@@ -295,14 +295,14 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
 
 
 def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
-    """Return the kind of a name in `{kind: ConfigMap, clone: {name: web}}`, () if there is none.
+    """Return `kind: ConfigMap` for a name in `{kind: ConfigMap, clone: {name: web}}`, else ().
 
     The kind of the object itself is irrelevant, because it is not the kind of the name.
     """
     if path[-1] != "name" or not path[:-2]:
         return ()
     kind = value_at(data, (*path[:-2], "kind"))
-    return (str(kind),) if kind in _KINDS else ()
+    return (f"kind: {kind}",) if kind in _KINDS else ()
 
 
 def _is_program(data: Json, path: Path, text: str) -> bool:

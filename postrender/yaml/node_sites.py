@@ -68,7 +68,7 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
 
 
 def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
-    """Return the site after the colon of a key with an empty value, None without a colon."""
+    """Return the site after the colon of a key with an empty value, None if the colon is absent."""
     key = key_node(document.root, path)
     colon = None if key is None else _COLON.match(document.text, key.end_mark.index)
     return Site(start=colon.end(), end=colon.end(), form="value", line=line) if colon else None

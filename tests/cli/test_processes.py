@@ -344,7 +344,7 @@ def test_an_error_leaves_stdout_empty_even_after_findings() -> None:
     assert (done.code, done.out) == (1, b"")
     finding, summary = done.errors
     assert finding.endswith("[by-name]")
-    assert "1 finding fails with --strict" in summary
+    assert "1 finding fails the run because of --strict" in summary
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n...\n", "\n"])

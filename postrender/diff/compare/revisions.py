@@ -30,7 +30,7 @@ def find_revisions(
     unchanged revision only if the preview's graph shows the base name, or if the revision loses all
     owners.
     resolver: the resolver with the release namespace;
-    secret_names: the base name of each revision name to redact;
+    secret_names: the base names, by the revision names that the preview must redact;
     connected: the indexes, in `pairs`, of the pairs that the graph shows;
     lost: the deleted owners, by kind and name of each revision that loses all owners.
     """
@@ -68,7 +68,7 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side; each revision gets the identity of the object's pair.
+    """Return the revisions of a side, each with the identity of the pair that contains its object.
 
     identities: the identity of each pair, by the identities of its objects on both sides.
     """

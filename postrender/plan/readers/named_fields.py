@@ -31,7 +31,8 @@ def find(evidence: Evidence) -> Iterator[Sign]:
             field = _field_for(mention, target.identity.kind)
             if field:
                 source, name = mention.item.identity, mention.name
-                reason = f"{source} contains the name {name} in {shown(field)}"
+                place = f"next to {field}" if field.startswith("kind: ") else f"in {shown(field)}"
+                reason = f"{source} contains the name {name} {place}"
                 yield sign_of(evidence, mention, target, reason)
 
 
