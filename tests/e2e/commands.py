@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.e2e.accounts import account_kubeconfig
-from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
+from tests.e2e.api import KINDS, Api, Json, Resource
 from tests.e2e.cluster import ControlPlane
+from tests.e2e.custom_kinds import define_kinds
 from tests.e2e.kubelet import content
 from tests.e2e.programs import ROOT
 from tests.e2e.queries import (
@@ -33,7 +34,6 @@ HOLDERS = (
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 
-WIDGETS = "widgets.e2e.example.com"
 KINDS["Widget"] = Resource("e2e.example.com/v1", "widgets")
 
 
@@ -222,20 +222,4 @@ def restart_pods_with(api: Api, greeting: str) -> None:
 
 def define_widgets(plane: ControlPlane) -> None:
     """Define a custom kind that contains a pod spec, unless another test has defined it."""
-    api = plane.api()
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    names = {"kind": "Widget", "plural": "widgets", "singular": "widget", "listKind": "WidgetList"}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    spec = {"group": "e2e.example.com", "scope": "Namespaced", "names": names}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": WIDGETS},
-        "spec": {**spec, "versions": [version]},
-    }
-    try:
-        api.create(definition)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-    api.wait_for(lambda: "items" in api.request("GET", api.path("Widget")), "Widgets are served")
+    define_kinds(plane.api(), "Widget")

@@ -13,8 +13,9 @@ import json
 import secrets
 from typing import Any
 
-from tests.e2e.api import KINDS, Api, ApiError, Json, Resource
+from tests.e2e.api import KINDS, Api, Json, Resource
 from tests.e2e.commands import replace_pod
+from tests.e2e.custom_kinds import define_kinds
 from tests.e2e.queries import referenced_config_maps
 
 KINDS["Canary"] = Resource("flagger.app/v1beta1", "canaries")
@@ -24,26 +25,7 @@ PRIMARY = "app=app-primary"
 
 def define_canaries(api: Api) -> None:
     """Define the kind Canary, without Flagger's schema, unless another test has defined it."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": "v1beta1", "served": True, "storage": True}
-    names = {"kind": "Canary", "plural": "canaries", "singular": "canary", "listKind": "CanaryList"}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "canaries.flagger.app"},
-        "spec": {
-            "group": "flagger.app",
-            "scope": "Namespaced",
-            "names": names,
-            "versions": [version | {"schema": {"openAPIV3Schema": schema}}],
-        },
-    }
-    try:
-        api.create(definition)
-    except ApiError as error:
-        if error.status != 409:
-            raise
-    api.wait_for(lambda: "items" in api.request("GET", api.path("Canary")), "Canaries are served")
+    define_kinds(api, "Canary")
 
 
 def start_canary(api: Api) -> None:

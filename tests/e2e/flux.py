@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.api import KINDS, MERGE, Api, ApiError, Json, Resource
+from tests.e2e.api import KINDS, MERGE, Api, Json, Resource
 from tests.e2e.attach_processes import parse
 from tests.e2e.cluster import ControlPlane
+from tests.e2e.custom_kinds import create_definition, define_kinds
 from tests.e2e.processes import Processes, Server, free_ports
 from tests.e2e.programs import ROOT, flux_definitions, program
 
@@ -92,7 +93,14 @@ class Flux(Server):
 
     def _start_all(self) -> None:
         threading.Thread(target=self._artifacts.serve_forever, daemon=True).start()
-        _define_kinds(self._api)
+        for file in flux_definitions():
+            create_definition(self._api, file.read_text("utf-8"))
+        # The kind Kustomization has Flux's schema. The kinds of sources have no schema.
+        define_kinds(self._api, *SOURCES)
+        self._api.wait_for(
+            lambda: "items" in self._api.request("GET", self._api.path("Kustomization")),
+            "Kustomizations are served",
+        )
         self._create_example()
         metrics, health = free_ports(2)
         self._processes.start(
@@ -151,47 +159,3 @@ def _archive(files: Json) -> bytes:
             member.size = len(text.encode())
             archive.addfile(member, io.BytesIO(text.encode()))
     return result.getvalue()
-
-
-def _define_kinds(api: Api) -> None:
-    """Define Flux's kinds, unless another test has defined the kinds.
-
-    The kind Kustomization has Flux's schema. The kinds of sources have no schema.
-    """
-    path = api.path("CustomResourceDefinition")
-    for file in flux_definitions():
-        _create(api, path, file.read_text("utf-8"))
-    for kind, plural in SOURCES.items():
-        _create(api, path, _source_definition(kind, plural))
-    paths = [api.path(kind) for kind in (*SOURCES, "Kustomization")]
-
-    def is_served() -> bool:
-        return all("items" in api.request("GET", path) for path in paths)
-
-    api.wait_for(is_served, "Flux's kinds are served")
-
-
-def _create(api: Api, path: str, body: Json | str) -> None:
-    try:
-        api.request("POST", path, body, "application/yaml" if isinstance(body, str) else "")
-    except ApiError as error:
-        if error.status != 409:
-            raise
-
-
-def _source_definition(kind: str, plural: str) -> Json:
-    group, _, version = SOURCE_VERSION.partition("/")
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {"name": version, "served": True, "storage": True, "subresources": {"status": {}}}
-    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": names,
-            "versions": [served | {"schema": {"openAPIV3Schema": schema}}],
-        },
-    }
