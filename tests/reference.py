@@ -453,7 +453,7 @@ def is_marked_revision(obj: Obj) -> bool:
 
 def base_name_of(obj: Obj) -> str:
     """Return the base name that a revision has as an annotation, or the name of the object."""
-    base_name = annotation(obj, "postrender/base-name") if is_marked_revision(obj) else None
+    base_name = annotation(obj, BASE_NAME) if is_marked_revision(obj) else None
     return str(base_name or name_of(obj))
 
 

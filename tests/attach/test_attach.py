@@ -542,6 +542,7 @@ class Cluster(Client):
 
     def __init__(self, **objects: list[str]) -> None:
         self.objects = objects
+        self.metadata: dict[str, Any] = {"labels": {"postrender/attach-group": "x"}}
 
     def list_all(
         self,
@@ -551,10 +552,9 @@ class Cluster(Client):
         *,
         name: str = "",  # noqa: ARG002
     ) -> tuple[list[Any], str]:
-        """Return objects that have only a name and the label of an attach group."""
+        """Return objects that have only a name and `metadata`."""
         names = self.objects.get(resource.plural, [])
-        labels = {"postrender/attach-group": "x"}
-        return [read({"metadata": {"name": name, "labels": labels}}) for name in names], ""
+        return [read({"metadata": {"name": name} | self.metadata}) for name in names], ""
 
 
 @pytest.mark.parametrize(("secrets", "is_empty"), [(["b"], False), ([], True)])
@@ -579,22 +579,10 @@ class AdoptedBefore(Cluster):
     """A namespace with the ConfigMap a, which has annotations of an earlier adoption."""
 
     def __init__(self, labels: dict[str, str]) -> None:
-        super().__init__()
-        self.labels = labels
-        self.patches: list[Any] = []
-
-    def list_all(
-        self,
-        resource: Resource,
-        read: Any,
-        selector: str = "",  # noqa: ARG002
-        *,
-        name: str = "",  # noqa: ARG002
-    ) -> tuple[list[Any], str]:
-        """Return the ConfigMap."""
+        super().__init__(configmaps=["a"])
         marks = {"postrender/unused-since": "2026-01-02T00:00:00Z", "postrender/sweep": "false"}
-        metadata = {"name": "a", "labels": self.labels, "annotations": marks}
-        return [read({"metadata": metadata})] if resource is CONFIG_MAPS else [], ""
+        self.metadata = {"labels": labels, "annotations": marks}
+        self.patches: list[Any] = []
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:  # noqa: ARG002
         """Record a patch."""
