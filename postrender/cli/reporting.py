@@ -16,7 +16,6 @@ _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
 # The maximum number of stack frames in the report of a bug. A recursion can have thousands.
 _MOST_FRAMES = 50
-_MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 
 
 class _Presentation:
@@ -107,22 +106,25 @@ def check_log_file(name: str) -> None:
     Raises UserError if the log file cannot be written, or has the ending of a manifest. postrender
     would append messages to a manifest.
     """
-    if name.lower().endswith(_MANIFEST_ENDINGS):
+    if not name:
+        return
+    from postrender.sources.input_paths import ENDINGS
+
+    if name.lower().endswith(ENDINGS):
         raise UserError(
             "the log file has the ending of a manifest",
             "Choose another name, such as postrender.log",
             Location(name),
         )
-    if name:
-        try:
-            with open(name, "a", encoding="utf-8"):
-                pass
-        except OSError as error:
-            raise UserError(
-                f"the log file cannot be written: {error.strerror}",
-                "Choose another file with --log-file",
-                Location(name),
-            ) from None
+    try:
+        with open(name, "a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"the log file cannot be written: {error.strerror}",
+            "Choose another file with --log-file",
+            Location(name),
+        ) from None
 
 
 def _log(line: str, log_file: str) -> None:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from postrender.errors import Finding
     from postrender.sources.charts import ChartOptions
 
-_PAGE_START = b"<!doctype html>"
-
 COMMAND = Command(
     "try",
     "Show what postrender does to a chart.",
@@ -244,9 +242,11 @@ def _check_is_page(file: str) -> None:
     """Raise UserError if a file exists and is not an HTML page, such as a values file."""
     if not os.path.isfile(file) or not os.path.getsize(file):
         return
+    from postrender.diff.formats.html.page import DOCTYPE
+
     with open(file, "rb") as existing:
-        start = existing.read(len(_PAGE_START))
-    if start.lower() != _PAGE_START:
+        start = existing.read(len(DOCTYPE))
+    if start.lower() != DOCTYPE.encode():
         raise UserError(
             "the file exists and is not an HTML page",
             "Choose another file with --page",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from postrender.config.trust import Source
     from postrender.errors import Finding
+    from postrender.yaml.document import ParsedDocument
     from postrender.yaml.stream import Stream
 
 
@@ -209,29 +210,34 @@ def render_settings(
 
 def check_function_call(stream: Stream) -> None:
     """Raise UserError for a stream that is not a ResourceList, or that has no list of items."""
-    if not _is_resource_list(stream):
+    parsed = _parsed_list(stream)
+    if parsed is None:
         raise UserError(
             "the input is not a ResourceList",
             "Use `postrender render` for manifests. kustomize and kpt pass a ResourceList",
             Location(stream.source),
         )
-    from postrender.krm.resource_list import check_items
+    from postrender.yaml.paths import value_at
 
-    check_items(stream)
+    items = value_at(parsed.data, ("items",))
+    if items is not None and not isinstance(items, list):
+        raise UserError(
+            "the value is not a list", "Pass the objects as a list", parsed.location_of(("items",))
+        )
 
 
-def _is_resource_list(stream: Stream) -> bool:
-    """Return whether a stream is a ResourceList, which kustomize and kpt pass to a function."""
+def _parsed_list(stream: Stream) -> ParsedDocument | None:
+    """Return the ResourceList that kustomize and kpt pass to a function, None for other input."""
     if not any("ResourceList" in document.text for document in stream.documents):
-        return False
-    from postrender.krm.resource_list import is_resource_list
+        return None
+    from postrender.krm.resource_list import parsed_list
 
-    return is_resource_list(stream)
+    return parsed_list(stream)
 
 
 def check_not_a_function(stream: Stream) -> None:
     """Raise UserError for a stream with a functionConfig, which only `postrender fn` reads."""
-    if _is_resource_list(stream):
+    if _parsed_list(stream) is not None:
         from postrender.krm.function_config import check_no_function_config
 
         check_no_function_config(stream)

@@ -394,7 +394,7 @@ class _Examiner:
         fix = (
             "Write the name as a quoted string"
             if isinstance(value, (bool, int, float))
-            else (f"Write the name of the {rule.target[1]}")
+            else f"Write the name of the {rule.target[1]}"
         )
         self.refuse(path, problem, fix)
 

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from itertools import islice
 
-from postrender.errors import Location, UserError
-from postrender.yaml.document import parse_document
+from postrender.errors import UserError
+from postrender.yaml.document import ParsedDocument, parse_document
 from postrender.yaml.paths import value_at
 from postrender.yaml.stream import Document, Stream, has_content
 
 
 def is_resource_list(stream: Stream) -> bool:
     """Return whether a stream has exactly one document with content, which is a ResourceList."""
+    return parsed_list(stream) is not None
+
+
+def parsed_list(stream: Stream) -> ParsedDocument | None:
+    """Return the only document with content, or None if the document is not a ResourceList."""
     with_content = (document for document in stream.documents if has_content(document.text))
     documents = list(islice(with_content, 2))
     if len(documents) != 1:
-        return False
+        return None
     try:
-        data = parse_document(documents[0].text, Location("")).data
+        parsed = parse_document(documents[0].text, stream.location_of(documents[0]))
     except UserError:
-        return False
-    return value_at(data, ("kind",)) == "ResourceList"
-
-
-def check_items(stream: Stream) -> None:
-    """Raise UserError if `items` is not a list, for a stream for which is_resource_list is True."""
-    document = sole_document(stream)
-    parsed = parse_document(document.text, stream.location_of(document))
-    items = value_at(parsed.data, ("items",))
-    if items is not None and not isinstance(items, list):
-        raise UserError(
-            "the value is not a list", "Pass the objects as a list", parsed.location_of(("items",))
-        )
+        return None
+    return parsed if value_at(parsed.data, ("kind",)) == "ResourceList" else None
 
 
 def sole_document(stream: Stream) -> Document:

@@ -166,18 +166,15 @@ def _has_namesakes(
     An object counts if it is a candidate, or a workload that references a candidate. A revision
     counts under its base name.
     """
-    identities = {
-        item.identity._replace(name=item.base_name)
-        for item in items
-        if item.identity.name
-        and not item.is_hook
-        and not item.is_attacher
-        and (item.content is not None or _references_any(item, candidates))
-    }
-    return any(
-        identity.namespace and identity._replace(namespace=None) in identities
-        for identity in identities
-    )
+    with_namespace: set[tuple[GroupKind, str]] = set()
+    without: set[tuple[GroupKind, str]] = set()
+    for item in items:
+        if not item.identity.name or item.is_hook or item.is_attacher:
+            continue
+        if item.content is not None or _references_any(item, candidates):
+            names = with_namespace if item.identity.namespace else without
+            names.add((item.identity.group_kind, item.base_name))
+    return not with_namespace.isdisjoint(without)
 
 
 def _references_any(item: Item, candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]) -> bool:

@@ -54,6 +54,16 @@ class _NoResolver:
         return UNTAGGED if value is None or implicit[0] else STRING
 
 
+class _ComposerSettings(_NoResolver):
+    """The settings that the composer of ruamel.yaml reads from its loader."""
+
+    processing_version = (1, 1)
+    version = None
+    comment_handling = None
+    max_depth = MAX_DEPTH
+    allow_duplicate_keys = True
+
+
 def parse(text: str, location: Location) -> YamlNode:
     """Return the root node of a document, or None if the document has no content.
 
@@ -195,14 +205,8 @@ def _c_class() -> Any:
 def _event_class() -> Any:
     from ruamel.yaml.composer import Composer
 
-    class EventComposer(_NoResolver, Composer):
+    class EventComposer(_ComposerSettings, Composer):
         """The pure Python composer of ruamel.yaml, with the events of the C parser."""
-
-        processing_version = (1, 1)
-        version = None
-        comment_handling = None
-        max_depth = MAX_DEPTH
-        allow_duplicate_keys = True
 
         def __init__(self, stream: str) -> None:
             Composer.__init__(self, loader=self)
@@ -221,15 +225,10 @@ def _pure_class() -> Any:
     from ruamel.yaml.reader import Reader
     from ruamel.yaml.scanner import Scanner
 
-    class PureComposer(_NoResolver, Reader, Scanner, Parser, Composer):
+    class PureComposer(_ComposerSettings, Reader, Scanner, Parser, Composer):
         """The pure Python parser of ruamel.yaml."""
 
-        processing_version = (1, 1)
-        version = None
-        comment_handling = None
         comments: Any = ()
-        max_depth = MAX_DEPTH
-        allow_duplicate_keys = True
 
         def __init__(self, stream: str) -> None:
             self.doc_infos = [DocInfo()]

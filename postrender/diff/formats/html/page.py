@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from postrender.diff.wording.terminal import Terminal
 
 FILE_SUFFIX = "html"
+DOCTYPE = "<!doctype html>"
 
 # When the page opens, ConfigMaps and Secrets are folded if the page has more than _OPEN_LINES diff
 # lines. Workloads and other objects are folded if the page has more than _OPEN_GROUPS groups of
@@ -73,7 +74,7 @@ def render(preview: Preview, terminal: Terminal) -> str:
         tag("div", *columns, class_="columns with-tools" if has_entries else "columns"),
     ]
     page = tag("html", tag("head", *head), tag("body", *body), lang="en")
-    return f"<!doctype html>\n{page}\n"
+    return f"{DOCTYPE}\n{page}\n"
 
 
 def _has_entries(preview: Preview) -> bool:
