@@ -139,7 +139,10 @@ def run(
     first_release, change = preview_first_release(trial), preview_change(trial)
     file = _write_page(change or first_release, page)
     start = _first_release_report(trial, first_release, settings, options)
-    end = [*_next_steps(current, options, trial), "", f"Page: {file}", ""]
+    # With two charts, and with a chart that needs the options, every release needs the options.
+    is_needed = bool(new_chart or trial.sides.note)
+    release_options = options if is_needed else options.before_change
+    end = [*_next_steps(current, release_options, trial), "", f"Page: {file}", ""]
     middle = _change_report(trial, len(start) + len(end))
     write_for_reader("\n".join([*start, "", *middle, *end]), "text")
     if settings.file:
@@ -202,7 +205,8 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
     from postrender.explain.first_look import next_steps
 
-    command = ["helm", "upgrade", "--install", options.release, chart, *options.shown_arguments]
+    arguments = options.redacted_arguments
+    command = ["helm", "upgrade", "--install", options.release, chart, *arguments]
     command += ["--post-renderer", "postrender"]
     command += ["--post-renderer-args=--keep-original"] if trial.undecided else []
     return next_steps(chart, shlex.join(command), has_change=trial.sides.new is not None)

@@ -53,9 +53,12 @@ class ChartOptions(NamedTuple):
         return self._replace(new_values=(), sets=(), set_strings=())
 
     @property
-    def shown_arguments(self) -> list[str]:
-        """The arguments of before_change. Messages do not show --set, which can set a password."""
-        return self.before_change.arguments
+    def redacted_arguments(self) -> list[str]:
+        """The arguments with `…` in place of each value of --set, which can be a password."""
+        redacted = self._replace(
+            sets=tuple(map(_redact, self.sets)), set_strings=tuple(map(_redact, self.set_strings))
+        )
+        return redacted.arguments
 
     @property
     def arguments(self) -> list[str]:
@@ -67,6 +70,11 @@ class ChartOptions(NamedTuple):
             *(f"--set-string={value}" for value in self.set_strings),
             *([] if self.with_hooks else ["--no-hooks"]),
         ]
+
+
+def _redact(assignment: str) -> str:
+    """Return a value of --set, such as `a=b`, with `…` in place of everything after the key."""
+    return f"{assignment.partition('=')[0]}=…"
 
 
 def release_name(chart: str) -> str:

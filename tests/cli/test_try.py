@@ -227,12 +227,24 @@ def test_two_charts_are_compared_under_one_release_name(helm: Helm, chart: str) 
     assert "helm upgrade --install next-shop next" in text
 
 
+def test_two_charts_are_released_with_the_options_of_both(helm: Helm, chart: str) -> None:
+    make_chart(Path("next"), "next-shop")
+    helm.print("template --set=a.b=hunter2,c=d -- next-shop shop", GOOD)
+    helm.print("template --set=a.b=hunter2,c=d -- next-shop next", CHANGED)
+    text = attempt(helm, chart, "next", "--set=a.b=hunter2,c=d").out.decode()
+    assert "helm upgrade --install next-shop next '--set=a.b=…' --post-renderer" in text
+    assert "hunter2" not in text
+
+
 def test_a_chart_that_needs_set_has_no_preview(helm: Helm, chart: str) -> None:
     helm.print("template --set=", GOOD)
     helm.answer("template", "echo 'Error: need it' >&2; exit 1")
-    done = attempt(helm, chart, "--set=a=b")
+    done = attempt(helm, chart, "--set=a=hunter2", "--set-string=c=hunter2")
     assert done.code == 0, done.err
-    assert "Without --set, helm fails or does not print manifests" in done.out.decode()
+    text = done.out.decode()
+    assert "Without --set, helm fails or does not print manifests" in text
+    assert "install web-shop shop '--set=a=…' '--set-string=c=…' --post-renderer" in text
+    assert "hunter2" not in text + Path("page.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("options", [(), ("--set=a=b",)])
