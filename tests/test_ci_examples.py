@@ -6,6 +6,7 @@ The comments are posted to a stand-in, written from the documentation of the API
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -201,6 +202,30 @@ def test_a_chart_with_a_dependency(checkout: Checkout) -> None:
     commit(checkout.folder, {"library/values.yaml": "greeting: from below\n"})
     text = checkout.preview()
     assert "from below" in text
+    assert checkout.is_tidy()
+
+
+@needs_helm
+def test_a_dependency_in_a_chart_repository(checkout: Checkout, tmp_path: Path) -> None:
+    library, charts = tmp_path / "library", tmp_path / "charts"
+    for name, text in CHART.items():
+        file = library / name.removeprefix("chart/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("shop", "library").replace("hello", "from the repository"))
+    charts.mkdir()
+    assert checkout.run("helm", "package", str(library), "-d", str(charts)).returncode == 0
+    assert checkout.run("helm", "repo", "index", str(charts)).returncode == 0
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(charts))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        needs = f"dependencies: [{{name: library, version: 0.1.0, repository: '{url}'}}]\n"
+        own = {"chart/templates/config.yaml": "", "chart/templates/web.yaml": ""}
+        commit(checkout.folder, {"chart/Chart.yaml": CHART["chart/Chart.yaml"] + needs, **own})
+        text = checkout.preview()
+        server.shutdown()
+    assert "from the repository" in text
+    assert url not in checkout.run("helm", "repo", "list").stdout, "the script left a repository"
     assert checkout.is_tidy()
 
 
