@@ -128,7 +128,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original, and return its state, and an explanation or "".
+    """Adopt an original, and return its state, and an explanation or "". Raises ApiError.
 
     data: the live object, None if absent.
     """

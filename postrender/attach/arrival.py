@@ -121,11 +121,14 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
         state = "is being deleted" if consumer else "does not exist"
         return Pending(f"{workload} {state}", workload.resource)
     # The object with the pod template: the target of workloadRef, or the workload itself.
-    source = watched.find(*consumer.template_from) if consumer.template_from else consumer
-    if source is None:
-        resource, name = consumer.template_from or (workload.resource, workload.name)
-        reason = f"{resource.kind}/{name}, the spec.workloadRef of {workload}, does not exist"
-        return Pending(reason, resource)
+    source = consumer
+    if consumer.template_from:
+        resource, name = consumer.template_from
+        target = watched.find(resource, name)
+        if target is None:
+            reason = f"{resource.kind}/{name}, the spec.workloadRef of {workload}, does not exist"
+            return Pending(reason, resource)
+        source = target
     if not _has_wanted_template(source, workload):
         return Pending(_describe_other_template(source, workload), source.resource)
     history_kind = HISTORY_KINDS.get(workload.resource)
@@ -142,7 +145,7 @@ def _is_paused(consumer: Consumer) -> bool:
     """Return whether a workload is a paused Deployment.
 
     The controller of a paused Deployment does not create a ReplicaSet. Controllers of other kinds
-    create their history objects even during a pause.
+    create their ReplicaSets or ControllerRevisions even during a pause.
     """
     return consumer.resource == DEPLOYMENTS and consumer.is_paused
 

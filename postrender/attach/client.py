@@ -210,7 +210,7 @@ class Client:
         """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
 
         version: the resourceVersion from list_all;
-        seconds: the duration after which the server ends the watch.
+        seconds: the duration after which the server ends the watch, as a whole number from 1.
         Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
         or a lost connection ends the watch early, without an error.
         """
@@ -339,7 +339,10 @@ class Client:
         arguments: dict[str, Any],
         max_bytes: int | None,
     ) -> dict[str, Any]:
-        """Send a request once, and return the JSON object in the answer."""
+        """Send a request once, and return the JSON object in the answer.
+
+        Raises ApiError and _PageSizeError.
+        """
         self.requests += 1
         self.writes += method != "GET"
         _log.debug(f"{method} {url}")

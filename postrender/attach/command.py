@@ -50,7 +50,7 @@ def run_attach(
     is_quiet: bool,
     arguments: Sequence[str],
 ) -> int:
-    """Run attach against the cluster, log the errors, and return the exit code.
+    """Run attach against the cluster, log the errors, and return the exit code 0, 1 or INTERRUPTED.
 
     namespace: the namespace of the run. None means the namespace of the Pod or of the kubeconfig's
         context.
@@ -169,7 +169,12 @@ def read_request(
     prunes: bool,
     deletes_finished_jobs: bool,
 ) -> AttachRequest:
-    """Return the request that the options describe. Raises UsageError for an invalid option."""
+    """Return the request that the options describe. Raises UsageError for an invalid option.
+
+    rollout, config_maps: the name of a Rollout and comma-separated names of ConfigMaps, both "" for
+        none;
+    the other texts: see the parsers in the module `request`.
+    """
     if bool(rollout) != bool(config_maps):
         raise UsageError("only one of --rollout and --configmaps is passed, expected both")
     try:

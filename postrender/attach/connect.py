@@ -78,7 +78,7 @@ def connect(
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
     """Return an authentication that raises UserError if the login fails; None for None.
 
-    If an exec plugin of the kubeconfig fails, lightkube raises errors of other classes.
+    If an exec plugin of the kubeconfig fails, lightkube does not raise a UserError.
     """
     import httpx2
 
@@ -99,7 +99,10 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error, or its class if the message is empty."""
+    """Return the message of an error, or its class if the message is empty.
+
+    A KeyError has only the missing key as its message.
+    """
     text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     return text or type(error).__name__
 

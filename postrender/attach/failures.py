@@ -24,9 +24,11 @@ _log = logging.getLogger(__name__)
 class Failure(NamedTuple):
     """A failure of a run, which attach reports at the end of the run.
 
+    fix: an imperative, "" for none;
     workloads: the affected workloads, with their uids ("" if absent or unknown);
-    is_severe: whether the run fails even with `--on-failure report`. Severe failures are a missing
-        revision that has a consumer, a ConfigMap with wrong content, and a missing permission.
+    is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are a
+        missing revision that has a consumer, a ConfigMap with wrong content, and a missing
+        permission.
     """
 
     problem: str
@@ -132,7 +134,7 @@ def _missing_failure(
     a missing revision, a later apply may have replaced the references.
     clause: the end of Failure.problem, after the names of the revisions.
     """
-    affected = [work for work in arrival.requested if set(refs) & set(work.references)]
+    affected = [workload for workload in arrival.requested if set(refs) & set(workload.references)]
     return Failure(
         problem=f"{', '.join(map(title, refs))} {clause}",
         fix=fix,

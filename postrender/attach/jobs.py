@@ -73,8 +73,8 @@ def running_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 
 
 def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> AttacherJob | None:
-    same = (job for job in jobs if job.arguments == tuple(arguments))
-    return max(same, key=attrgetter("created"), default=None)
+    matching = (job for job in jobs if job.arguments == tuple(arguments))
+    return max(matching, key=attrgetter("created"), default=None)
 
 
 def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
@@ -83,11 +83,11 @@ def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> s
     Another Job shows a later apply if it is unfinished, or newer than the Job of this process. If
     the process runs outside of a Job, the newest Job with the same arguments counts as its Job.
     """
-    own = running_job(jobs, arguments) or _newest_job(jobs, arguments)
+    own_job = running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
-        if job != own and not job.is_finished:
+        if job != own_job and not job.is_finished:
             return f"Job/{job.name} is not finished"
-        if own and job.created > own.created:
+        if own_job and job.created > own_job.created:
             return f"Job/{job.name} is newer than this run"
     return ""
 
@@ -100,26 +100,26 @@ def late_job_reason(
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
     starts late, the tool can stop waiting, and start a later apply that has no Job yet.
     A run outside of a Job is never late.
-    limit: the maximum age of the run's Job. If the Job is older, the run is too late.
+    limit: the maximum age of the run's Job.
     """
-    own = running_job(jobs, arguments)
-    created = parse_time(own.created) if own else None
-    if own is None or created is None or now - created <= limit:
+    own_job = running_job(jobs, arguments)
+    created = parse_time(own_job.created) if own_job else None
+    if own_job is None or created is None or now - created <= limit:
         return ""
     seconds = round(limit.total_seconds())
-    return f"Job/{own.name} was created more than {seconds} seconds ago"
+    return f"Job/{own_job.name} was created more than {seconds} seconds ago"
 
 
 def find_conflict(client: Client, group_name: str, arguments: Sequence[str], timeout: float) -> str:
-    """Return why the Jobs of an attach group prevent the deletion of revisions, "" if they do not.
+    """Return why a run must not delete revisions, "" if the Jobs of the attach group permit this.
 
     timeout: the maximum time for which the run waits for its workloads, in seconds.
     Raises ApiError.
     """
-    listed, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
+    jobs, _ = client.list_all(JOBS, read_job, f"{GROUP_LABEL}={group_name}")
     limit = timedelta(seconds=timeout) + START_LIMIT
-    return other_job_reason(listed, arguments) or late_job_reason(
-        listed, arguments, client.now(), limit
+    return other_job_reason(jobs, arguments) or late_job_reason(
+        jobs, arguments, client.now(), limit
     )
 
 

@@ -45,8 +45,8 @@ _UNKNOWN_MANAGER = "before-first-apply"
 _OWNER_KINDS = frozenset(
     {*BY_GROUP_KIND, *(resource.group_kind for resource in RELEASE_OWNER_KINDS)}
 )
-# The maximum number of characters of a text in a record, and of Consumer.status_problems. Every
-# valid name and render ID is shorter.
+# The maximum number of characters of an annotation's value in a record, and of
+# Consumer.status_problems. Every valid base name, time and render ID is shorter.
 _LONGEST_TEXT, _LONGEST_PROBLEMS = 256, 1024
 # The start of an owner reference's key in managedFields; the uid and `"}` follow.
 _UID_KEY = 'k:{"uid":"'
@@ -85,7 +85,6 @@ class Consumer(NamedTuple):
     """
 
     resource: Resource
-    api_version: str
     name: str
     uid: str
     controller: str
@@ -100,7 +99,10 @@ class Consumer(NamedTuple):
     def owner(self) -> Owner:
         """The entry of ownerReferences that makes the object an owner."""
         return Owner(
-            api_version=self.api_version, kind=self.resource.kind, name=self.name, uid=self.uid
+            api_version=self.resource.api_version,
+            kind=self.resource.kind,
+            name=self.name,
+            uid=self.uid,
         )
 
     def __str__(self) -> str:
@@ -136,7 +138,7 @@ class Revision(NamedTuple):
 
     @property
     def is_original(self) -> bool:
-        """Whether the object is an original, which is in the applied stream or which is adopted."""
+        """Whether the object is an adopted original, or an original in the applied stream."""
         return self.is_original_in_stream or bool(self.group_name and not self.base_name)
 
     @property
@@ -156,7 +158,6 @@ def read_consumer(resource: Resource, data: Object) -> Consumer:
     template_holder = mapping_at(data, ("data",)) if is_copy else data
     return Consumer(
         resource=resource,
-        api_version=resource.api_version,
         name=text_at(data, "metadata", "name"),
         uid=text_at(data, "metadata", "uid"),
         controller=next((owner.uid for owner, controls in _owners(data) if controls), ""),
@@ -215,7 +216,7 @@ def _references(group_kind: GroupKind, data: Object) -> Iterator[RevisionRef]:
 
 
 def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
-    # pod_templates yields nothing for a Pod, which is its own template.
+    # pod_templates returns [] for a Pod, which is itself a template.
     templates = (
         [data] if group_kind == POD else [item for _, item in pod_templates(group_kind, data)]
     )

@@ -1,6 +1,6 @@
 """The log on stderr, as text or as JSON lines.
 
-The JSON keys are those of the older tool configmap-attacher: level, msg, time. The modules of this
+The JSON keys are level, msg and time, as in the older tool configmap-attacher. The modules of this
 package log through `logging.getLogger(__name__)`.
 """
 

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class GroupRevisions(NamedTuple):
-    """The live revisions that a run of attach reads: of its own attach group, and of other groups.
+    """The live revisions that a run of attach reads.
 
     revisions: the given revisions (AttachRequest.given), and all revisions of the run's attach
         group;
@@ -35,9 +35,10 @@ class GroupRevisions(NamedTuple):
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
     """Return the given revisions, the revisions of the attach group, and those of other groups.
 
-    If the request has no attach group, the group is the common label of the given revisions. If
-    their labels differ, the group is unknown. The result has is_sweepable=False for an original
-    that is in AttachRequest.emitted, but not in AttachRequest.given. Raises ApiError.
+    If the request has no attach group, the group is the common label of the given revisions. The
+    function ignores revisions without a label. If the labels differ, or if no given revision has a
+    label, the group is unknown. An original in AttachRequest.emitted, but not in
+    AttachRequest.given, has the fields that _protected sets. Raises ApiError.
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -71,10 +72,12 @@ def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
 
 
 def _protected(revision: Revision) -> Revision:
-    """Return an object of the applied stream, with is_sweepable=False if the object is an original.
+    """Return an original as a protected record, and any other revision unchanged.
 
-    `postrender adopt` may have labelled the original, but a tool such as Helm manages the original.
-    If a Job were the only owner of the original, Kubernetes would delete the original with the Job.
+    A protected record has is_sweepable=False and is_original_in_stream=True. `postrender adopt` may
+    have labelled the original, but a tool such as Helm manages the original. If a Job were the only
+    owner of the original, Kubernetes would delete the original with the Job.
+    revision: an object of the applied stream.
     """
     if revision.base_name:
         return revision
@@ -110,7 +113,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return the revision in a list, [] if absent or if the Role forbids the request."""
+    """Return a list with the revision, [] if absent or if the Role forbids the request."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -137,8 +140,8 @@ def read_state(
         unreadable=unreadable,
         release_owner=release_owner,
     )
-    more = find_related(state, scope, group.others)
-    return state._replace(revisions=(*group.revisions, *more))
+    related = find_related(state, scope, group.others)
+    return state._replace(revisions=(*group.revisions, *related))
 
 
 def read_consumers(client: Client) -> tuple[dict[str, Consumer], frozenset[Resource]]:

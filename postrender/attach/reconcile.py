@@ -133,8 +133,8 @@ def pin(
 ) -> list[Patch]:
     """Return patches that add workloads as owners to the revisions that the workloads reference.
 
-    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. An
-    original in the applied stream gets no patch.
+    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. The
+    function skips revisions that are being deleted, and originals in the applied stream.
     workloads_of: returns the live workloads that, according to the request, reference a revision;
     release_owner: an additional owner of each revision, None if unknown.
     """
@@ -144,7 +144,7 @@ def pin(
             continue
         may_own = _may_consumers_own(revision, release_owner)
         workloads = workloads_of(revision.key) if may_own else ()
-        owners = [work.owner for work in workloads if work.resource not in _SHORT_LIVED]
+        owners = [workload.owner for workload in workloads if workload.resource not in _SHORT_LIVED]
         mark = "" if owners and revision.unused_since is not None else None
         owners += [release_owner] if release_owner and not revision.is_original else []
         patches.append(Patch(revision=revision, added=_missing_owners(revision, owners), mark=mark))
@@ -156,7 +156,8 @@ def reconcile(
 ) -> list[Patch]:
     """Return the patches that give every revision the owners and the mark by this module's rule.
 
-    The first patches are those of the revisions in the applied stream.
+    The patches of the revisions in the applied stream are first. The function skips revisions that
+    are being deleted.
     scope: the scope that covers the unused revisions to mark;
     in_stream: the revisions of the applied stream, which a run never marks.
     """
@@ -282,7 +283,7 @@ def _consumers_by_revision(state: ClusterState) -> defaultdict[RevisionRef, list
 
 
 def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
-    """Return whether the consumers of a revision, and their controllers, are its owners."""
+    """Return whether the consumers of a revision, and their controllers, may own the revision."""
     if revision.is_sweepable:
         return True
     is_owned = any(_is_our_release_owner(revision, owner) for owner in revision.owners)
@@ -290,11 +291,12 @@ def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
 
 
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
-    """Return the owners by the rule: the consumers and their controllers, up to the workload.
+    """Return the owners by the rule, except the release owner.
 
-    A consumer is not an owner if the run cannot read its controller. Otherwise the garbage
-    collector could delete the revision with the consumer, although the controller still uses the
-    revision. A bare Pod or Job is not an owner, because another object may need the revision later.
+    The consumers and their controllers are owners, up to the workload. A consumer is not an owner
+    if the run cannot read its controller. Otherwise the garbage collector could delete the revision
+    with the consumer, although the controller still uses the revision. A bare Pod or Job is not an
+    owner, because another object may need the revision later.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -303,9 +305,9 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
             continue
         if chain[-1].resource in _SHORT_LIVED:
             continue
-        # The controller of a Pod is an owner, so the Pod does not have to be an owner.
-        is_controlled_pod = consumer.resource == PODS and bool(consumer.controller)
-        owners.update((member.uid, member) for member in chain[is_controlled_pod:])
+        if consumer.resource == PODS:
+            chain = chain[1:]  # a Pod is never an owner, but its controllers are owners
+        owners.update((member.uid, member) for member in chain)
     return [member.owner for member in owners.values() if not member.is_deleting]
 
 
@@ -373,8 +375,9 @@ def _is_readable(state: ClusterState, owner: Owner) -> bool:
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program added, and the owners of unlisted kinds.
+    """Return the existing owners that another program added, and all owners of unread kinds.
 
+    An unread kind is a kind that the run did not list.
     A release owner, even of another release, is not foreign if attach added the owner.
     """
     return [

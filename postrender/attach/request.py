@@ -80,7 +80,9 @@ class AttachRequest(NamedTuple):
     @property
     def given(self) -> tuple[RevisionRef, ...]:
         """The revisions that the workloads of the request reference, without duplicates."""
-        return tuple(dict.fromkeys(ref for work in self.workloads for ref in work.references))
+        return tuple(
+            dict.fromkeys(ref for workload in self.workloads for ref in workload.references)
+        )
 
     @property
     def in_stream(self) -> frozenset[RevisionRef]:
@@ -117,8 +119,8 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
     """Return the revisions in `configmap/a,secret/b`. Raises ValueError with the problem."""
     refs = []
     for part in filter(None, text.split(",")):
-        kind, slash, name = part.strip().partition("/")
-        if not slash or not name or kind.lower() not in _KIND_TITLES:
+        kind, _, name = part.strip().partition("/")
+        if not name or kind.lower() not in _KIND_TITLES:
             raise ValueError(
                 f"{shown(part)} is not a revision, expected configmap/NAME or secret/NAME"
             )

@@ -49,9 +49,10 @@ REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 # The possible kinds of a release owner, as defined in the module `release_owner`.
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
-# The kinds of possible consumers, in the order in which attach lists the kinds. A kind precedes the
-# kinds that its controller creates. attach can miss an object that a controller creates during the
-# lists. Even then, attach has read the same references from the controlling object.
+# The kinds of possible consumers, in the order in which attach lists the kinds. The kind of a
+# controlling object precedes the kinds of its controlled objects. attach can miss an object that a
+# controller creates during the lists. Even then, attach has read the same references from the
+# controlling object.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,

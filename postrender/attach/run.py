@@ -1,7 +1,7 @@
 """One run of attach: wait, reconcile, sweep, verify.
 
-A run can be interrupted at any point, and the next run does the remaining work. No patch removes an
-owner that a revision still needs.
+A run can be interrupted at any point, and the next run does the remaining work. A patch does not
+remove an owner that a revision still needs.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def attach(
 ) -> list[Failure]:
     """Add owners to revisions, mark or delete unused revisions, and return the failures.
 
+    The run first waits until the workloads are ready, for at most request.timeout seconds.
     arguments: the command line of this run, which identifies its own Job;
     account: the ServiceAccount of this run, None if unknown.
     Raises ApiError.
@@ -131,7 +132,10 @@ def _report_paused(client: Client, arrival: Arrival) -> None:
 def _find_failures(
     client: Client, request: AttachRequest, arrival: Arrival, state: ClusterState, uids: Uids
 ) -> list[Failure]:
-    """Check again that the revisions exist, and return the failures of the run."""
+    """Check again that the revisions exist, and return the failures that the run has found.
+
+    Refused writes and foreign ConfigMaps are not among these failures.
+    """
     missing = find_missing(request, read_revisions(client, request).revisions)
     if any(ref not in arrival.missing for ref in missing):
         # The garbage collector may have deleted the revisions together with their workload. After

@@ -30,7 +30,10 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:
-    """Send a patch, and return the refusal, or None if the API server did not refuse."""
+    """Send a patch, and return the refusal, or None if the API server did not refuse.
+
+    Raises ApiError if the API server does not answer.
+    """
     try:
         if client.patch(patch.revision.resource, patch.revision.name, patch.body):
             _log.info(f"{patch.revision}: {_description(patch)}")

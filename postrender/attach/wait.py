@@ -34,8 +34,8 @@ def wait(
 ) -> Arrival:
     """Wait until every workload is ready and every revision exists, or until the deadline.
 
-    During the wait, attach adds each existing workload as an owner to the revisions that exist and
-    that the workload references.
+    Until then, attach adds each existing workload as an owner to the existing revisions that the
+    workload references.
     deadline: the end of the wait on the clock of time.monotonic;
     pins: returns the patches that add these owners.
     Raises ApiError.
@@ -67,8 +67,8 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
     ends = started + seconds
     for workload in arrival.pending:
         while (pending := find_pending(workload, watched)) and time.monotonic() < ends:
-            is_over = _arrival_test(workload, pending.awaited, watched)
-            if not watched.follow(pending.awaited, ends - time.monotonic(), is_over):
+            is_enough = _arrival_test(workload, pending.awaited, watched)
+            if not watched.follow(pending.awaited, ends - time.monotonic(), is_enough):
                 break  # the watch has ended or is broken, so the caller lists everything again
     if arrival.missing:
         time.sleep(max(0.0, ends - time.monotonic()))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.live import Consumer, read_consumer
+from postrender.attach.live import Consumer, read_consumer, text_at
 from postrender.attach.resources import Resource
 
 
@@ -34,7 +34,7 @@ class Watched:
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
         """Watch a kind until `is_enough` returns True, and return False if the watch ends earlier.
 
-        seconds: the maximum duration.
+        seconds: the maximum duration, at least 1.
         """
         self.objects(resource)
         version = self._versions[resource]
@@ -47,9 +47,7 @@ class Watched:
                 self._objects[resource].pop(consumer.uid, None)
             elif kind in ("ADDED", "MODIFIED"):
                 self._objects[resource][consumer.uid] = consumer
-            metadata = data.get("metadata")
-            if isinstance(metadata, dict):
-                self._versions[resource] = str(metadata.get("resourceVersion", version))
+            self._versions[resource] = text_at(data, "metadata", "resourceVersion") or version
             if is_enough():
                 return True
             if time.monotonic() > ends:

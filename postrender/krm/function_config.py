@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the validated values of a ResourceList's functionConfig, {} if absent.
+    """Return the values of a ResourceList's functionConfig, {} if absent.
 
     Raises UserError for a functionConfig of an unknown kind, and for values that do not fit the
     schema. Also raises UserError for a setting with an effect outside the output.
@@ -140,7 +140,7 @@ def _key_schema(
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return the text if the schema requires a string, otherwise the value of the text as YAML.
+    """Return the text if the schema requires a string, otherwise its value as a YAML scalar.
 
     Raises UserError if the schema requires a list or a mapping.
     """

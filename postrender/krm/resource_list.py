@@ -16,7 +16,7 @@ def is_resource_list(stream: Stream) -> bool:
 
 
 def parsed_list(stream: Stream) -> ParsedDocument | None:
-    """Return the only document with content, or None if the document is not a ResourceList."""
+    """Return the parsed ResourceList of a stream, None for other streams and for invalid YAML."""
     with_content = (document for document in stream.documents if has_content(document.text))
     documents = list(islice(with_content, 2))
     if len(documents) != 1:
@@ -29,5 +29,5 @@ def parsed_list(stream: Stream) -> ParsedDocument | None:
 
 
 def sole_document(stream: Stream) -> Document:
-    """Return the ResourceList of a stream for which is_resource_list is True."""
+    """Return the unparsed ResourceList of a stream for which is_resource_list is True."""
     return next(document for document in stream.documents if has_content(document.text))

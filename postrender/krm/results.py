@@ -58,6 +58,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
     """Return a ResourceList as texts to join, with results added to the field `results`.
 
     The function does not add a result that the field already has.
+    parts: the texts of the ResourceList.
     """
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
@@ -100,7 +101,10 @@ class _Objects:
         return self.result(severity, text, finding.location)
 
     def result(self, severity: str, message: str, location: Location) -> Result:
-        """Return a message about a location as a result."""
+        """Return a message about a location as a result.
+
+        If the location is not in an object, the message begins with the path of the location.
+        """
         data = self.object_at(location)
         if data is None and location.path:
             message = f"{location.path}: {message}"

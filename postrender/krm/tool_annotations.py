@@ -1,7 +1,7 @@
 """The annotations that kustomize and kpt add before a function runs, and remove afterwards.
 
-The KRM function specification reserves these annotations. The annotations are not in the applied
-object, so hashes do not cover the annotations.
+kustomize keeps only `config.kubernetes.io/origin`, and only if the kustomization requests this
+annotation (`buildMetadata: [originAnnotations]`). Hashes do not cover any of these annotations.
 
 While a function runs, references can still have the former names of objects. kustomize first adds
 `namePrefix` and `nameSuffix` to the names of objects, and runs transformers next. After the
@@ -24,8 +24,11 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# After the function, kustomize renames an object that has one of these annotations.
-_NAMING = frozenset({_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"})
+# kustomize sets the first two annotations on generated objects, and refBy on referenced objects.
+# After the function, kustomize adds a hash to the name of an object with needsHashSuffix.
+_GENERATOR_ANNOTATIONS = frozenset(
+    {_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"}
+)
 # The current and the older annotation for the file of an object, and for its index in the file.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
@@ -41,7 +44,7 @@ _TOOL_ANNOTATIONS = frozenset(
 
 
 def is_tool_annotation(annotation: str) -> bool:
-    """Return whether kustomize or kpt adds an annotation only while a function runs."""
+    """Return whether kustomize or kpt adds an annotation to the input of a function."""
     return annotation.startswith(_INTERNAL) or annotation in _TOOL_ANNOTATIONS
 
 
@@ -64,7 +67,7 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
     is_copy: whether the output also has the original.
     """
     for name in item.annotations:
-        if name in _NAMING or (is_copy and is_tool_annotation(name)):
+        if name in _GENERATOR_ANNOTATIONS or (is_copy and is_tool_annotation(name)):
             yield name
 
 

@@ -31,7 +31,9 @@ USER_ANNOTATIONS = (
 # `postrender render` sets this label on a revision and on the objects of the attacher. `postrender
 # adopt` sets this label on a live original.
 GROUP_LABEL = PREFIX + "attach-group"
-# render sets these annotations on a revision. adopt copies SWEEP_ANNOTATION to the live original.
+# render sets BASE_NAME_ANNOTATION on each revision. render sets NUMBER_ANNOTATION on a revision if
+# later outputs retain the revision. render sets SWEEP_ANNOTATION to "false" on a revision that the
+# attacher must not delete, and adopt copies SWEEP_ANNOTATION to the live original.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
 NUMBER_ANNOTATION = PREFIX + "revision-number"
 SWEEP_ANNOTATION = PREFIX + "sweep"

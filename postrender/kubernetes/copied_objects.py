@@ -25,7 +25,7 @@ _NAMESPACES = {
     "replicator.v1.mittwald.de/replicate-to": "kubernetes-replicator",
     "replicator.v1.mittwald.de/replicate-to-matching": "kubernetes-replicator",
 }
-# The value is a label selector for namespaces. An empty value selects all namespaces.
+# The value of this annotation selects namespaces by their labels. "" selects all namespaces.
 # config-syncer/config-syncer apis/kubed/v1alpha1/types.go, formerly appscode/kubed
 _KUBED = "kubed.appscode.com/sync"
 

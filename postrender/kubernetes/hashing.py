@@ -5,7 +5,7 @@ truncated base names, and hashes with a key. `kubectl create --append-hash` writ
 which also covers the name.
 
 With a key, the hash in the name of a Secret's revision is an HMAC-SHA-256 of the hashed content.
-Without a key, anybody who knows the name of the revision can check a guess of the password.
+Without a key, anybody who knows the name of the revision can check a guess of the content.
 
 Content hashes and render IDs are a published contract and change only with a major version. A new
 content hash would rename every ConfigMap, and a new render ID would roll every workload.
@@ -76,7 +76,8 @@ def hashed_content(
 
     A mutable object has a different hash than an immutable object with the same data. Otherwise
     a change of `immutable` would keep the name, and the next apply would change the live object.
-    data: the whole object.
+    data: the whole object;
+    is_immutable: whether the revision is immutable.
     """
     content: dict[str, Json] = {
         "kind": group_kind[1],
@@ -136,6 +137,8 @@ def fits_content(
 
     If the name matches, nobody has edited the hashed content. An edit that sets `immutable` to
     false does not change the result.
+    data: the whole object;
+    key: the key of the hash, None for a hash without a key.
     """
     numbered = _NUMBERED.search(name)
     return any(

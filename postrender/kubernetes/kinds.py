@@ -20,7 +20,7 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 # The maximum number of characters in a DNS label, such as the name of a volume. The value of a
 # Kubernetes label has the same maximum.
 MAX_LABEL_LENGTH = 63
-# The kind of custom resource definitions, whose schemas contain no references.
+# The kind of custom resource definitions. Their schemas do not contain references.
 CRD = "CustomResourceDefinition"
 
 
@@ -162,8 +162,8 @@ def items_of(data: Json) -> list[Json] | None:
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
     """Yield the path and data of each object: the root of a document, or the items of its Lists.
 
-    Items of a List such as a ConfigMapList can lack `kind` and `apiVersion`. The function adds both
-    fields to the yielded items.
+    An item of a List such as a ConfigMapList can lack `kind` and `apiVersion`. The yielded copy of
+    this item has both fields. In an invalid List, an item can be a value that is not a mapping.
     path: the path of data in the document.
     """
     items = items_of(data)

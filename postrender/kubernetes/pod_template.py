@@ -58,6 +58,7 @@ class PodTemplate(NamedTuple):
         """Return the text of template_text() with new names.
 
         names: the new names, by the path of the reference. All other references keep their names.
+            The method ignores paths that are not in self.references.
         """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):

@@ -22,7 +22,8 @@ _KEEP = {
     COMPARE_OPTIONS_ANNOTATION: "IgnoreExtraneous",
     FLUX_PRUNE_ANNOTATION: "disabled",
 }
-_LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
+# The annotations whose value is a comma-separated list of options.
+_OPTION_LISTS = (SYNC_OPTIONS_ANNOTATION, COMPARE_OPTIONS_ANNOTATION)
 
 
 def keep_annotations() -> dict[str, str]:
@@ -33,7 +34,7 @@ def keep_annotations() -> dict[str, str]:
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return annotations without keep_annotations(). A list of options keeps its other options."""
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
-    for key in _LISTS:
+    for key in _OPTION_LISTS:
         options = _options(rest.get(key, ""))
         others = [option for option in options if option != _KEEP[key]]
         if others:
@@ -49,7 +50,7 @@ def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> di
     A list of options keeps its other options, except a contrary option such as `Prune=true`.
     """
     merged = {
-        key: _with_option(current[key], value) if key in current and key in _LISTS else value
+        key: _with_option(current[key], value) if key in current and key in _OPTION_LISTS else value
         for key, value in desired.items()
     }
     return {key: value for key, value in merged.items() if current.get(key) != value}

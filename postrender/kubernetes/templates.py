@@ -31,7 +31,7 @@ def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return group, kind and name in the workloadRef of a Rollout, None if absent or incomplete."""
+    """Return the target of a Rollout's workloadRef, None if absent or without kind or name."""
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))

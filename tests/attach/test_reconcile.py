@@ -41,7 +41,6 @@ def consumer(text: str, *names: str, controller: str = "", is_deleting: bool = F
     resource = BY_KIND[kind]
     return Consumer(
         resource=resource,
-        api_version=resource.api_version,
         name=name,
         uid=text,
         controller=controller,
