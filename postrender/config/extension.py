@@ -1,7 +1,7 @@
 """The key `extends` of a configuration file: the check of the extended file, and the merge.
 
-If postrender discovered a file without --config, the file may extend only a YAML file in its own
-repository. The extended file has the same rights as the file that extends it.
+If postrender found a file without --config or POSTRENDER_CONFIG, the file may extend only a YAML
+file in its own repository. The extended file has the same rights as the file that extends it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from postrender.errors import UserError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from postrender.config.trust import Source
     from postrender.errors import Location
     from postrender.yaml.paths import Json, Path
-
-    Values = dict[str, Any]
 
 _ENDINGS = (".yaml", ".yml")
 _POD_TEMPLATE = ("attacher", "podTemplate")
@@ -73,8 +70,8 @@ def extended_file(
 def _is_permitted(path: str, source: Source) -> bool:
     """Return whether a discovered file may extend a path. The file at the path can be missing.
 
-    The path and its target (the path without links) must both end in .yaml or .yml. The target must
-    be in the repository, and outside of `.git`.
+    The path and its target (after links are followed) must both end in .yaml or .yml. The target
+    must be in the repository, and outside of every folder `.git`.
     """
     if "\0" in path:  # realpath raises ValueError
         return False
@@ -91,10 +88,10 @@ def _is_permitted(path: str, source: Source) -> bool:
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
     """Return the value `own` of a file, merged with the value `base` of the extended file.
 
-    The function merges mappings by key, and joins lists without duplicates. A joined list begins
-    with the items of `own`, because the first matching rule applies. In `attacher.podTemplate`, the
-    function merges lists by the names of their items, if every item has a name. In every other
-    case, `own` replaces `base`.
+    The function merges mappings by key. In `attacher.podTemplate`, the function merges lists by the
+    names of their items, if every item has a name. Elsewhere, the function joins lists without
+    duplicates, and `own` is first, because the first matching rule applies. In every other case,
+    `own` replaces `base`.
     path: the path of both values in the configuration.
     """
     if isinstance(base, dict) and isinstance(own, dict):

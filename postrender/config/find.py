@@ -35,7 +35,7 @@ class FoundConfig(NamedTuple):
 def find_config(start: str) -> FoundConfig:
     """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
 
-    start: the absolute path of the folder, "" if the folder is unknown.
+    start: the absolute path of the folder; "" if unknown, so that the search does not find a file.
     Raises UserError if the file belongs to another user, or is a link to outside the repository.
     Also raises UserError for a link that does not lead to a file.
     A warning would not be enough, because the file can change the output, and because Helm hides

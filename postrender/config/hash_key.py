@@ -13,7 +13,6 @@ from postrender.kubernetes.hashing import HashKey
 VARIABLE = "POSTRENDER_SECRETS_HASH_KEY"
 
 _MIN_BYTES, _MAX_BYTES = 16, 4096
-_CREATE = "Create a key with `openssl rand -hex 32`"
 
 
 def read_hash_key(option: str, configured: str) -> HashKey | None:
@@ -53,7 +52,7 @@ def _key(content: bytes, location: Location) -> HashKey:
             f"the hash key has {len(key)} bytes, expected {_MIN_BYTES} to {_MAX_BYTES}"
             if len(key) <= _MAX_BYTES
             else f"the hash key has more than {_MAX_BYTES} bytes",
-            _CREATE,
+            "Create a key with `openssl rand -hex 32`",
             location,
         )
     return HashKey(key)

@@ -98,10 +98,10 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
 
     fix: the fix in the error about an unreadable file.
     """
-    document, root = load_document(file, fix)
-    values = document.data
+    document, values = _read_document(file, fix)
+    root: Path = ()
     if is_config_object(values):
-        values = object_values(values, document, ())
+        root, values = ("spec",), object_values(values, document, ())
     elif values is not None:
         _check_object(values, document)
         validate(values, document)
@@ -112,10 +112,9 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
     return config_file
 
 
-def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Path]:
-    """Return a configuration file as a document, and the path of its values in the document.
+def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
+    """Return a configuration file as a document, and the data of the document.
 
-    fix: the fix in the error about an unreadable file.
     Raises UserError for a file that cannot be read, is not YAML or has a duplicate key.
     """
     try:
@@ -128,11 +127,11 @@ def load_document(path: str, fix: str = _OTHER_FILE) -> tuple[ParsedDocument, Pa
         ) from None
     try:
         document = parse_document(text, Location(path, 1))
-        root: Path = ("spec",) if is_config_object(document.data) else ()
+        data = document.data
     except UserError as error:  # the fix of parse_document is for chart templates
         raise UserError(error.problem, "Fix the file", error.location) from None
     _check_duplicate_keys(document)
-    return document, root
+    return document, data
 
 
 def _check_duplicate_keys(document: ParsedDocument) -> None:
@@ -143,7 +142,10 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
 
 
 def _check_object(data: Json, document: ParsedDocument) -> None:
-    """Raise UserError for an almost correct object, which is_config_object rejects."""
+    """Raise UserError for data with the kind or the API group of a configuration object.
+
+    The caller knows that is_config_object rejects the data.
+    """
     version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
     if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
         key = "apiVersion" if kind == KIND else "kind"
@@ -260,7 +262,10 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return `base`, updated with `overrides`. If both values of a key are mappings, merge them."""
+    """Return `base`, updated with `overrides`.
+
+    A nested mapping updates the nested mapping of the same key.
+    """
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)

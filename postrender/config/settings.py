@@ -31,6 +31,7 @@ class StrategyRule(NamedTuple):
     """One entry of `rules`: the conditions for an object, and the strategy of matching objects.
 
     kind, name, namespace: globs;
+    labels, annotations: the value that an object must have for each key;
     is_referenced: True if only referenced objects match, False if only unreferenced objects match;
         None if the entry does not set `referenced`;
     is_immutable, keep_original: settings for matching objects, None if the entry does not set them.
@@ -53,7 +54,10 @@ class StrategyRule(NamedTuple):
         annotations: Mapping[str, str],
         is_referenced: bool,
     ) -> bool:
-        """Return whether an object meets all conditions of the entry."""
+        """Return whether an object meets all conditions of the entry.
+
+        is_referenced: whether another object references the object.
+        """
         return (
             _matches(identity.kind, self.kind)
             and _matches(identity.name, self.name)
@@ -91,6 +95,8 @@ class IgnoredLeftover(NamedTuple):
 class AttacherSettings(NamedTuple):
     """The settings of the attacher; times are in seconds.
 
+    image, image_pull_policy, service_account: "" for the default;
+    mode: auto, hook or job;
     group: the name of the attach group, "" if not set;
     release: the name of the Helm release in --previous, or of the Argo CD application, "" if
         unknown; the configuration does not have a key for this name;
@@ -116,7 +122,7 @@ class AttacherSettings(NamedTuple):
     retired_secrets: tuple[str, ...] = ()
 
     def account_of(self, group_name: str) -> str:
-        """Return the name of the attacher's ServiceAccount; group_name: the name of the group."""
+        """Return the name of the ServiceAccount for the attacher of an attach group."""
         return self.service_account or (group_name if self.creates_rbac else SHARED_ACCOUNT)
 
     @property
@@ -133,8 +139,8 @@ class HistorySettings(NamedTuple):
     """The location of earlier outputs, and the number of revisions to keep.
 
     previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; "" if not set;
-    keep: the number of revisions for each base name, None for the default;
-    context, kubeconfig: the options of helm commands, "" for the default of helm.
+    keep: the number of revisions for each base name. None: the number depends on the workloads;
+    context, kubeconfig: --kube-context and --kubeconfig for helm, "" for the default of helm.
     """
 
     previous: str = ""
@@ -146,6 +152,8 @@ class HistorySettings(NamedTuple):
 class Settings(NamedTuple):
     """All settings of postrender.
 
+    namespace, log_file: "" if not set;
+    naming: HASH or SEQUENCE;
     keep_original: whether to keep originals that no object needs; None: only originals of Secrets;
     file: the configuration file, "" if there is none;
     findings: the findings about the search for the configuration file;

@@ -2,9 +2,9 @@
 
 The author of a chart, a repository or an input can be a stranger. Settings from these sources may
 change the output. These settings must not choose a cluster, write files, read files outside the
-repository, or start programs. The only exception is git, which postrender starts without hooks and
-other programs of the repository. SETTINGS lists every setting with an effect outside the output. A
-test checks that the list is complete.
+repository, or start programs. The only exception is git, which postrender prevents from starting
+programs of the repository, such as hooks. SETTINGS lists every setting with an effect outside the
+output. A test checks that the list is complete.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ A likely edit is an edit that postrender may make later. take_inventory parses o
 time, and does not keep the parsed nodes.
 
 take_inventory first parses the documents that can contain revisable objects: ConfigMaps, and
-Secrets if `with_secrets` is set. The module `prefilter` then uses the names of the revisable
-objects to select the other documents to parse.
+Secrets if `with_secrets` is set. This step also parses documents whose end could be missing. The
+module `prefilter` then uses the names of the revisable objects to select the other documents to
+parse.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from postrender.yaml.stream import Stream
 class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
-    items: the objects of the documents that take_inventory parsed.
+    items: the objects of the parsed documents.
     sites: by document index, the site of each likely edit. A site is None if postrender cannot
         edit the text of the object, and must write the whole object again.
     last_items: by document index, the path of the last item if the document is a List.

@@ -83,8 +83,8 @@ def examine(
     names: the names of possible targets of references, None for all names. References to other
         names are in the result only if the name ends in a hash, or if Rule.is_word is set.
     is_edited: whether postrender can edit the document. If not, the result has data, but no sites.
-    Raises UserError for text that is not YAML, for a reference that is not a string, and for an
-    invalid annotation `postrender/rewrite-references`.
+    Raises UserError for text that is not YAML, and for a reference that is not a string. Also
+    raises UserError for an annotation `postrender/rewrite-references` without an effect.
     """
     document, data = _parsed(text, location)
     if data is None:

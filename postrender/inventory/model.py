@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
     path: the path of the field in the document.
     name: the name in the field, without a namespace. If rule.is_word is set, the whole string in
-        the field, which contains the name as a word.
+        the field, which can contain the name as a word.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
     line: the line of the field in the document, from 0.
@@ -57,8 +57,8 @@ class Item(NamedTuple):
     templates: the pod templates, () if `is_rewritable` is False.
     content: the whole object, if the object is revisable or `is_attacher` is set; else None. A
         ConfigMap is revisable, and a Secret only if the setting `with_secrets` is set.
-    folded: the path and value of each folded block scalar (`>`) in content.
-    workload_ref: the group, kind and name in the workloadRef of a Rollout, else None.
+    folded: the path in the document, and the value, of each folded block scalar (`>`) in content.
+    workload_ref: the (group, kind) and the name in the workloadRef of a Rollout, else None.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
     error: the error in an invalid ConfigMap or Secret, else None. postrender raises the error only
         if postrender needs the content.
@@ -87,7 +87,7 @@ class Item(NamedTuple):
 
     @property
     def has_opted_out(self) -> bool:
-        """Whether an annotation tells postrender not to rewrite the references of the object."""
+        """Whether an annotation turns off the rewriting of the object's references."""
         return self.annotations.get(REWRITE_ANNOTATION) == "false"
 
     @property

@@ -42,7 +42,7 @@ def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Findi
     """Yield a note for each reference to a revision of another release.
 
     Neither this revision nor its original is in the input.
-    names: the names of the ConfigMaps in the input, and of other objects.
+    names: the names of the revisable objects in the input, and of the objects of attachers.
     """
     seen = set()
     for item in inventory.items:

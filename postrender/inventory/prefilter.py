@@ -1,7 +1,7 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
 Most documents of a chart do not concern ConfigMaps. postrender does not parse these documents,
-so rendering is fast, and unusual YAML in these documents cannot cause an error. If `with_secrets`
+except some Roles, so rendering is fast, and unusual YAML rarely causes an error. If `with_secrets`
 is set, "ConfigMap" means "ConfigMap or Secret" in this module.
 """
 

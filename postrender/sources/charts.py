@@ -24,7 +24,7 @@ _URL = "://"
 
 
 class ChartOptions(NamedTuple):
-    """The options of helm template.
+    """The arguments of helm template, except the chart.
 
     namespace: "" for the default of helm;
     values: the files in --values; new_values: the files in --new-values of `postrender try`;
@@ -62,7 +62,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def arguments(self) -> list[str]:
-        """The options as arguments of helm."""
+        """The options of helm, without the name of the release."""
         return [
             *([f"--namespace={self.namespace}"] if self.namespace else []),
             *(f"--values={file}" for file in (*self.values, *self.new_values)),
@@ -78,7 +78,7 @@ def _redact(assignment: str) -> str:
 
 
 def release_name(chart: str) -> str:
-    """Return the name in Chart.yaml, or `release` if Chart.yaml has no valid release name."""
+    """Return the name in Chart.yaml, or `release` if the file or a valid name is missing."""
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
@@ -143,7 +143,8 @@ def check_values(files: tuple[str, ...]) -> None:
 def render_chart(chart: str, options: ChartOptions) -> bytes:
     """Return the manifests that helm template prints.
 
-    Raises UserError if helm is missing, and with the message of helm if helm fails.
+    Raises UserError if helm is missing. Also raises UserError, with the message of helm, if helm
+    fails.
     """
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
@@ -168,7 +169,7 @@ def passes_hooks() -> bool:
 
 
 def _charts_in(folder: str) -> list[str]:
-    """Return up to three charts that are directly in a folder."""
+    """Return the paths of up to three charts that are directly in a folder."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -183,9 +184,9 @@ def _failure(chart: str, code: int, errors: str) -> UserError:
 
 
 def _message(errors: str) -> str:
-    """Return the message after `Error: ` in the stderr of helm, without debug lines and advice.
+    """Return the message after `Error: ` in the stderr of helm, up to an empty or debug line.
 
-    The result is the last line if no line has `Error: `, and "" if stderr is empty.
+    The result is the last line if no line begins with `Error: `, and "" if stderr is empty.
     """
     lines = errors.strip().splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)

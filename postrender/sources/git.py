@@ -83,6 +83,7 @@ class _Object(NamedTuple):
 
     kind: blob, tree, commit, tag, or a key of _NO_FILE. The kind `missing` also means that the
         commit does not have the path.
+    data, object_id: empty if `kind` is a key of _NO_FILE.
     """
 
     kind: str
@@ -296,8 +297,7 @@ def _failure(errors: str, code: int, name: str) -> UserError:
     if first.startswith("not a git repository"):
         rest = "Run postrender inside the repository"
     if "promisor remote" in first:
-        problem, fix = _NO_FILE["missing"]
-        return UserError(problem, fix, Location(name))
+        return _no_file(name, "missing")
     if first.startswith("cannot use bare repository"):
         rest = "Set the variable GIT_DIR to the path of the repository if you trust the repository"
     return UserError(

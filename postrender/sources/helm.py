@@ -37,7 +37,7 @@ _MAX_PROCESSES = 4
 class Release(NamedTuple):
     """A Helm release.
 
-    context, kubeconfig: the options of helm commands, "" for the default of helm.
+    context, kubeconfig: --kube-context and --kubeconfig for helm, "" for the default of helm.
     """
 
     namespace: str
@@ -57,7 +57,7 @@ class NotFoundError(HelmError):
     """The error for a release or a release revision that Helm does not store."""
 
 
-def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release | None:
+def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
     """Return the release for `helm:NAMESPACE/RELEASE`, None if the text has no prefix `helm:`.
 
     Raises UserError for an invalid namespace or name.
@@ -74,7 +74,7 @@ def parse_release(text: str, context: str = "", kubeconfig: str = "") -> Release
 
 
 def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None if Helm stores none.
+    """Return the stored manifests of a release, oldest first; None for an unknown release.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
@@ -116,7 +116,7 @@ def namespaces_of(release: Release) -> list[str]:
 
 
 def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return the number and status of each stored release revision, None if Helm stores none."""
+    """Return the number and status of each stored release revision, None for an unknown release."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:

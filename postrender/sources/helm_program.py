@@ -17,7 +17,7 @@ def helm_program(needed_by: str) -> str:
     """Return the path of helm, or of the program in HELM_BIN.
 
     needed_by: the option or command that needs helm, for the message.
-    Raises UserError if the program is not on PATH.
+    Raises UserError if the program is not on PATH. The function does not check a path in HELM_BIN.
     """
     # If Helm starts postrender, HELM_BIN is the word with which the user started helm.
     program = os.environ.get("HELM_BIN") or "helm"

@@ -20,7 +20,7 @@ def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
     """Return the paths of the manifests in a folder, sorted.
 
     paths: the paths of all files, relative to the folder, with `/` between the parts.
-    Raises UserError for a chart in the folder, because chart templates are not manifests.
+    Raises ChartError for a chart in the folder, because chart templates are not manifests.
     """
     manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))
     for path in manifests:

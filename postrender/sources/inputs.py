@@ -48,8 +48,8 @@ def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
     skips links to folders.
     allow_empty: whether to return () for a folder without manifests, and for an absent path in git.
         Git does not store empty folders, so an empty folder is absent in git.
-    Raises UserError for an unreadable file, a chart folder, and a link to a file outside the folder
-    and its repository.
+    Raises ChartError for a chart folder. Raises UserError for an unreadable file, and for a link to
+    a file outside the folder and its repository. Without allow_empty, an empty result is an error.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git

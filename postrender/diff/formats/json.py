@@ -97,7 +97,7 @@ def _summary(preview: Preview) -> Json:
 
 
 def _counts(words: Iterable[str], values: Iterable[str]) -> Json:
-    """Return how often each word occurs in the values, 0 for a word that does not occur."""
+    """Return the number of occurrences of each word in the values, by the word in camel case."""
     counts = Counter(values)
     return {_camel_case(word): counts[word] for word in words}
 
@@ -150,12 +150,7 @@ def _graph(graph: Graph) -> Json:
         for node in graph.nodes
     ]
     edges = [
-        {
-            "source": edge.source,
-            "target": edge.target,
-            "label": edge.label,
-            "change": edge.change,
-        }
+        {"source": edge.source, "target": edge.target, "label": edge.label, "change": edge.change}
         for edge in graph.edges
     ]
     return {"nodes": nodes, "edges": edges}

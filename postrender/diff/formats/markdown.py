@@ -59,6 +59,7 @@ MARKER = "<!-- postrender diff -->"
 # A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. LIMIT leaves 536
 # for text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
+# Sizes in characters. Truncation abbreviates only diffs that are longer than _LONG_DIFF.
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
@@ -128,7 +129,8 @@ def render(preview: Preview, terminal: Terminal) -> str:
     """Return a preview as Markdown of at most LIMIT characters, as GitHub counts them.
 
     If the text is longer, these steps truncate the sections until the text fits:
-    1. abbreviate the section of other objects, then abbreviate long diffs, the longest diff first;
+    1. abbreviate the section of other objects, then ConfigMaps and Secrets. In both steps, the
+    largest saving is first;
     2. drop items from the end of sections. The order is: other objects, fields outside the pod
     template, revisions, ConfigMaps and Secrets, undecided items;
     3. abbreviate the causes in the table of workloads, then drop rows of the table.

@@ -1,4 +1,4 @@
-"""Readers by name: signs that a program reads an object by a name that postrender cannot rewrite.
+"""Signs that a program reads an object by a name that postrender cannot rewrite.
 
 In this package, a rule is a function that finds signs. Each module except `sign` and `text_lines`
 has one rule, the function `find`. To add a rule, write a module with `find`, and add `find` to
@@ -28,7 +28,8 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
     """Return one sign for each object that a program reads by name.
 
-    A sign with is_write has priority over other signs. Otherwise the order of the rules decides.
+    The keys of the result are the keys of these objects. A sign with is_write has priority over
+    other signs. Otherwise the order of the rules decides.
     """
     signs = [sign for rule in _rules(evidence) for sign in rule(evidence)]
     signs = roles.with_writers(evidence, signs)

@@ -6,10 +6,10 @@
         resourceNames: [web-config]
         verbs: [get, update]
 
-If the verbs contain `update`, `patch` or `*`, postrender does not rename the object, because the
-program possibly changes the object. If a policy rule with one of these verbs has no resourceNames,
-the program can change all objects of the kind. Such a policy rule matters only if another sign
-shows that the program reads the object.
+If the verbs contain `update`, `patch` or `*`, the program possibly changes the object. postrender
+then does not rename the object, unless a rule or an annotation of the user decides this. If a
+policy rule with one of these verbs has no resourceNames, the program can change all objects of the
+kind. Such a policy rule matters only if another sign shows that the program reads the object.
 
 A Role is not a sign if its RoleBindings have only people as subjects. postrender adds the
 revision's name to the Role, so these people can access the revision.
@@ -18,7 +18,7 @@ revision's name to the Role, so these people can access the revision.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from postrender.inventory.prefilter import root_kind
@@ -65,7 +65,7 @@ def _may_bind_people(evidence: Evidence) -> bool:
 
 def _sign(evidence: Evidence, link: Link) -> Sign:
     path = link.reference.path
-    verbs = value_at(evidence.document(link.source.document), (*path[:-2], "verbs"))
+    verbs = value_at(evidence.data(link.source.document), (*path[:-2], "verbs"))
     return Sign(
         target=link.target,
         reason=f"{link.source.identity} has the name in resourceNames",
@@ -117,7 +117,7 @@ def _resources_of(kind: str) -> set[str]:
 
 def _accounts_of(evidence: Evidence, sign: Sign) -> set[str]:
     """Return the names of the ServiceAccounts of a workload's pods."""
-    data = evidence.document(sign.source.document)
+    data = evidence.data(sign.source.document)
     return {
         str(value_at(data, (*template.path, "spec", "serviceAccountName")) or "default")
         for template in sign.source.templates
@@ -146,16 +146,15 @@ class _Permissions:
                 key = str(role.get("kind")), str(role.get("name"))
                 self.subjects[key] += mappings_in(data.get("subjects"))
 
-    def may_write(self, accounts: Iterable[str], kind: str) -> bool:
+    def may_write(self, accounts: AbstractSet[str], kind: str) -> bool:
         """Return whether the roles permit a ServiceAccount to change all objects of a kind.
 
         accounts: the names of the ServiceAccounts; one permitted ServiceAccount is enough.
         """
         resources = _resources_of(kind)
-        names = set(accounts)
         return any(
             not resources.isdisjoint(self.writable.get(role, ()))
-            and any(str(subject.get("name")) in names for subject in subjects)
+            and any(str(subject.get("name")) in accounts for subject in subjects)
             for role, subjects in self.subjects.items()
         )
 
@@ -175,7 +174,7 @@ class _Permissions:
 def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
     for index, document in enumerate(evidence.inventory.stream.documents):
         if _may_have(_ROLES | _BINDINGS, document.text):
-            for _, root in roots_of(evidence.document(index)):
+            for _, root in roots_of(evidence.data(index)):
                 if isinstance(root, dict) and str(root.get("kind")) in _ROLES | _BINDINGS:
                     yield root
 

@@ -22,7 +22,7 @@ class Evidence:
     renamed: the objects that postrender would rename.
     """
 
-    __slots__ = ("_documents", "inventory", "links", "mentions", "renamed")
+    __slots__ = ("_data", "inventory", "links", "mentions", "renamed")
 
     def __init__(
         self,
@@ -36,16 +36,19 @@ class Evidence:
         self.mentions = mentions
         self.links = links
         self.renamed = renamed
-        self._documents: dict[int, Json] = {}
+        self._data: dict[int, Json] = {}
 
-    def document(self, index: int) -> Json:
-        """Return the parsed data of a document; only the first call parses the document."""
-        if index not in self._documents:
+    def data(self, index: int) -> Json:
+        """Return the data of a document; only the first call parses the document.
+
+        Raises UserError if a document that is not in the inventory is not YAML.
+        """
+        if index not in self._data:
             stream = self.inventory.stream
             document = stream.documents[index]
             location = stream.location_of(document)
-            self._documents[index] = parse_document(document.text, location).data
-        return self._documents[index]
+            self._data[index] = parse_document(document.text, location).data
+        return self._data[index]
 
 
 class Sign(NamedTuple):

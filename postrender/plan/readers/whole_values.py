@@ -27,7 +27,7 @@ _CONFIGURATION_WORDS = frozenset({"cm", "config", "configuration", "conf", "sett
 def find(evidence: Evidence) -> Iterator[Sign]:
     """Yield a sign for each mention that is a whole value.
 
-    Names of programs and annotations of Reloader are not signs.
+    The program of a container and the annotations of Reloader are not signs.
     """
     fixed_names = evidence.inventory.fixed_names
     for mention in evidence.mentions:

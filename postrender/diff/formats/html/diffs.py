@@ -17,12 +17,16 @@ from postrender.yaml.paths import Json
 
 # `_marked` marks words only if two lines have at least this part of the longer line in common.
 _MIN_COMMON = 1 / 3
+# The maximum length of a value, in characters.
 _LONGEST_VALUE = 5000
 _WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff. Each line is an element with the old and new line number in data-l."""
+    """Return a unified diff. Each line is an element with the old and new line number in data-l.
+
+    The number of a side without the line is blank.
+    """
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
 
@@ -31,7 +35,7 @@ def _hunk(hunk: Hunk) -> str:
     lines = [f'<span class="hunk">{hunk_header(hunk)}\n</span>']
     for is_context, run in groupby(hunk.lines, key=lambda line: line.sign == " "):
         group = [*run]
-        shown = _unchanged(group) if is_context else _changed(group)
+        shown = ((line, escaped(line.text)) for line in group) if is_context else _changed(group)
         lines += [_line(line, text, width) for line, text in shown]
     return "".join(lines)
 
@@ -42,10 +46,6 @@ def _line(line: Line, text: Html, width: int) -> str:
     old, new = (str(number or "").rjust(width) for number in (line.old, line.new))
     end = _end(line) if line.is_open else ""
     return f'<{name} data-l="{old} {new}">{line.sign}{text}\n</{name}>{end}'
-
-
-def _unchanged(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    return ((line, escaped(line.text)) for line in lines)
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:

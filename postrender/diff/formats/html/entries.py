@@ -45,7 +45,7 @@ from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# The page folds a list of objects with equal changes if the list has more objects.
+# The page folds a longer list of objects with equal changes.
 _OPEN_MEMBERS = 12
 _NO_FACTS = Html("")
 
@@ -200,7 +200,8 @@ def workload_entry(group: Sequence[WorkloadChange], names: ObjectNames, is_open:
     ]
     body += map(_sentence, describe_pods(workload, names.style))
     causes = [_cause(cause, names) for cause in workload.causes]
-    body += [tag("ul", *causes, class_="causes")] * bool(causes)
+    if causes:
+        body.append(tag("ul", *causes, class_="causes"))
     if workload.fields:
         body += [tag("h4", "Outside the pod template"), fields_markup(workload.fields)]
     brief = ", ".join(dict.fromkeys(map(_brief_cause, workload.causes)))

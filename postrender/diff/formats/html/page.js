@@ -33,7 +33,7 @@
   }
 
   // Returns a count with separators: 1,200.
-  const number = (count) => count.toLocaleString("en");
+  const formatted = (count) => count.toLocaleString("en");
 
   // Sets up the page, unless the preview has no entries.
   function start() {
@@ -54,7 +54,8 @@
 
   // ---- search and filters
 
-  // Sets up search and filters. Returns functions to reset filters and to list the shown entries.
+  // Sets up search and filters. Returns functions: reset() clears both, isFiltered() reports
+  // whether the page is filtered, and shown() lists the shown entries.
   function createFinder(search, graph) {
     const groups = [];
     // The unit of search results: an entry, or each object of an entry of several objects.
@@ -105,11 +106,11 @@
       for (const [section, counts] of sections) {
         section.hidden = !counts.shown;
         section.querySelector(".count").textContent = isFiltered
-          ? `${number(counts.shown)} of ${number(counts.all)}` : number(counts.all);
+          ? `${formatted(counts.shown)} of ${formatted(counts.all)}` : formatted(counts.all);
       }
       results.textContent = isFiltered
-        ? `${number(shown)} of ${number(items.length)} entries`
-        : `${number(items.length)} ${items.length === 1 ? "entry" : "entries"}`;
+        ? `${formatted(shown)} of ${formatted(items.length)} entries`
+        : `${formatted(items.length)} ${items.length === 1 ? "entry" : "entries"}`;
       clear.hidden = !isFiltered;
       document.getElementById("empty").hidden = shown > 0 || !isFiltered;
       const checked = changes.length + effects.length;
@@ -167,9 +168,9 @@
         entry.hidden = !shown.length;
         if (!shown.length) return;
         heading.firstChild.replaceWith(shown[0].firstChild.cloneNode(true));
-        more.textContent = shown.length > 1 ? `and ${number(shown.length - 1)} more` : "";
+        more.textContent = shown.length > 1 ? `and ${formatted(shown.length - 1)} more` : "";
         const isPart = shown.length < members.length;
-        count.textContent = isPart ? `(${number(shown.length)} shown)` : "";
+        count.textContent = isPart ? `(${formatted(shown.length)} shown)` : "";
         if (isLong && isPart !== last < members.length) list.open = isPart;
         last = shown.length;
       },
@@ -338,11 +339,13 @@
 
   // ---- the graph
 
-  // Sets up the drawing. Returns an object with drawLater(words), which draws the matching nodes.
+  // Sets up the drawing. Returns an object with drawLater(words), which draws the matching nodes, or
+  // all nodes for null.
   function createGraph() {
     const drawing = document.getElementById("drawing");
     if (!drawing) return { drawLater() {} };
     const section = drawing.parentElement;
+    // The number of nodes in the drawing until the reader presses "Draw all".
     const limit = 120;
     const nodes = [...document.querySelectorAll("#references > ul > li")].map((item, number) => ({
       number,
@@ -393,18 +396,18 @@
     // Draws the selected nodes, once the section is in view.
     function draw() {
       const selected = selection();
-      const ordered = nodes.filter((node) => selected.has(node));
+      const matching = nodes.filter((node) => selected.has(node));
       for (const node of nodes) node.item.hidden = !selected.has(node);
-      section.hidden = !ordered.length;
-      if (!isInView || !ordered.length) return;
-      const shown = isAll ? ordered : firstOf(ordered, limit);
+      section.hidden = !matching.length;
+      if (!isInView || !matching.length) return;
+      const shown = isAll ? matching : firstOf(matching, limit);
       const { picture, width } = pictureOf(shown, edges, focus);
       sheet.replaceChildren(picture);
       scale ||= Math.min(Math.max(sheet.clientWidth / width, 0.8), 1);
       picture.setAttribute("width", width * scale);
       count.textContent = shown.length < nodes.length
-        ? `${number(shown.length)} of ${number(nodes.length)} objects` : `${number(nodes.length)} objects`;
-      drawAll.hidden = shown.length === ordered.length;
+        ? `${formatted(shown.length)} of ${formatted(nodes.length)} objects` : `${formatted(nodes.length)} objects`;
+      drawAll.hidden = shown.length === matching.length;
       back.hidden = !focus;
     }
 
@@ -513,6 +516,7 @@
     return true;
   }
 
+  // Sizes in the drawing: a node, the gaps between columns and rows, a bend, the gap between groups.
   const BOX = { width: 220, height: 38, across: 140, down: 10, bend: 12, between: 14 };
 
   // Returns the drawing: the objects with references on the left, ConfigMaps and Secrets on the right.
@@ -561,6 +565,7 @@
   }
 
   // Returns the route of an edge: its two nodes, and a bend in each column between them.
+  // Adds the columns of the bends to `columns`.
   function routeOf(edge, columns) {
     const bends = [];
     for (let column = columns.get(edge.from) + 1; column < columns.get(edge.to); column += 1) {
