@@ -114,4 +114,4 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
 
 
 def _are_named(items: list[Json]) -> bool:
-    return all(isinstance(item, dict) and "name" in item for item in items)
+    return all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)

@@ -13,6 +13,7 @@ from postrender.kubernetes.hashing import HashKey
 VARIABLE = "POSTRENDER_SECRETS_HASH_KEY"
 
 _MIN_BYTES, _MAX_BYTES = 16, 4096
+_LINE_BREAK = b"\r\n"
 
 
 def read_hash_key(option: str, configured: str) -> HashKey | None:
@@ -37,8 +38,8 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
 def _read_key_file(file: str, fix: str) -> bytes:
     try:
         with open(file, "rb") as key_file:
-            # One byte more than the maximum shows that the key is too long.
-            return key_file.read(_MAX_BYTES + 1)
+            # One byte more than the longest key and its line break shows that the key is too long.
+            return key_file.read(_MAX_BYTES + len(_LINE_BREAK) + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UserError(f"the hash key cannot be read: {reason}", fix, Location(file)) from None
@@ -46,7 +47,8 @@ def _read_key_file(file: str, fix: str) -> bytes:
 
 def _key(content: bytes, location: Location) -> HashKey:
     """Return the key without final line breaks. Raises UserError for a wrong length."""
-    key = content.rstrip(b"\r\n")
+    is_cut = len(content) > _MAX_BYTES + len(_LINE_BREAK)
+    key = content if is_cut else content.rstrip(_LINE_BREAK)
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:
         raise UserError(
             f"the hash key has {len(key)} bytes, expected {_MIN_BYTES} to {_MAX_BYTES}"

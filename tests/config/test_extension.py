@@ -95,6 +95,15 @@ def test_values_are_merged(chart: Path, trust: str) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["[a]", "{a: b}", "1", "null"])
+def test_items_without_a_text_as_name_are_not_merged(chart: Path, name: str) -> None:
+    template = "attacher: {podTemplate: {spec: {volumes: [{name: %s}]}}}\n"
+    (chart.parents[2] / "defaults.yaml").write_text(template % name)
+    chart.write_text(f"extends: ../../defaults.yaml\n{template % 'tmp'}")
+    spec = load_config(discovered(chart))["attacher"]["podTemplate"]["spec"]
+    assert spec["volumes"] == [{"name": "tmp"}]
+
+
 def test_a_file_may_extend_a_file_that_extends_another(chart: Path) -> None:
     (chart.parents[2] / "company.yaml").write_text("namespace: prod\nstrict: false\n")
     (chart.parents[2] / "defaults.yaml").write_text("extends: company.yaml\nallowEmpty: true\n")

@@ -187,6 +187,8 @@ def test_the_history_keeps_keyed_revisions(attack: Attack) -> None:
         (b"", "the hash key has 0 bytes, expected 16 to 4096. Create a key with `openssl rand"),
         (b"short\n", "the hash key has 5 bytes, expected 16 to 4096"),
         (b"x" * 5000, "the hash key has more than 4096 bytes"),
+        (b"x" * 4096 + b"\nx", "the hash key has more than 4096 bytes"),
+        (b"x" * 4096 + b"\n\n\nx", "the hash key has more than 4096 bytes"),
         (None, "the hash key cannot be read: No such file or directory. Fix --secrets-hash-key"),
     ],
 )
