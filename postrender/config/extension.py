@@ -11,6 +11,7 @@ import os
 from postrender.config.find import is_inside, is_owner_trusted
 from postrender.config.trust import FULL
 from postrender.errors import UserError
+from postrender.kubernetes.named_lists import merge_by_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,15 +104,5 @@ def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
         return own
     if path[: len(_POD_TEMPLATE)] != _POD_TEMPLATE:
         return [*own, *(item for item in base if item not in own)]
-    if not _are_named(base) or not _are_named(own):
-        return own
-    items = {item["name"]: item for item in own}
-    merged_items = [
-        merge_extended(item, items.pop(item["name"], {}), (*path, number))
-        for number, item in enumerate(base)
-    ]
-    return [*merged_items, *items.values()]
-
-
-def _are_named(items: list[Json]) -> bool:
-    return all(isinstance(item, dict) and isinstance(item.get("name"), str) for item in items)
+    merged_items = merge_by_name(base, own, lambda item, other: merge_extended(item, other, path))
+    return own if merged_items is None else merged_items

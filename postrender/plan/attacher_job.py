@@ -25,9 +25,10 @@ from postrender.kubernetes.annotations import (
 )
 from postrender.kubernetes.hashing import canonical_json, encode_hash
 from postrender.kubernetes.kinds import RBAC_GROUP, Identity, is_namespaced_workload
+from postrender.kubernetes.named_lists import merge_by_name
 from postrender.kubernetes.retention import keep_annotations
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import Json, mappings_in
+from postrender.yaml.paths import Json
 from postrender.yaml.stream import has_content
 
 TYPE_CHECKING = False
@@ -442,27 +443,14 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 def merge_patch(data: Json, patch: Json) -> Json:
     """Return data, changed by a patch.
 
-    The function merges mappings by key, and lists by name if all items of both lists have a `name`.
-    A null in a mapping of the patch removes the key. Any other value replaces the existing value.
+    The function merges mappings by key, and lists by name if every item has a string as its name. A
+    null in a mapping of the patch removes the key. Any other value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}
         both = {**data, **merged}
         return {key: value for key, value in both.items() if patch.get(key, "") is not None}
-    if _are_named(data) and _are_named(patch):
-        return _merge_named(data, patch)
     if isinstance(patch, Mapping):
         return {key: value for key, value in patch.items() if value is not None}
-    return patch
-
-
-def _are_named(data: Json) -> bool:
-    return isinstance(data, list) and all(
-        isinstance(item, dict) and "name" in item for item in data
-    )
-
-
-def _merge_named(data: Json, patch: Json) -> list[Json]:
-    patches = {item["name"]: item for item in mappings_in(patch)}
-    merged = [merge_patch(item, patches.pop(item["name"], {})) for item in mappings_in(data)]
-    return [*merged, *patches.values()]
+    merged_list = merge_by_name(data, patch, merge_patch)
+    return patch if merged_list is None else merged_list
