@@ -58,6 +58,8 @@ _TRANSIENT = frozenset({_NO_ANSWER, 429, 500, 502, 503, 504})
 _METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _STRATEGIC = "application/strategic-merge-patch+json"
+# The HTTP method of each verb.
+_METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "delete": "DELETE", "create": "POST"}
 
 # Phrases in the refusals of admission policies and webhooks (Kubernetes 1.35).
 _ADMISSION = ("denied request", "denied the request")
@@ -150,50 +152,35 @@ class Client:
         if name:
             parameters["fieldSelector"] = f"metadata.name={name}"
         for _ in range(LIST_TRIES):
-            result = self._list(resource, read, parameters)
-            if result is not None:
-                return result
-            time.sleep(_FIRST_PAUSE_SECONDS)
+            records: list[Record] = []
+            version = ""
+            try:
+                for metadata, items in self._pages(resource, dict(parameters)):
+                    records.extend(map(read, items))
+                    version = metadata.get("resourceVersion") or ""
+                return records, version
+            except ApiError as error:
+                if error.status == _NOT_FOUND:
+                    return [], ""
+                if error.status != _GONE:
+                    raise
+            time.sleep(_FIRST_PAUSE_SECONDS)  # a page has expired
         problem = f"postrender cannot list {resource.plural} in namespace {self.namespace}"
         raise ApiError(
             _GONE, f"{problem}: {_GONE} the pages expire before postrender reads all pages"
         )
-
-    def _list(
-        self, resource: Resource, read: Callable[[Object], Record], parameters: Mapping[str, str]
-    ) -> tuple[list[Record], str] | None:
-        """Return the result of list_all, or None if a page has expired."""
-        records: list[Record] = []
-        version = ""
-        try:
-            for metadata, items in self._pages(resource, dict(parameters)):
-                records.extend(map(read, items))
-                version = metadata.get("resourceVersion") or ""
-        except ApiError as error:
-            if error.status == _NOT_FOUND:
-                return [], ""
-            if error.status != _GONE:
-                raise
-            return None
-        return records, version
 
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
         """Yield the metadata and items of each page of a list."""
         accept = _METADATA_LIST if resource in REVISED_KINDS else "application/json"
-        action = f"list {resource.plural}"
         while True:
             size = int(parameters["limit"])
             max_bytes = PAGE_BYTES if size > 1 else None
             try:
                 answer = self._send(
-                    "GET",
-                    self._url(resource),
-                    action,
-                    parameters,
-                    accept=accept,
-                    max_bytes=max_bytes,
+                    "list", resource, parameters=parameters, accept=accept, max_bytes=max_bytes
                 )
             except _PageSizeError:
                 parameters["limit"] = str(max(1, size // PAGE_DIVISOR))
@@ -235,8 +222,7 @@ class Client:
 
         Raises ApiError.
         """
-        action = f"patch {resource.plural}/{name}"
-        return self._change("PATCH", self._url(resource, name), action, patch, _NOT_FOUND)
+        return self._change("patch", resource, name, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
         """Delete an object, and return False if the object does not meet the preconditions.
@@ -248,9 +234,8 @@ class Client:
             "preconditions": dict(preconditions),
             "propagationPolicy": "Background",
         }
-        action = f"delete {resource.plural}/{name}"
         try:
-            return self._change("DELETE", self._url(resource, name), action, body, _CONFLICT)
+            return self._change("delete", resource, name, body, _CONFLICT)
         except ApiError as error:
             # An earlier try may have deleted the object, but the answer was lost.
             if error.status == _NOT_FOUND:
@@ -263,25 +248,27 @@ class Client:
         A conflict shows that an earlier try created the object, but that the answer was lost. The
         conflict is therefore not an error.
         """
-        self._change("POST", self._url(resource), f"create {resource.plural}", data, _CONFLICT)
+        self._change("create", resource, "", data, _CONFLICT)
 
     def read(self, resource: Resource, name: str) -> Object | None:
         """Return one whole object, or None if the object does not exist. Raises ApiError."""
         try:
-            return self._send("GET", self._url(resource, name), f"get {resource.plural}/{name}")
+            return self._send("get", resource, name)
         except ApiError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
 
-    def _change(self, method: str, url: str, action: str, body: Object, expected: int) -> bool:
+    def _change(
+        self, verb: str, resource: Resource, name: str, body: Object, expected: int
+    ) -> bool:
         """Send a write, and return False if the status of the answer is `expected`.
 
         The client requests only metadata in the answer, because a whole Secret contains its values.
         """
-        parameters = self._manager if method != "DELETE" else {}
+        parameters = self._manager if verb != "delete" else {}
         try:
-            self._send(method, url, action, parameters, body, accept=_METADATA)
+            self._send(verb, resource, name, parameters, body, accept=_METADATA)
         except ApiError as error:
             if error.status == expected:
                 return False
@@ -294,9 +281,9 @@ class Client:
 
     def _send(
         self,
-        method: str,
-        url: str,
-        action: str,
+        verb: str,
+        resource: Resource,
+        name: str = "",
         parameters: Mapping[str, str] | None = None,
         body: Object | None = None,
         accept: str = "application/json",
@@ -304,9 +291,12 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request with retries, and return the JSON object in the answer.
 
-        action: the request as a verb phrase, for messages.
+        verb: a key of _METHODS;
+        name: the name of the object, "" for a list or a new object.
         Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
         """
+        method, url = _METHODS[verb], self._url(resource, name)
+        action = f"{verb} {resource.plural}/{name}" if name else f"{verb} {resource.plural}"
         headers = {"Accept": accept}
         content = None
         if body is not None:
@@ -319,11 +309,10 @@ class Client:
         }
         started, pause = time.monotonic(), _FIRST_PAUSE_SECONDS
         while True:
-            delay = pause * random.uniform(0.5, 1.5)
             try:
                 return self._try(method, url, action, arguments, max_bytes)
             except ApiError as error:
-                delay = max(delay, error.retry_after)
+                delay = max(pause * random.uniform(0.5, 1.5), error.retry_after)
                 if not self._should_retry(error, method, time.monotonic() - started + delay, delay):
                     raise
                 if pause == _FIRST_PAUSE_SECONDS:
@@ -341,6 +330,7 @@ class Client:
     ) -> dict[str, Any]:
         """Send a request once, and return the JSON object in the answer.
 
+        action: the request as a verb phrase, for messages.
         Raises ApiError and _PageSizeError.
         """
         self.requests += 1
