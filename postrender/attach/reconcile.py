@@ -18,7 +18,7 @@ the revision once the mark is old enough. The module `reconcile` does not send r
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from postrender.attach.live import Consumer, Object, Owner, Revision
@@ -171,12 +171,17 @@ def reconcile(
         owners = _required_owners(state, consumers) if may_own else []
         if state.release_owner and not revision.is_original:
             owners.append(state.release_owner)
+        removable = revision.our_owners - {owner.uid for owner in owners}
         is_used = bool(consumers) or revision.key in in_stream
         may_mark = scope.covers(revision, state)
         patch = Patch(
             revision=revision,
             added=_missing_owners(revision, owners),
-            removed=tuple(_stale_owners(state, revision, {owner.uid for owner in owners})),
+            removed=tuple(
+                owner
+                for owner in revision.owners
+                if owner.uid in removable and _is_stale(state, revision, owner)
+            ),
             mark=_new_mark(state, revision, is_used, now if may_mark else None),
         )
         patches.append(patch)
@@ -301,9 +306,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
         chain = _controller_chain(state, consumer)
-        if chain[-1].resource in CONTROLLER_MADE_KINDS and chain[-1].controller:
-            continue
-        if chain[-1].resource in _SHORT_LIVED:
+        if _is_controller_made(chain[-1]) or _is_bare(chain[-1]):
             continue
         if consumer.resource == PODS:
             chain = chain[1:]  # a Pod is never an owner, but its controllers are owners
@@ -324,43 +327,34 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
     return tuple(owner for owner in owners if owner.uid not in present)
 
 
-def _stale_owners(state: ClusterState, revision: Revision, required: set[str]) -> Iterator[Owner]:
-    """Yield the stale owners among the owners that an earlier run added.
+def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
+    """Return whether a run removes an owner that an earlier run added, and that is not required.
 
-    An owner is stale if the owner was deleted. An owner that a controller made is also stale if the
-    owner is not required. A bare Pod or Job is always stale. A workload remains an owner, because
-    its next ReplicaSet may reference the revision again.
+    An owner is stale if the owner was deleted. An owner that a controller made is also stale, and a
+    bare Pod or Job is always stale. A workload remains an owner, because its next ReplicaSet may
+    reference the revision again.
     If consumers may not own the revision, every owner except a release owner is stale. A release
     owner is stale if somebody re-created the owner, which has another uid then. A release owner is
     also stale if the revision is an original. If a release owner was deleted and not re-created,
     the garbage collector removes the owner reference.
-    required: the uids of the owners by the rule.
     """
-    for owner in revision.owners:
-        if owner.uid in required or owner.uid not in revision.our_owners:
-            continue
-        consumer = state.consumers.get(owner.uid)
-        if owner.group_kind in _RELEASE_OWNERS:
-            if revision.is_original or _is_replaced(owner, state.release_owner):
-                yield owner
-        elif not _may_consumers_own(revision, state.release_owner) or (
-            consumer and _is_bare(consumer)
-        ):
-            yield owner
-        elif consumer is None:
-            if _is_readable(state, owner):
-                yield owner
-        elif (
-            consumer.resource in CONTROLLER_MADE_KINDS
-            and consumer.controller
-            and not consumer.is_deleting
-        ):
-            yield owner
+    if owner.group_kind in _RELEASE_OWNERS:
+        return revision.is_original or _is_replaced(owner, state.release_owner)
+    if not _may_consumers_own(revision, state.release_owner):
+        return True
+    consumer = state.consumers.get(owner.uid)
+    if consumer is None:
+        return _is_readable(state, owner)
+    return _is_bare(consumer) or (_is_controller_made(consumer) and not consumer.is_deleting)
 
 
 def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
     """Return whether the release owner is this owner, re-created with another uid."""
     return release_owner is not None and owner._replace(uid=release_owner.uid) == release_owner
+
+
+def _is_controller_made(consumer: Consumer) -> bool:
+    return consumer.resource in CONTROLLER_MADE_KINDS and bool(consumer.controller)
 
 
 def _is_bare(consumer: Consumer) -> bool:
