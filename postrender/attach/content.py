@@ -19,8 +19,6 @@ from postrender.kubernetes.hashing import fits_content, without_hash
 
 _log = logging.getLogger(__name__)
 
-_FITS, _EDITED, _DIFFERS = "fits", "edited", "differs"
-
 
 class ContentCheck:
     """The check of the given ConfigMaps (see AttachRequest.given) in one run of attach.
@@ -30,15 +28,15 @@ class ContentCheck:
     already added owners.
     """
 
-    __slots__ = ("_client", "_differing", "_given", "_verdicts")
+    __slots__ = ("_client", "_foreign", "_given", "_verdicts")
 
     def __init__(self, client: Client, request: AttachRequest) -> None:
         self._client = client
         # If the request has no attach group, the names can have the hashes of another tool, so the
         # check skips all ConfigMaps.
         self._given = frozenset(request.given if request.group_name else ())
-        self._verdicts: dict[tuple[str, str], str] = {}
-        self._differing: tuple[Revision, ...] = ()
+        self._verdicts: dict[tuple[str, str], bool] = {}
+        self._foreign: tuple[Revision, ...] = ()
 
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
         """Return all revisions except the foreign ConfigMaps among the given ConfigMaps.
@@ -47,12 +45,12 @@ class ContentCheck:
         revision, the method logs a warning. Raises ApiError.
         """
         revisions = tuple(revisions)
-        self._differing = tuple(item for item in revisions if self._differs(item))
-        return tuple(item for item in revisions if item not in self._differing)
+        self._foreign = tuple(item for item in revisions if self._is_excluded(item))
+        return tuple(item for item in revisions if item not in self._foreign)
 
     def problems(self) -> Iterator[UserError]:
         """Yield an error for each revision that the latest call of `accepted` excluded."""
-        for revision in self._differing:
+        for revision in self._foreign:
             yield UserError(
                 f"the content of {revision} does not match the hash in its name, so the object is "
                 "not attached",
@@ -60,7 +58,7 @@ class ContentCheck:
                 f"{revision}, then apply the manifests again",
             )
 
-    def _differs(self, revision: Revision) -> bool:
+    def _is_excluded(self, revision: Revision) -> bool:
         """Return whether a revision is a foreign ConfigMap among the given ConfigMaps."""
         needs_no_check = bool(revision.our_owners) or revision.is_deleting
         if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
@@ -68,24 +66,28 @@ class ContentCheck:
         key = revision.uid, revision.resource_version
         if key not in self._verdicts:
             data = self._client.read(revision.resource, revision.name)
-            self._verdicts[key] = _FITS if data is None else _verdict(revision, data)
-            if self._verdicts[key] == _EDITED:
-                _log.warning(
-                    f"somebody edited {revision}: the content does not match the hash in its name. "
-                    "Revert the edit"
-                )
-        return self._verdicts[key] == _DIFFERS
+            self._verdicts[key] = data is not None and _is_foreign(revision, data)
+        return self._verdicts[key]
 
 
-def _verdict(revision: Revision, data: Object) -> str:
-    """Return _FITS, _EDITED or _DIFFERS for a ConfigMap. data: the whole object."""
+def _is_foreign(revision: Revision, data: Object) -> bool:
+    """Return whether a ConfigMap is foreign. Log a warning if somebody edited a revision.
+
+    data: the whole object.
+    """
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
-        return _FITS
+        return False
     # If the content of a revision of postrender differs, somebody edited the revision. Nobody can
     # edit an immutable object, so an immutable object with other content is foreign.
     is_ours = bool(revision.group_name and revision.base_name)
-    return _EDITED if is_ours and data.get("immutable") is not True else _DIFFERS
+    if not is_ours or data.get("immutable") is True:
+        return True
+    _log.warning(
+        f"somebody edited {revision}: the content does not match the hash in its name. "
+        "Revert the edit"
+    )
+    return False
 
 
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
