@@ -204,7 +204,6 @@ def read_request(
         timeout=seconds,
         prunes=prunes,
         deletes_finished_jobs=deletes_finished_jobs,
-        is_tolerant=not group_name,
         release_owner=owner,
         retired=retired_refs - emitted_refs,
     )

@@ -6,7 +6,8 @@ Each run of attach belongs to one output of postrender, the applied stream.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 
 from postrender.attach.resources import BY_KIND, RELEASE_OWNER_KINDS, REVISED_KINDS, Resource
 from postrender.startup.records import NamedTuple
@@ -61,7 +62,6 @@ class AttachRequest(NamedTuple):
     timeout: the maximum time to wait for the workloads, in seconds;
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
-    is_tolerant: whether a missing permission to list a kind causes a warning, not a failure;
     release_owner: as defined in the module `release_owner`, None if unknown;
     retired: revisions of earlier outputs. Their kind (Secret) has no revisions in the applied
         stream. A run deletes a retired revision once no object uses this revision.
@@ -73,7 +73,6 @@ class AttachRequest(NamedTuple):
     timeout: float = 90
     prunes: bool = True
     deletes_finished_jobs: bool = False
-    is_tolerant: bool = False
     release_owner: NamedObject | None = None
     retired: frozenset[RevisionRef] = frozenset()
 
@@ -165,10 +164,10 @@ def merge_workloads(workloads: Iterable[WantedWorkload]) -> tuple[WantedWorkload
 
     The entry has the references of all input entries with this pair.
     """
-    merged: dict[tuple[Resource, str, str], WantedWorkload] = {}
+    merged: dict[WantedWorkload, list[RevisionRef]] = defaultdict(list)
     for workload in workloads:
-        key = workload.resource, workload.name, workload.render_id
-        earlier: Sequence[RevisionRef] = merged[key].references if key in merged else ()
-        references = tuple(dict.fromkeys([*earlier, *workload.references]))
-        merged[key] = workload._replace(references=references)
-    return tuple(merged.values())
+        merged[workload._replace(references=())] += workload.references
+    return tuple(
+        workload._replace(references=tuple(dict.fromkeys(references)))
+        for workload, references in merged.items()
+    )
