@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from postrender.attach.client import Client
-from postrender.attach.live import Object, read_consumer
+from postrender.attach.live import Object, read_consumer, text_at
 from postrender.attach.request import RevisionRef
 from postrender.attach.resources import PODS, REVISED_KINDS, Resource
 from postrender.errors import Location, UserError
@@ -26,7 +26,6 @@ from postrender.kubernetes.annotations import (
 from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import mapping_at
 
 # If more than SHOWN_PODS Pods use an original, the report shows only their count and one Pod.
 SHOWN_PODS = 5
@@ -104,7 +103,7 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
     """
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
     live = {
-        (resource, str(mapping_at(data, ("metadata",)).get("name"))): data
+        (resource, text_at(data, "metadata", "name")): data
         for resource in dict.fromkeys(original.resource for original in originals)
         for data in client.list_all(resource, lambda data: data)[0]
     }

@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from operator import attrgetter
 
 from postrender.attach.client import Client
-from postrender.attach.live import Object
+from postrender.attach.live import Object, text_at
 from postrender.attach.reconcile import parse_time
 from postrender.attach.resources import JOBS
 from postrender.kubernetes.annotations import GROUP_LABEL, SYNC_WAVE_ANNOTATION
 from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
-from postrender.yaml.paths import mapping_at, mappings_in, value_at
+from postrender.yaml.paths import mappings_in, value_at
 
 # The Pod of a Job usually starts within this time. By default, Helm waits five minutes for a hook.
 # START_LIMIT and the default of --timeout together are shorter than five minutes.
@@ -47,14 +47,13 @@ class AttacherJob(NamedTuple):
 
 def read_job(data: Object) -> AttacherJob:
     """Return the record of a live Job."""
-    metadata = mapping_at(data, ("metadata",))
     conditions = value_at(data, ("status", "conditions"))
     arguments = value_at(data, ("spec", "template", "spec", "containers", 0, "args"))
     return AttacherJob(
-        name=str(metadata.get("name", "")),
-        uid=str(metadata.get("uid", "")),
+        name=text_at(data, "metadata", "name"),
+        uid=text_at(data, "metadata", "uid"),
         wave=strings_at(data, "annotations").get(SYNC_WAVE_ANNOTATION, ""),
-        created=str(metadata.get("creationTimestamp", "")),
+        created=text_at(data, "metadata", "creationTimestamp"),
         is_finished=any(map(_shows_end, mappings_in(conditions))),
         arguments=tuple(map(str, arguments)) if isinstance(arguments, list) else (),
     )

@@ -21,12 +21,7 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
     Raises ApiError if the API server does not answer.
     """
-    refusals: list[UserError] = []
-    for patch in patches:
-        refusal = _send(client, patch)
-        if refusal:
-            refusals.append(refusal)
-    return refusals
+    return [refusal for patch in patches if (refusal := _send(client, patch))]
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:

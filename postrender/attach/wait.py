@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from postrender.attach.arrival import Arrival, check_arrival, find_pending
 from postrender.attach.client import Client
@@ -67,7 +68,7 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
     ends = started + seconds
     for workload in arrival.pending:
         while (pending := find_pending(workload, watched)) and time.monotonic() < ends:
-            is_enough = _arrival_test(workload, pending.awaited, watched)
+            is_enough = partial(_is_enough, workload, pending.awaited, watched)
             if not watched.follow(pending.awaited, ends - time.monotonic(), is_enough):
                 break  # the watch has ended or is broken, so the caller lists everything again
     if arrival.missing:
@@ -76,13 +77,7 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
         time.sleep(min(PAUSE_SECONDS, max(0.0, ends - time.monotonic())))
 
 
-def _arrival_test(
-    workload: WantedWorkload, resource: Resource, watched: Watched
-) -> Callable[[], bool]:
-    """Return a function that checks whether a workload no longer waits for a kind of object."""
-
-    def is_enough() -> bool:
-        pending = find_pending(workload, watched)
-        return pending is None or pending.awaited != resource
-
-    return is_enough
+def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) -> bool:
+    """Return whether a workload no longer waits for a kind of object."""
+    pending = find_pending(workload, watched)
+    return pending is None or pending.awaited != awaited
