@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # A limit for hostile documents, in which nested aliases can expand to billions of nodes.
 MAX_EXPANDED_NODES = 1_000_000
-# The entry of a node in `extents` while _check_expansion counts the children of the node.
+# The entry of a node in `extents` while _has_shared_nodes counts the children of the node.
 _UNFINISHED = (0, 0)
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
@@ -119,8 +119,7 @@ def compose(text: str, location: Location) -> NodeDocument:
     root = parse(text, location)
     has_aliases = root is not None and "&" in text and _ALIAS.search(text) is not None
     if has_aliases:  # _ALIAS also matches text inside a scalar
-        _check_expansion(root, location)
-        has_aliases = _has_shared_nodes(root)
+        has_aliases = _has_shared_nodes(root, location)
     if root is not None and "\\" in text and SURROGATE.search(text):
         _join_surrogates(root, location)
     return NodeDocument(text, root, location, has_aliases=has_aliases)
@@ -133,29 +132,16 @@ def _subject(node: YamlNode) -> str:
     return "/".join(texts) if len(texts) == len(parts) else ""
 
 
-def _has_shared_nodes(root: YamlNode) -> bool:
-    seen: set[int] = set()
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            return True
-        seen.add(id(node))
-        pending += children(node)
-    return False
+def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
+    """Return whether any node is at several paths, because of an alias.
 
-
-def _check_expansion(root: YamlNode, location: Location) -> None:
-    """Raise UserError for nested aliases that turn a small text into a huge or deep object.
-
-    Also raises UserError for an anchor that contains an alias of the same anchor.
+    Raises UserError for nested aliases that turn a small text into a huge or deep object. Also
+    raises UserError for an anchor that contains an alias of the same anchor.
     """
     extents: dict[int, tuple[int, int]] = {}
 
     def extent(node: YamlNode) -> tuple[int, int]:
         """Return the number of nodes and the number of levels in the tree of a node."""
-        if node.__class__ is ScalarNode:
-            return 1, 1
         known = extents.get(id(node))
         if known == _UNFINISHED:
             raise UserError(
@@ -181,6 +167,7 @@ def _check_expansion(root: YamlNode, location: Location) -> None:
         )
     if depth > MAX_DEPTH:
         refuse_depth(location)
+    return size > len(extents)
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
