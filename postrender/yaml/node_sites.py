@@ -15,7 +15,7 @@ from postrender.yaml.parser import UNTAGGED, YamlNode
 from postrender.yaml.paths import Path
 
 # The anchor and the tag before a value.
-PROPERTIES = pattern(r"(?:[&!][^\s,\[\]{}]*\s+)*")
+_PROPERTIES = pattern(r"(?:[&!][^\s,\[\]{}]*\s+)*")
 _COLON = pattern(r"[ \t]*:")
 _REST_OF_LINE = pattern(r"[ \t]*(?:[ \t]#[^\r\n]*)?(?=\r?\n|\Z)")
 _BLANK = pattern(r"(?:\s|(?<=\s)#[^\r\n]*)*")
@@ -57,14 +57,19 @@ def _locate_scalar(document: NodeDocument, path: Path) -> Site | None:
     start, end = node.start_mark.index, node.end_mark.index
     if start == end:
         return _after_colon(document, path, node.start_mark.line)
-    start = PROPERTIES.match(document.text, start, end).end()  # type: ignore[union-attr]
     return Site(
-        start=start,
+        start=after_properties(document.text, node),
         end=end,
         form="scalar",
         quote=node.style or "",
         line=node.start_mark.line,
     )
+
+
+def after_properties(text: str, node: YamlNode) -> int:
+    """Return the index at which the value of a node begins, after its anchor and its tag."""
+    start, end = node.start_mark.index, node.end_mark.index
+    return _PROPERTIES.match(text, start, end).end()  # type: ignore[union-attr]
 
 
 def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | None:
@@ -116,15 +121,13 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
 def _dash_of(text: str, sequence: YamlNode, index: int) -> int | None:
     """Return where in the text the `-` of an item is, None if the function cannot find the `-`."""
     if index == 0:
-        properties = PROPERTIES.match(text, sequence.start_mark.index)
-        start = properties.end() if properties else 0
+        start = after_properties(text, sequence)
     elif is_alias(sequence, index - 1):
         return None
     else:
         start = content_end(text, sequence.value[index - 1])
-    blank = _BLANK.match(text, start)
-    dash = blank.end() if blank else start
-    return dash if text[dash : dash + 1] == "-" else None
+    dash: int = _BLANK.match(text, start).end()  # type: ignore[union-attr]
+    return dash if text.startswith("-", dash) else None
 
 
 def column_of(text: str, index: int) -> int:
@@ -152,8 +155,7 @@ def _in_place_of_empty(
             return _after_colon(document, path)
     elif not isinstance(node, kind):
         _refuse(document, node, path, kind)
-    start = PROPERTIES.match(document.text, start, end).end()  # type: ignore[union-attr]
-    return Site(start=start, end=end, form="whole")
+    return Site(start=after_properties(document.text, node), end=end, form="whole")
 
 
 def _refuse(document: NodeDocument, node: YamlNode, path: Path, kind: type[YamlNode]) -> None:

@@ -10,7 +10,7 @@ from ruamel.yaml.nodes import MappingNode, SequenceNode
 from postrender.yaml.edits import Edit, apply_edits
 from postrender.yaml.emit import Verbatim, VerbatimKey, block_text, flow_text
 from postrender.yaml.mappings import is_merge_key, merge_sources
-from postrender.yaml.node_sites import PROPERTIES, column_of, content_end
+from postrender.yaml.node_sites import after_properties, column_of, content_end
 from postrender.yaml.nodes import NodeDocument, node_at, read_scalar
 from postrender.yaml.parser import STRING, UNTAGGED, YamlNode
 from postrender.yaml.paths import Json, Path
@@ -29,7 +29,7 @@ def rewrite_object(
     node = node_at(document.root, path)
     data = apply_edits(verbatim(node), edits, path)
     end = content_end(document.text, node)
-    start = PROPERTIES.match(document.text, node.start_mark.index, end).end()  # type: ignore[union-attr]
+    start = after_properties(document.text, node)
     parents = [node_at(document.root, path[:depth]) for depth in range(len(path) + 1)]
     if any(parent.flow_style for parent in parents):
         return Splice(start, end, flow_text(data))
