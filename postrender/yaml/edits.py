@@ -127,15 +127,8 @@ def _apply(data: Json, edit: Edit, path: Path) -> None:
         del parent[last]
     elif isinstance(edit, Remove) and isinstance(parent, dict):
         parent.pop(last, None)
-    elif isinstance(edit, SetScalar):
-        _set(parent, last, edit.value)
-
-
-def _set(parent: Json, last: str | int, value: Json) -> None:
-    if isinstance(parent, list):
-        parent[int(last)] = value
-    elif isinstance(parent, dict):
-        parent[last] = value
+    elif isinstance(edit, SetScalar) and isinstance(parent, (list, dict)):
+        parent[last] = edit.value  # type: ignore[index]
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:

@@ -71,7 +71,7 @@ def splice(
                 if isinstance(edit, SetScalar):
                     _refuse_alias(edit, path, location_of(edit.path))
                 return None
-        new = _splice(edit, site, newline)
+        new = Splice(site.start, site.end, _new_text(_content(edit, site), site, newline))
         same_site = splices.setdefault((site.start, site.end), [])
         if new not in same_site:
             same_site.append(new)
@@ -88,10 +88,6 @@ def _refuse_alias(edit: SetScalar, alias: Path, location: Location) -> None:
         f"Write the string without an alias at {path} or {alias_path}",
         location,
     )
-
-
-def _splice(edit: SetScalar | Addition, site: Site, newline: str) -> Splice:
-    return Splice(site.start, site.end, _new_text(_content(edit, site), site, newline))
 
 
 def _content(edit: SetScalar | Addition, site: Site) -> Json:
