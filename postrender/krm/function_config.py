@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from postrender.config.load import (
     API_VERSION,
@@ -37,7 +37,6 @@ from postrender.yaml.scalars import resolve_plain
 from postrender.yaml.stream import Stream
 
 _FIELD = "functionConfig"
-Value = TypeVar("Value")
 
 
 def function_values(stream: Stream) -> Values:
@@ -102,21 +101,22 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
-        path = (_FIELD, "data", key)
-        key_schema = _key_schema(schema, key, document, path)
-        value: Any = _value(key_schema, str(text), document, path)
-        for name in reversed(key.split(".")):
-            value = {name: value}
-        validate(value, document, _constant(path))
-        location = document.location_of(path)
-        check_trust(value, FUNCTION_CONFIG, _constant(location))
-        values = merge_values(values, value)
+        values = merge_values(values, _nested_value(schema, key, str(text), document))
     return values
 
 
-def _constant(value: Value) -> Callable[[Path], Value]:
-    """Return a function that returns one value for every path."""
-    return lambda _path: value
+def _nested_value(
+    schema: Mapping[str, Any], key: str, text: str, document: ParsedDocument
+) -> Values:
+    """Return the value of one dotted key as nested mappings."""
+    path = (_FIELD, "data", key)
+    value: Any = _value(_key_schema(schema, key, document, path), text, document, path)
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    values: Values = value
+    validate(values, document, lambda _path: path)
+    check_trust(values, FUNCTION_CONFIG, lambda _path: document.location_of(path))
+    return values
 
 
 def _key_schema(
