@@ -11,23 +11,21 @@ _ROLLOUT = ("argoproj.io", "Rollout")
 
 
 @cache
-def template_tree(group_kind: GroupKind) -> PatternTree | None:
+def _template_tree(group_kind: GroupKind) -> PatternTree:
     """Return the pattern of a kind's pod templates as a tree.
 
-    The result is None for a Pod, which is itself a template, and for a kind without pod templates.
+    The tree is empty for a Pod, which is itself a template, and for a kind without pod templates.
     """
-    workload = WORKLOAD_KINDS.get(group_kind)
-    if workload is None or not workload.template:
-        return None
     tree = PatternTree()
-    tree.add(workload.template, None)
+    workload = WORKLOAD_KINDS.get(group_kind)
+    if workload and workload.template:
+        tree.add(workload.template, None)
     return tree
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
     """Return the path and value of each pod template in an object, but [] for a Pod."""
-    tree = template_tree(group_kind)
-    return [(path, template) for path, template, _ in tree.find(data)] if tree else []
+    return [(path, template) for path, template, _ in _template_tree(group_kind).find(data)]
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:

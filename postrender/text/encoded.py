@@ -5,7 +5,7 @@ postrender never prints the decoded text.
 
 from __future__ import annotations
 
-from binascii import Error, a2b_base64
+from binascii import a2b_base64
 from collections.abc import Iterator
 
 from postrender.startup.patterns import pattern
@@ -21,7 +21,7 @@ def decoded(value: str) -> str:
     """
     try:
         return a2b_base64(value).decode()
-    except (Error, ValueError):
+    except ValueError:
         return ""
 
 

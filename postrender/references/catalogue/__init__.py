@@ -106,19 +106,19 @@ def find_catalogued(
     these references, the entry overrides the setting `embeddedPodSpecs`. The second list has the
     references that postrender rewrites, followed by every string that looks like a reference.
     """
-    entry = entry_of(group_kind)
-    matches = list(_matches(entry, targets, data)) if entry else []
+    matches = list(_matches(group_kind, targets, data))
     kept = [match for match in matches if match[2].keep_reason]
     rewritten = [match for match in matches if not match[2].keep_reason]
-    reason = f"postrender does not know {'this field of ' if entry else ''}the kind {group_kind[1]}"
+    part = "this field of " if entry_of(group_kind) else ""
+    reason = f"postrender does not know {part}the kind {group_kind[1]}"
     others = [_embedded_match(match, reason) for match in embedded_references(data, targets)]
     return kept, [*rewritten, *others]
 
 
 def _matches(
-    entry: Entry, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
+    group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
 ) -> Iterator[Match]:
-    for path, value, (use, target) in _tree((entry.group, entry.kind), targets).find(data):
+    for path, value, (use, target) in _tree(group_kind, targets).find(data):
         reason = use.keep_reason(data)
         if target is not None:
             is_pod_spec = use.shape == POD_SPEC
