@@ -32,14 +32,12 @@ class Pending(NamedTuple):
 class Arrival(NamedTuple):
     """The progress of an apply.
 
-    requested: all workloads of the request;
     consumers: the live object of each workload that exists and is not being deleted;
     pending: the Pending of each workload that is not ready;
     missing: the given revisions that do not exist or are being deleted;
     revisions: the live revisions of the attach group, and the live given revisions.
     """
 
-    requested: Sequence[WantedWorkload]
     consumers: Mapping[WantedWorkload, Consumer]
     pending: Mapping[WantedWorkload, Pending]
     missing: Sequence[RevisionRef]
@@ -61,11 +59,6 @@ class Arrival(NamedTuple):
             for ref in self.missing
         ]
         return [*missing, *(pending.reason for pending in self.pending.values())]
-
-    @property
-    def paused(self) -> list[WantedWorkload]:
-        """The paused Deployments among the workloads."""
-        return [workload for workload, consumer in self.consumers.items() if _is_paused(consumer)]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
         """Return the live workloads that, according to the request, reference a revision."""
@@ -106,7 +99,6 @@ def check_arrival(
         if pending:
             all_pending[workload] = pending
     return Arrival(
-        requested=request.workloads,
         consumers=consumers,
         pending=all_pending,
         missing=find_missing(request, revisions),
@@ -134,14 +126,14 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     history_kind = HISTORY_KINDS.get(workload.resource)
     if (
         history_kind is None
-        or _is_paused(consumer)
+        or is_paused(consumer)
         or _has_history_object(consumer, workload, watched, history_kind)
     ):
         return None
     return Pending(_describe_no_history_object(consumer, history_kind), history_kind)
 
 
-def _is_paused(consumer: Consumer) -> bool:
+def is_paused(consumer: Consumer) -> bool:
     """Return whether a workload is a paused Deployment.
 
     The controller of a paused Deployment does not create a ReplicaSet. Controllers of other kinds

@@ -33,12 +33,10 @@ class Connection(NamedTuple):
 
     session: Session
     namespace: str
-    account: Account | None = None
+    account: Account | None
 
 
-def connect(
-    is_in_cluster: bool | None = None, context: str | None = None, kubeconfig: str | None = None
-) -> Connection:
+def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> Connection:
     """Return a connection, without sending a request.
 
     is_in_cluster: whether to use the service account of the Pod. None means True in a Pod if

@@ -55,14 +55,13 @@ def arrival_failures(arrival: Arrival, state: ClusterState, uids: Uids) -> Itera
                 [ref],
                 f"is being deleted, but waits for the finalizer {names}",
                 f"Remove the finalizer from {title(ref)}, then apply the manifests again",
-                arrival,
                 state,
                 uids,
             )
     absent = [ref for ref in arrival.missing if ref not in finalizers]
     if absent:
         clause = "does not exist" if len(absent) == 1 else "do not exist"
-        yield _missing_failure(absent, clause, _APPLY_AGAIN, arrival, state, uids)
+        yield _missing_failure(absent, clause, _APPLY_AGAIN, state, uids)
 
 
 def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
@@ -87,7 +86,7 @@ def lost_revision_failures(
     lost = [ref for ref in missing if ref not in arrival.missing]
     if lost:
         clause = "was deleted during this run" if len(lost) == 1 else "were deleted during this run"
-        yield _missing_failure(lost, clause, _APPLY_AGAIN, arrival, state, uids)
+        yield _missing_failure(lost, clause, _APPLY_AGAIN, state, uids)
 
 
 def permission_failures(state: ClusterState, uids: Uids) -> Iterator[Failure]:
@@ -121,12 +120,7 @@ def revision_failures(
 
 
 def _missing_failure(
-    refs: Sequence[RevisionRef],
-    clause: str,
-    fix: str,
-    arrival: Arrival,
-    state: ClusterState,
-    uids: Uids,
+    refs: Sequence[RevisionRef], clause: str, fix: str, state: ClusterState, uids: Uids
 ) -> Failure:
     """Return the failure for missing revisions.
 
@@ -134,11 +128,14 @@ def _missing_failure(
     a missing revision, a later apply may have replaced the references.
     clause: the end of Failure.problem, after the names of the revisions.
     """
-    affected = [workload for workload in arrival.requested if set(refs) & set(workload.references)]
     return Failure(
         problem=f"{', '.join(map(title, refs))} {clause}",
         fix=fix,
-        workloads=tuple((workload, uids[workload]) for workload in affected),
+        workloads=tuple(
+            (workload, uid)
+            for workload, uid in uids.items()
+            if set(refs) & set(workload.references)
+        ),
         is_severe=any(
             not consumer.is_deleting and not consumer.references.isdisjoint(refs)
             for consumer in state.consumers.values()

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from postrender.attach.arrival import Arrival, find_missing
+from postrender.attach.arrival import Arrival, find_missing, is_paused
 from postrender.attach.client import Client
 from postrender.attach.content import ContentCheck
 from postrender.attach.events import record_event
@@ -119,14 +119,14 @@ def _is_any_replaced(arrival: Arrival, uids: Uids) -> bool:
 
 
 def _report_paused(client: Client, arrival: Arrival) -> None:
-    for workload in arrival.paused:
-        text = (
-            f"{workload} is paused. Kubernetes creates the new ReplicaSet only when somebody "
-            "resumes the Deployment."
-        )
-        _log.warning(text)
-        uid = arrival.consumers[workload].uid
-        record_event(client, workload, uid, "Normal", "AttachPaused", text)
+    for workload, consumer in arrival.consumers.items():
+        if is_paused(consumer):
+            text = (
+                f"{workload} is paused. Kubernetes creates the new ReplicaSet only when somebody "
+                "resumes the Deployment."
+            )
+            _log.warning(text)
+            record_event(client, workload, consumer.uid, "Normal", "AttachPaused", text)
 
 
 def _find_failures(
