@@ -38,10 +38,8 @@ class Location(NamedTuple):
     def __str__(self) -> str:
         start = f"{self.source}:{self.line}" if self.line else self.source
         document = f"document {self.document}" if self.document else ""
-        details = ", ".join(part for part in (document, self.template, self.subject) if part)
-        return " ".join(
-            part for part in (start, f"({details})" if details else "", self.path) if part
-        )
+        details = ", ".join(filter(None, (document, self.template, self.subject)))
+        return " ".join(filter(None, (start, f"({details})" if details else "", self.path)))
 
 
 class UserError(Exception):
@@ -91,8 +89,8 @@ def sentences(problem: str, fix: str) -> str:
 
 def _message(location: Location | None, problem: str, fix: str) -> str:
     """Return a message on one line, without its severity."""
-    start = f"{location}: " if location else ""
-    return " ".join(start.split()) + (" " if start else "") + sentences(problem, fix)
+    start = f"{location}:".split() if location else []
+    return " ".join([*start, sentences(problem, fix)])
 
 
 # The meaning of each code. docs/generate.py writes this table to docs/reference/findings.md.
