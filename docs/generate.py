@@ -335,7 +335,8 @@ def kinds() -> str:
 
 def _uses(uses: Iterable[Use]) -> str:
     shapes = {KEY_SELECTORS: "key selectors below ", EVERYTHING: "all below "}
-    texts = (f"{shapes.get(use.shape, '')}`{use.path_text}`" for use in uses)
+    paths = ((use.shape, ".".join(use.path).replace(".[]", "[]")) for use in uses)
+    texts = (f"{shapes.get(shape, '')}`{path}`" for shape, path in paths)
     return "; ".join(dict.fromkeys(texts))
 
 

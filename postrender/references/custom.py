@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity
 from postrender.references.pods import POD_SPEC_PATTERNS
-from postrender.references.rule import OUTSIDE, Rule
+from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
 
@@ -51,8 +51,7 @@ def embedded_pod_specs(
     tree = PatternTree()
     for pattern, target in POD_SPEC_PATTERNS:
         if target in targets:
-            rule = Rule(group=None, kind="*", pattern=pattern, target=target, family=OUTSIDE)
-            tree.add(pattern, rule)
+            tree.add(pattern, Rule(group=None, kind="*", pattern=pattern, target=target))
     return [
         ((*spec_path, *path), value, rule)
         for spec_path, spec in _pod_specs(data, ())

@@ -50,11 +50,6 @@ class Use(NamedTuple):
     default_target: GroupKind | None = None
     is_written: bool = False
 
-    @property
-    def path_text(self) -> str:
-        """The path as text, such as `spec.mirrors[].sourceConnector`."""
-        return ".".join(self.path).replace(".[]", "[]")
-
     def keep_reason(self, data: Mapping[str, Json]) -> str:
         """Return `keep`, or "" if `keep_if` is false; data: the object with the references."""
         return self.keep if self.keep_if is None or self.keep_if(data) else ""
