@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 _TRUE = frozenset({"1", "t", "true"})
 
 _SERVICE_CA = "the service CA operator of OpenShift"
-_NETWORK = "the network operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
-_REPLICATOR = "kubernetes-replicator"
 # The program of each annotation with the value `true`. Source:
 # openshift/service-ca-operator pkg/controller/api/api.go
 _SWITCHES = {
@@ -33,7 +31,7 @@ _TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
 # mittwald/kubernetes-replicator replicate/common/consts.go
 # emberstack/kubernetes-reflector README.md
 _SOURCES = {
-    "replicator.v1.mittwald.de/replicate-from": _REPLICATOR,
+    "replicator.v1.mittwald.de/replicate-from": "kubernetes-replicator",
     "reflector.v1.k8s.emberstack.com/reflects": "Reflector",
 }
 # mittwald/kubernetes-secret-generator README.md
@@ -54,7 +52,7 @@ def filler_of(
         if is_true(annotations.get(name, "")):
             return program, f"because of the annotation {name}"
     if kind == CONFIG_MAP and is_true(labels.get(_TRUSTED_CA_LABEL, "")):
-        return _NETWORK, f"because of the label {_TRUSTED_CA_LABEL}"
+        return "the network operator of OpenShift", f"because of the label {_TRUSTED_CA_LABEL}"
     sources = {**_SOURCES, **_SECRET_SOURCES} if kind == SECRET else _SOURCES
     for name, program in sources.items():
         if annotations.get(name):
