@@ -161,16 +161,10 @@ class PlainDocument:
         Returns None for (), for a missing path, and for a path in a flow collection.
         """
         try:
-            return self.entry_line_in(self.existing_value(path[:-1]), path[-1])
+            collection = self.existing_value(path[:-1])
+            return int(self.entry_lines[id(collection)][index_of(collection, path[-1])])
         except (KeyError, IndexError, TypeError, ValueError):
             return None
-
-    def entry_line_in(self, collection: Any, part: str | int) -> int:
-        """Return the line number of an entry of a block collection.
-
-        Raises KeyError, IndexError, TypeError or ValueError if the entry does not exist.
-        """
-        return int(self.entry_lines[id(collection)][index_of(collection, part)])
 
     def existing_value(self, path: Path) -> Any:
         """Return the value at a path.
@@ -192,11 +186,8 @@ class PlainDocument:
             value = self.existing_value(path)
         except (KeyError, IndexError, TypeError):
             return None
-        if value.__class__ is dict or value.__class__ is list:
-            numbers = self.entry_lines.get(id(value))
-            if numbers:
-                return numbers[0]
-        return self.entry_line(path)
+        numbers = self.entry_lines.get(id(value))
+        return numbers[0] if numbers else self.entry_line(path)
 
     def is_literal(self, path: Path) -> bool | None:
         """Return whether the scalar at a path is a literal, None if entry_line() returns None."""

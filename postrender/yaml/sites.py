@@ -74,10 +74,10 @@ def _locate_scalar(plain: PlainDocument, path: Path) -> Site | None:
     parent = plain.existing_value(path[:-1])
     if parent[path[-1]].__class__ in (dict, list):
         return None
-    if id(parent) not in plain.entry_lines:
+    number = plain.entry_line(path)
+    if number is None:
         number, span = _span_in_flow(plain, path, parent)
     else:
-        number = plain.entry_line_in(parent, path[-1])
         span = plain.parsed_entry(number).span  # type: ignore[assignment]
         if span is None:
             return None
@@ -96,11 +96,11 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
     parent = plain.existing_value(path[:-1])
     if parent.__class__ is not list:
         return None
-    if id(parent) not in plain.entry_lines:
+    number = plain.entry_line(path)
+    if number is None:
         number, span = _span_in_flow(plain, path, parent)
         end = plain.start_of(number) + span[1]
         return Site(start=end, end=end, form="flow-after", line=number)
-    number = plain.entry_line_in(parent, path[-1])
     if plain.parsed_entry(number).form != SCALAR:
         return None
     end = plain.start_of(number) + len(plain.lines[number])
