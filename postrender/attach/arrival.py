@@ -115,11 +115,10 @@ def find_pending(workload: WantedWorkload, watched: Watched) -> Pending | None:
     # The object with the pod template: the target of workloadRef, or the workload itself.
     source = consumer
     if consumer.template_from:
-        resource, name = consumer.template_from
-        target = watched.find(resource, name)
+        target = watched.find(*consumer.template_from)
         if target is None:
-            reason = f"{resource.kind}/{name}, the spec.workloadRef of {workload}, does not exist"
-            return Pending(reason, resource)
+            reason = f"{consumer.template_from}, the spec.workloadRef of {workload}, does not exist"
+            return Pending(reason, consumer.template_from.resource)
         source = target
     if not _has_wanted_template(source, workload):
         return Pending(_describe_other_template(source, workload), source.resource)

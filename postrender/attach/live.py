@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from postrender.attach.request import RevisionRef
+from postrender.attach.request import NamedObject, RevisionRef
 from postrender.attach.resources import (
     BY_GROUP_KIND,
     CONTROLLER_REVISIONS,
@@ -91,7 +91,7 @@ class Consumer(NamedTuple):
     is_deleting: bool
     references: frozenset[RevisionRef]
     render_ids: frozenset[str]
-    template_from: tuple[Resource, str] | None = None
+    template_from: NamedObject | None = None
     is_paused: bool = False
     status_problems: str = ""
 
@@ -226,13 +226,13 @@ def _render_ids(group_kind: GroupKind, data: Object) -> Iterator[str]:
             yield value[:_LONGEST_TEXT]
 
 
-def _template_from(resource: Resource, data: Object) -> tuple[Resource, str] | None:
-    target = workload_ref(resource.group_kind, data)
-    if target is None:
+def _template_from(resource: Resource, data: Object) -> NamedObject | None:
+    reference = workload_ref(resource.group_kind, data)
+    if reference is None:
         return None
-    group_kind, name = target
-    target_resource = BY_GROUP_KIND.get(group_kind)
-    return (target_resource, name) if target_resource else None
+    group_kind, name = reference
+    target = BY_GROUP_KIND.get(group_kind)
+    return NamedObject(target, name) if target else None
 
 
 def _status_problems(data: Object) -> Iterator[str]:
