@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from postrender.kubernetes.hashing import template_text
+from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, template_text
 from postrender.kubernetes.pod_template import read_pod_template
 from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
@@ -160,6 +160,16 @@ def test_a_pod_template_can_be_written_with_new_names(text: str) -> None:
     else:
         new_names = {paths[0]: "<1>", paths[1]: "two-é"}
         assert pod_template.text(new_names) == template_text(template("<1>", "two-é", "three"))
+
+
+@pytest.mark.parametrize("text", ["app", "\x7fq\x7f", "a\x7f0\x7fb"])
+def test_a_pod_template_can_have_a_reference_in_an_ignored_annotation(text: str) -> None:
+    annotations: Json = dict.fromkeys(IGNORED_ANNOTATIONS, "app")
+    template: Json = {"metadata": {"annotations": annotations}, "spec": {"args": [text]}}
+    paths = [("metadata", "annotations", annotation) for annotation in IGNORED_ANNOTATIONS]
+    pod_template = read_pod_template((), template, paths)
+    assert pod_template.text({}) == template_text(template)
+    assert pod_template.references == ()
 
 
 def test_every_module_can_be_imported() -> None:

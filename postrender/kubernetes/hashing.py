@@ -22,6 +22,8 @@ from postrender.startup.json_encoder import json_encoder
 from postrender.startup.patterns import pattern
 from postrender.yaml.paths import Json, mapping_at
 
+# The annotations that do not change the render ID.
+IGNORED_ANNOTATIONS = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
 
@@ -167,7 +169,7 @@ def render_id(texts: Sequence[str], is_list: bool) -> str:
 
 
 def template_text(template: Json) -> str:
-    """Return a pod template as canonical JSON, without HELM_FILENAME_ANNOTATION and the render ID.
+    """Return a pod template as canonical JSON, without IGNORED_ANNOTATIONS.
 
     The function also removes `metadata.annotations` and `metadata` if these fields are empty.
     """
@@ -180,11 +182,10 @@ def _without_ignored_annotations(template: Json) -> Json:
     metadata = mapping_at(template, ("metadata",))
     if metadata and "annotations" not in metadata:
         return template
-    ignored = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
     annotations = {
         key: value
         for key, value in mapping_at(metadata, ("annotations",)).items()
-        if key not in ignored
+        if key not in IGNORED_ANNOTATIONS
     }
     metadata = {**metadata, "annotations": annotations}
     if not annotations:

@@ -9,7 +9,7 @@ postrender would have to encode the template twice.
 from __future__ import annotations
 
 from postrender.kubernetes.annotations import RENDER_ID_ANNOTATION
-from postrender.kubernetes.hashing import canonical_json, template_text
+from postrender.kubernetes.hashing import IGNORED_ANNOTATIONS, canonical_json, template_text
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mapping_at, value_at
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from postrender.yaml.paths import Json, Path
 
 _ANNOTATIONS = ("metadata", "annotations")
+_IGNORED_PATHS = frozenset((*_ANNOTATIONS, annotation) for annotation in IGNORED_ANNOTATIONS)
 # Shared by all templates without annotations.
 _NO_ANNOTATIONS: dict[str, Json] = {}
 # The control character DEL, which JSON does not escape and templates rarely contain.
@@ -32,8 +33,8 @@ class PodTemplate(NamedTuple):
 
     path: the path of the template in the document.
     parts: the text of template_text(), split at the references.
-    references: the path and name of each reference, in the order of the text; () if the text
-        is not split.
+    references: the path and name of each reference in the text, in the order of the text; () if
+        the text is not split.
     annotations: all annotations of the template.
     has_render_id: whether the template in the input already has a render ID.
     """
@@ -77,16 +78,17 @@ def read_pod_template(path: Path, data: Json, references: Iterable[Path]) -> Pod
     names: dict[Path, str] = {}
     marked = data
     for reference in references:
-        name = value_at(data, reference[len(path) :])
-        if isinstance(name, str) and reference not in names:
-            marked = _replaced(marked, reference[len(path) :], f"{_MARK}{len(names)}{_MARK}")
+        in_template = reference[len(path) :]
+        name = value_at(data, in_template)
+        if isinstance(name, str) and reference not in names and in_template not in _IGNORED_PATHS:
+            marked = _replaced(marked, in_template, f"{_MARK}{len(names)}{_MARK}")
             names[reference] = name
     parts = template_text(marked).split(_MARK)
     paths = list(names)
     if len(parts) == 2 * len(paths) + 1:
         ordered_paths = [paths[int(number)] for number in parts[1::2]]
         texts = _without_quotes(parts[::2])
-    else:  # the template contains _MARK, or an annotation that text() leaves out has a reference
+    else:  # the template contains _MARK
         ordered_paths = []
         texts = (template_text(data),)
     return PodTemplate(
