@@ -58,6 +58,7 @@ def attach(
     def pins(arrival: Arrival) -> list[Patch]:
         return pin(content.accepted(arrival.revisions), arrival.consumers_of, release_owner)
 
+    deleted_in_use: list[UserError] = []
     while True:
         arrival = wait(client, request, deadline, pins)
         scope, state, problems = _reconcile(client, request, arrival, content, release_owner)
@@ -65,7 +66,9 @@ def attach(
         # then, because the deletion of old revisions makes room.
         if not arrival.pending and not state.unreadable:
             if request.prunes:
-                problems += sweep(client, request, state, scope, arguments)
+                swept = sweep(client, request, state, scope, arguments)
+                problems += swept.refusals
+                deleted_in_use += swept.deleted_in_use
             else:
                 report_unused(client, state, request, scope)
         uids = _current_uids(client, request)
@@ -77,7 +80,7 @@ def attach(
     _report_paused(client, arrival)
     return [
         *_find_failures(client, request, arrival, state, uids),
-        *revision_failures(content.problems(), uids, are_severe=True),
+        *revision_failures([*content.problems(), *deleted_in_use], uids, are_severe=True),
         *revision_failures(problems, uids),
     ]
 

@@ -14,8 +14,20 @@ from postrender.attach.reconcile import ClusterState, Scope, find_unused
 from postrender.attach.request import AttachRequest
 from postrender.attach.resources import CONFIG_MAPS
 from postrender.errors import UserError
+from postrender.startup.records import NamedTuple
 
 _log = logging.getLogger(__name__)
+
+
+class SweepProblems(NamedTuple):
+    """The problems of one sweep.
+
+    refusals: the deletions that the API server refused;
+    deleted_in_use: an error for each deleted revision that has a consumer again.
+    """
+
+    refusals: Sequence[UserError] = ()
+    deleted_in_use: Sequence[UserError] = ()
 
 
 def sweep(
@@ -24,17 +36,16 @@ def sweep(
     state: ClusterState,
     scope: Scope,
     arguments: Sequence[str],
-) -> list[UserError]:
+) -> SweepProblems:
     """Delete the unused revisions with an old mark, and return the problems.
 
-    The problems are refused deletions, and deleted revisions that have a consumer again.
     arguments: the command line of this run, which identifies its own Job.
     Raises ApiError, but not for a refused deletion.
     """
     unused = find_unused(state, scope, request.in_stream, client.now())
     to_delete = {revision.key for revision in _without_kept(client, unused)}
     if not to_delete:
-        return []
+        return SweepProblems()
     # The writes of this run took time, so the run reads everything again just before the deletion.
     group = read_revisions(client, request)
     state = read_state(client, group, scope, state.release_owner)
@@ -47,10 +58,10 @@ def sweep(
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
         _log.info(f"attach does not delete revisions, because {conflict}")
-        return []
+        return SweepProblems()
     refusals: list[UserError] = []
     deleted = [revision for revision in still_unused if _delete(client, revision, refusals)]
-    return [*refusals, *_deleted_in_use(client, deleted)]
+    return SweepProblems(refusals, tuple(_deleted_in_use(client, deleted)))
 
 
 def _deleted_in_use(client: Client, deleted: Sequence[Revision]) -> Iterator[UserError]:
