@@ -20,10 +20,9 @@ from postrender.text.common import common_length
 _MAX_PAIRS = 40_000
 
 
-class Opcode(NamedTuple):
-    """A slice of the old lines, and the equal or replacing slice of the new lines."""
+class _Change(NamedTuple):
+    """A slice of the old lines, and the slice of the new lines that replaces the old lines."""
 
-    is_equal: bool
     start: int
     end: int
     new_start: int
@@ -33,8 +32,8 @@ class Opcode(NamedTuple):
 def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
     """Return the hunks of a unified diff, with `context` unchanged lines around each change."""
     old_lines, new_lines = _lines(old), _lines(new)
-    opcodes = _with_equal_joined(_opcodes(old_lines, new_lines))
-    return tuple(_hunk(old_lines, new_lines, group) for group in _groups(opcodes, context))
+    groups = _groups(_changes(old_lines, new_lines), context)
+    return tuple(_hunk(old_lines, new_lines, group, context) for group in groups)
 
 
 def _lines(text: str) -> list[str]:
@@ -44,76 +43,52 @@ def _lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _opcodes(old: list[str], new: list[str]) -> Iterator[Opcode]:
-    """Yield opcodes that cover both texts, in order."""
+def _changes(old: list[str], new: list[str]) -> Iterator[_Change]:
+    """Yield the changes, in order. All lines between two changes are equal."""
     start = common_length(old, new)
     end = common_length(old[start:][::-1], new[start:][::-1])
-    if start:
-        yield Opcode(is_equal=True, start=0, end=start, new_start=0, new_end=start)
-    yield from _opcodes_between(old, new, start, len(old) - end, start, len(new) - end)
-    if end:
-        yield Opcode(
-            is_equal=True,
-            start=len(old) - end,
-            end=len(old),
-            new_start=len(new) - end,
-            new_end=len(new),
-        )
+    yield from _changes_between(old, new, start, len(old) - end, start, len(new) - end)
 
 
-def _with_equal_joined(opcodes: Iterable[Opcode]) -> list[Opcode]:
-    """Return the opcodes, with adjacent opcodes of equal lines joined into one opcode."""
-    joined: list[Opcode] = []
-    for opcode in opcodes:
-        if opcode.is_equal and joined and joined[-1].is_equal:
-            first = joined.pop()
-            opcode = opcode._replace(start=first.start, new_start=first.new_start)
-        joined.append(opcode)
-    return joined
-
-
-def _opcodes_between(
+def _changes_between(
     old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
-) -> Iterator[Opcode]:
+) -> Iterator[_Change]:
     count, new_count = end - start, new_end - new_start
     if not count and not new_count:
         return
     if count * new_count <= 1:  # a side has no lines, or each side has one different line
-        yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
+        yield _Change(start=start, end=end, new_start=new_start, new_end=new_end)
     elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
 
         matcher = SequenceMatcher(None, old[start:end], new[new_start:new_end], autojunk=False)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            yield Opcode(
-                is_equal=tag == "equal",
-                start=start + i1,
-                end=start + i2,
-                new_start=new_start + j1,
-                new_end=new_start + j2,
-            )
+            if tag != "equal":
+                yield _Change(
+                    start=start + i1,
+                    end=start + i2,
+                    new_start=new_start + j1,
+                    new_end=new_start + j2,
+                )
     else:
-        yield from _opcodes_by_anchors(old, new, start, end, new_start, new_end)
+        yield from _changes_by_anchors(old, new, start, end, new_start, new_end)
 
 
-def _opcodes_by_anchors(
+def _changes_by_anchors(
     old: Sequence[str], new: Sequence[str], start: int, end: int, new_start: int, new_end: int
-) -> Iterator[Opcode]:
+) -> Iterator[_Change]:
     anchors = _anchors(old, new, range(start, end), range(new_start, new_end))
     if not anchors:
-        yield Opcode(is_equal=False, start=start, end=end, new_start=new_start, new_end=new_end)
+        yield _Change(start=start, end=end, new_start=new_start, new_end=new_end)
         return
     for anchor, new_anchor in anchors:
         if anchor < start:
             continue  # the equal lines after the previous anchor include this anchor
-        yield from _opcodes_between(old, new, start, anchor, new_start, new_anchor)
+        yield from _changes_between(old, new, start, anchor, new_start, new_anchor)
         start, new_start = anchor, new_anchor
         while start < end and new_start < new_end and old[start] == new[new_start]:
             start, new_start = start + 1, new_start + 1
-        yield Opcode(
-            is_equal=True, start=anchor, end=start, new_start=new_anchor, new_end=new_start
-        )
-    yield from _opcodes_between(old, new, start, end, new_start, new_end)
+    yield from _changes_between(old, new, start, end, new_start, new_end)
 
 
 def _anchors(
@@ -155,45 +130,45 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
     return subsequence[::-1]
 
 
-def _groups(opcodes: Sequence[Opcode], context: int) -> Iterator[list[Opcode]]:
-    """Yield the opcodes of each hunk; a hunk starts and ends with at most `context` equal lines."""
-    group: list[Opcode] = []
-    last = len(opcodes) - 1
-    for number, opcode in enumerate(opcodes):
-        length = opcode.end - opcode.start
-        if not opcode.is_equal or (0 < number < last and length <= 2 * context):
-            group.append(opcode)
-            continue
-        cut = min(length, context)
-        if group:
-            head = opcode._replace(end=opcode.start + cut, new_end=opcode.new_start + cut)
-            yield [*group, head]
-        tail = opcode._replace(start=opcode.end - cut, new_start=opcode.new_end - cut)
-        group = [tail] if cut else []
-    if any(not opcode.is_equal for opcode in group):
+def _groups(changes: Iterable[_Change], context: int) -> Iterator[list[_Change]]:
+    """Yield the changes of each hunk. At most `2 * context` lines are between two changes."""
+    group: list[_Change] = []
+    for change in changes:
+        if group and change.start - group[-1].end > 2 * context:
+            yield group
+            group = []
+        group.append(change)
+    if group:
         yield group
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], opcodes: Sequence[Opcode]) -> Hunk:
+def _hunk(old: Sequence[str], new: Sequence[str], changes: Sequence[_Change], context: int) -> Hunk:
+    first, last = changes[0], changes[-1]
+    before = min(context, first.start)
+    start, new_start = first.start - before, first.new_start - before
+    end, new_end = min(last.end + context, len(old)), min(last.new_end + context, len(new))
     lines: list[Line] = []
-    for opcode in opcodes:
-        numbers = range(opcode.start, opcode.end)
-        new_numbers = range(opcode.new_start, opcode.new_end)
-        if opcode.is_equal:
-            pairs = zip(numbers, new_numbers, strict=True)
-            lines += [
-                _line(" ", index + 1, new_index + 1, old[index]) for index, new_index in pairs
-            ]
-        else:
-            lines += [_line("-", index + 1, 0, old[index]) for index in numbers]
-            lines += [_line("+", 0, index + 1, new[index]) for index in new_numbers]
-    first, last = opcodes[0], opcodes[-1]
-    count, new_count = last.end - first.start, last.new_end - first.new_start
+    index = start
+    for change in (*changes, _Change(start=end, end=end, new_start=new_end, new_end=new_end)):
+        shift = change.new_start - change.start
+        lines += [
+            _line(" ", number + 1, number + shift + 1, old[number])
+            for number in range(index, change.start)
+        ]
+        lines += [
+            _line("-", number + 1, 0, old[number]) for number in range(change.start, change.end)
+        ]
+        lines += [
+            _line("+", 0, number + 1, new[number])
+            for number in range(change.new_start, change.new_end)
+        ]
+        index = change.end
+    count, new_count = end - start, new_end - new_start
     # As in diff(1), a side without lines has the number of the line before the hunk.
     return Hunk(
-        old=first.start + (1 if count else 0),
+        old=start + (1 if count else 0),
         old_count=count,
-        new=first.new_start + (1 if new_count else 0),
+        new=new_start + (1 if new_count else 0),
         new_count=new_count,
         lines=tuple(lines),
     )
