@@ -49,7 +49,7 @@ COMPILED_IN_FUNCTIONS = {
     "postrender/startup/patterns.py": 1,
     "postrender/yaml/paths.py": 1,
     "postrender/yaml/plain.py": 1,
-    "postrender/diff/compare/workloads.py": 2,
+    "postrender/diff/compare/workloads.py": 1,
     "postrender/config/mistakes.py": 1,
     "postrender/config/schema_check.py": 1,
 }
@@ -89,9 +89,9 @@ def expressions() -> Iterator[Expression]:
     for template in (plain._ASCII_BODY, plain._WIDE_BODY):
         yield Expression(name=f"body {template}", text=template % 4, flags=0, is_searched=False)
     for kind in WORKLOAD_KINDS:
-        for function in (workloads._inside_template, workloads._template_or_parent):
-            text = function(kind).pattern
-            name = f"{function.__name__} of {kind[1]}"
+        for with_parents in (False, True):
+            text = workloads._template_fields(kind, with_parents=with_parents).pattern
+            name = f"_template_fields of {kind[1]}, {with_parents}"
             yield Expression(name=name, text=text, flags=0, is_searched=False)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from postrender.diff.model import NEXT_RUN, ROLLS, STAYS
 from postrender.inventory.model import Item
-from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, WorkloadKind, is_built_in
+from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, is_built_in
 from postrender.yaml.paths import Json, Path, PatternTree, matches_start
 
 TYPE_CHECKING = False
@@ -20,20 +20,26 @@ if TYPE_CHECKING:
 
 
 @cache
-def workload_kind(group_kind: GroupKind) -> WorkloadKind | None:
-    """Return the location of the pod templates of a kind, None if the kind is not a workload."""
+def template_path(group_kind: GroupKind) -> tuple[str, ...] | None:
+    """Return a pattern for the paths of a kind's pod templates, None if the kind is not a workload.
+
+    The pattern of a Pod is ().
+    """
     template = _custom_template(group_kind)
-    return WorkloadKind(template.path) if template else WORKLOAD_KINDS.get(group_kind)
+    if template:
+        return template.path
+    workload = WORKLOAD_KINDS.get(group_kind)
+    return workload.template if workload else None
 
 
 @cache
 def template_pattern(group_kind: GroupKind) -> PatternTree | None:
     """Return the pattern of a kind's pod templates, None for a Pod or a kind without templates."""
-    workload = workload_kind(group_kind)
-    if workload is None or not workload.template:
+    path = template_path(group_kind)
+    if not path:
         return None
     tree = PatternTree()
-    tree.add(workload.template, None)
+    tree.add(path, None)
     return tree
 
 

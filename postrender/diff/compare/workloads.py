@@ -20,7 +20,7 @@ from postrender.diff.compare.normalise import (
     without_cluster_values,
 )
 from postrender.diff.compare.pairs import Pair, sort_key
-from postrender.diff.compare.rolling_kinds import custom_effect, template_pattern, workload_kind
+from postrender.diff.compare.rolling_kinds import custom_effect, template_path, template_pattern
 from postrender.diff.compare.usages import Target, Usage, UsageIndex
 from postrender.diff.model import (
     ADDED,
@@ -119,8 +119,8 @@ class _Difference(NamedTuple):
 
 
 def is_workload(compared: ComparedObject) -> bool:
-    """Return whether the kind of an object is the kind of a workload (see `workload_kind`)."""
-    return workload_kind(compared.identity.group_kind) is not None
+    """Return whether the kind of an object is the kind of a workload (see `template_path`)."""
+    return template_path(compared.identity.group_kind) is not None
 
 
 def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange | None:
@@ -189,9 +189,9 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
     if is_same(templates[0], templates[1]):
         # A field above equal pod templates can change, for example if an AnalysisTemplate gets a
         # metric without a Job.
-        inside = _inside_template(kind)
+        inside = _template_fields(kind)
         return _Difference(tuple(change for change in changes if not inside.match(change.path)), ())
-    around = _template_or_parent(kind)
+    around = _template_fields(kind, with_parents=True)
     fields = tuple(change for change in changes if not around.match(change.path))
     template_changes = [change for change in changes if around.match(change.path)]
     config_causes = list(_config_causes(_template_usages(old, new, comparison), comparison))
@@ -210,7 +210,7 @@ def _causes_of_last_resort(
     For example, only a revision name in free text differs, or a part that only the render ID
     covers, such as `env: null`.
     """
-    parts = _template_path(workload.identity.group_kind)
+    parts = template_path(workload.identity.group_kind) or ()
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
     paths = [_INDEX.sub("", change.path) for change in find_field_changes(old, new)]
     for path in [path for path in paths if RENDER_ID_ANNOTATION not in path] or [""]:
@@ -218,34 +218,21 @@ def _causes_of_last_resort(
         yield Cause(TEMPLATE, field=change)
 
 
-def _template_path(group_kind: GroupKind) -> tuple[str, ...]:
-    workload = workload_kind(group_kind)
-    return workload.template if workload else ()
-
-
 @cache
-def _inside_template(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return a pattern for the paths of fields in a pod template."""
-    parts = _template_path(group_kind)
-    if not parts:
-        return _IN_POD
-    texts = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"(?:\A|\.){part}" for part in parts)
-    return re.compile("".join(texts) + r"(?:[.\[]|\Z)")
+def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re.Pattern[str]:
+    """Return a pattern for the paths of fields in a pod template.
 
-
-@cache
-def _template_or_parent(group_kind: GroupKind) -> re.Pattern[str]:
-    """Return a pattern for the paths of fields in a pod template, and of its parent fields."""
-    parts = _template_path(group_kind)
+    with_parents: whether the pattern also matches the paths of the template's parent fields.
+    """
+    parts = template_path(group_kind)
     if not parts:
         return _IN_POD
     text = r"(?:[.\[]|\Z)"
     for number, part in reversed(list(enumerate(parts))):
-        part_text = r"\[[^\]]*\]" if part == EVERY_ITEM else re.escape(part)
-        dot = r"\." if number and part != EVERY_ITEM else ""
-        text = f"{dot}{part_text}{text}"
-        text = f"(?:{text}|\\Z)" if number else text
-    return re.compile(text)
+        text = (r"\[[^\]]*\]" if part == EVERY_ITEM else rf"\.{re.escape(part)}") + text
+        if with_parents and number:
+            text = rf"(?:{text}|\Z)"
+    return re.compile(text.removeprefix(r"\."))
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
