@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from postrender.diff.compare.pairs import Pair
 from postrender.diff.compare.usages import UsageIndex
@@ -11,15 +11,6 @@ from postrender.diff.compare.workloads import is_workload
 from postrender.diff.labels import WORKLOAD_REF
 from postrender.diff.model import ADDED, REMOVED, UNCHANGED, Edge, Graph, GraphNode
 from postrender.inventory.model import ItemKey
-from postrender.startup.records import NamedTuple
-
-
-class _Link(NamedTuple):
-    """A reference from one pair to another pair; source and target are indexes of pairs."""
-
-    source: int
-    target: int
-    label: str
 
 
 def find_graph(
@@ -35,9 +26,14 @@ def find_graph(
     changes: the change of each pair that the preview reports, by the index of the pair;
     effects: the effect on each workload, by the index of the pair.
     """
-    before = set(_links(pairs, old, is_new=False))
-    after = set(_links(pairs, new, is_new=True))
-    connected = _connected(changes, before | after)
+    before = set(_edges(pairs, old, is_new=False))
+    after = set(_edges(pairs, new, is_new=True))
+    edge_changes = {
+        **dict.fromkeys(before, REMOVED),
+        **dict.fromkeys(after, ADDED),
+        **dict.fromkeys(before & after, UNCHANGED),
+    }
+    connected = _connected(changes, edge_changes)
     # Sort by index, because identities can be equal. The indexes are in the order of identities.
     ordered = sorted(connected, key=lambda number: (_role(pairs[number]), number))
     positions = {number: position for position, number in enumerate(ordered)}
@@ -51,22 +47,11 @@ def find_graph(
         for number in ordered
     )
     edges = [
-        Edge(
-            source=positions[link.source],
-            target=positions[link.target],
-            label=link.label,
-            change=_change(is_old=link in before, is_new=link in after),
-        )
-        for link in before | after
-        if link.source in positions
+        edge._replace(source=positions[edge.source], target=positions[edge.target], change=change)
+        for edge, change in edge_changes.items()
+        if edge.source in positions
     ]
     return Graph(nodes, tuple(sorted(edges))), frozenset(connected)
-
-
-def _change(*, is_old: bool, is_new: bool) -> str:
-    if is_old and is_new:
-        return UNCHANGED
-    return ADDED if is_new else REMOVED
 
 
 def _role(pair: Pair) -> str:
@@ -75,7 +60,8 @@ def _role(pair: Pair) -> str:
     return "config" if pair.newest.is_content else "other"
 
 
-def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[_Link]:
+def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterator[Edge]:
+    """Yield the references on one side; `source` and `target` are indexes of pairs."""
     numbers: dict[ItemKey, int] = {}
     for number, pair in enumerate(pairs):
         compared = pair.new if is_new else pair.old
@@ -84,18 +70,18 @@ def _links(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
     for key, number in numbers.items():
         for usage in index.by_item.get(key, ()):
             if isinstance(usage.target, int) and usage.target != number:
-                yield _Link(number, usage.target, usage.label)
+                yield Edge(number, usage.target, usage.label)
         source = index.sources.get(key)
         if source is not None and source.item is not None and source.item.key in numbers:
-            yield _Link(number, numbers[source.item.key], WORKLOAD_REF)
+            yield Edge(number, numbers[source.item.key], WORKLOAD_REF)
 
 
-def _connected(changed: Mapping[int, str], links: set[_Link]) -> set[int]:
+def _connected(changed: Mapping[int, str], edges: Iterable[Edge]) -> set[int]:
     """Return the indexes of the changed pairs, and of all pairs connected with a changed pair."""
     neighbours: dict[int, set[int]] = defaultdict(set)
-    for link in links:
-        neighbours[link.source].add(link.target)
-        neighbours[link.target].add(link.source)
+    for edge in edges:
+        neighbours[edge.source].add(edge.target)
+        neighbours[edge.target].add(edge.source)
     connected: set[int] = set()
     queue = list(changed)
     while queue:
