@@ -35,10 +35,9 @@ from postrender.plan.build import PlanBasis, build_basis
 from postrender.plan.history import NO_HISTORY, History
 from postrender.plan.model import PlanContext
 from postrender.plan.namespaces import new_resolver
-from postrender.plan.strategy import StrategyDecision
 from postrender.plan.workload_edits import source_edits
 from postrender.yaml.edits import Edit, apply_edits
-from postrender.yaml.paths import Json, Path, value_at
+from postrender.yaml.paths import Json, value_at
 from postrender.yaml.stream import Stream
 
 
@@ -76,9 +75,15 @@ def read_side(
     was_rendered = is_rendered(stream)
     if was_rendered:
         edits = _without_render_ids(edits)
+    roots = {
+        item.key: root
+        for item in inventory.items
+        if isinstance(root := value_at(data[item.document], item.path), dict)
+    }
     # Only an output reaches the cluster without the edits.
-    written = _written(inventory, data, edits) if was_rendered else {}
-    by_item, originals = _objects_by_item(inventory, data, context, edits)
+    written = _written(roots, edits) if was_rendered else {}
+    originals = _originals(roots, context) if context else {}
+    by_item = _objects_by_item(inventory, roots, context, edits)
     objects = (*by_item.values(), *originals.values(), *_retained_revisions(context))
     revisions = [compared for compared in objects if compared.is_revised]
     base_names = {revision.name: revision.identity.name for revision in revisions}
@@ -142,96 +147,75 @@ def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey
 
 
 def _written(
-    inventory: Inventory, data: Mapping[int, Json], edits: Mapping[ItemKey, Sequence[Edit]]
+    roots: Mapping[ItemKey, dict[str, Json]], edits: Mapping[ItemKey, Sequence[Edit]]
 ) -> dict[ItemKey, dict[str, Json]]:
     """Return the objects before the edits, by item. Objects that have edits are copies."""
+    return {key: _copied(root) if edits.get(key) else root for key, root in roots.items()}
+
+
+def _copied(data: dict[str, Json]) -> dict[str, Json]:
     from copy import deepcopy
 
-    written = {}
-    for item in inventory.items:
-        root = value_at(data[item.document], item.path)
-        if isinstance(root, dict):
-            written[item.key] = deepcopy(root) if edits.get(item.key) else root
-    return written
+    return deepcopy(data)
+
+
+def _originals(
+    roots: Mapping[ItemKey, dict[str, Json]], context: PlanContext
+) -> dict[ItemKey, ComparedObject]:
+    """Return copies of the originals that stay next to their revisions, by item."""
+    return {
+        key: ComparedObject(
+            identity=decision.item.identity,
+            name=decision.item.identity.name,
+            data=_copied(roots[key]),
+            item=decision.item,
+            role=ORIGINAL,
+            strategy=IGNORE,
+            is_immutable=roots[key].get("immutable") is True,
+        )
+        for key, decision in context.decisions.items()
+        if decision.keep_reason and key in context.names
+    }
 
 
 def _objects_by_item(
     inventory: Inventory,
-    data: Mapping[int, Json],
+    roots: Mapping[ItemKey, dict[str, Json]],
     context: PlanContext | None,
     edits: Mapping[ItemKey, Sequence[Edit]],
-) -> tuple[dict[ItemKey, ComparedObject], dict[ItemKey, ComparedObject]]:
-    """Return the objects, and the originals that stay next to their revisions, each by item."""
-    objects, originals = {}, {}
-    for item in inventory.items:
-        root = value_at(data[item.document], item.path)
-        if isinstance(root, dict):
-            item_edits = edits.get(item.key, ())
-            objects[item.key], original = _compared_objects(item, root, context, item_edits)
-            if original:
-                originals[item.key] = original
-    return _with_one_current(objects), originals
+) -> dict[ItemKey, ComparedObject]:
+    """Return the objects as applied, by item. The function applies the edits to `roots`."""
+    objects = {
+        item.key: _compared_object(item, roots[item.key], context, edits.get(item.key, ()))
+        for item in inventory.items
+        if item.key in roots
+    }
+    return _with_one_current(objects)
 
 
-def _compared_objects(
+def _compared_object(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
-) -> tuple[ComparedObject, ComparedObject | None]:
-    """Return an object as applied, and the original if the original stays, else None."""
+) -> ComparedObject:
+    """Return an object as applied. The function applies the edits to `data`."""
+    is_immutable = data.get("immutable") is True
+    apply_edits(data, edits, item.path)
+    compared = ComparedObject(identity=item.identity, name=item.identity.name, data=data, item=item)
     decision = context.decisions.get(item.key) if context else None
     if context is None or decision is None:
-        edited = _edited(data, edits, item.path)
-        return ComparedObject(
-            identity=item.identity, name=item.identity.name, data=edited, item=item
-        ), None
-    name = context.names.get(item.key)
-    if name is None:
-        return _with_kept_name(item, data, decision, edits), None
-    original = None
-    if decision.keep_reason:
-        from copy import deepcopy
-
-        original = ComparedObject(
-            identity=item.identity,
-            name=item.identity.name,
-            data=deepcopy(data),
-            item=item,
-            role=ORIGINAL,
-            strategy=IGNORE,
-            is_immutable=data.get("immutable") is True,
+        return compared
+    if item.key in context.names:
+        return compared._replace(
+            name=context.names[item.key], strategy=RENAME, is_immutable=decision.is_immutable
         )
-    revision = ComparedObject(
-        identity=item.identity,
-        name=name,
-        data=_edited(data, edits, item.path),
-        item=item,
-        role=CURRENT,
-        strategy=RENAME,
-        is_immutable=decision.is_immutable,
-    )
-    return revision, original
-
-
-def _with_kept_name(
-    item: Item, data: dict[str, Json], decision: StrategyDecision, edits: Iterable[Edit]
-) -> ComparedObject:
-    """Return a ConfigMap or Secret that keeps its name, which can be the name of a revision."""
-    is_immutable = data.get("immutable") is True
+    # The object keeps its name, which can be the name of a revision.
     base_name = base_name_of(item, is_revision=decision.is_revision)
     is_retained = item.is_revision and PAIRING_ANNOTATION not in item.annotations
-    return ComparedObject(
+    return compared._replace(
         identity=item.identity._replace(name=base_name),
-        name=item.identity.name,
-        data=_edited(data, edits, item.path),
-        item=item,
         role=EARLIER if is_retained else CURRENT,
         strategy=RENAME if decision.is_revision else decision.strategy,
         is_immutable=is_immutable,
     )
-
-
-def _edited(data: dict[str, Json], edits: Iterable[Edit], path: Path) -> dict[str, Json]:
-    edited = apply_edits(data, edits, path)
-    return edited if isinstance(edited, dict) else data
 
 
 def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, ComparedObject]:
