@@ -82,15 +82,11 @@ def _changes(old: Json, new: Json, path: str) -> Iterator[FieldChange]:
         else:
             yield from _in_sequences(old, new, path)
     else:
-        yield _change(path, old, new)
-
-
-def _change(path: str, old: Json, new: Json) -> FieldChange:
-    return FieldChange(path=path, change=change_of(old, new), old=old, new=new)
+        yield FieldChange(path=path, change=change_of(old, new), old=old, new=new)
 
 
 def _in_mappings(old: dict[str, Json], new: dict[str, Json], path: str) -> Iterator[FieldChange]:
-    for key in [*old, *(key for key in new if key not in old)]:
+    for key in {**old, **new}:
         before, after = old.get(key), new.get(key)
         if before is not after and not is_same(before, after):
             if key in _SHOWN_BY_KEY:
@@ -124,7 +120,7 @@ def _is_unique(key: str, items: Sequence[Json]) -> bool:
 
 def _in_named_items(old: list[Json], new: list[Json], path: str, key: str) -> Iterator[FieldChange]:
     before, after = _by_name(old, key), _by_name(new, key)
-    for name in [*before, *(name for name in after if name not in before)]:
+    for name in {**before, **after}:
         if not is_same(before.get(name), after.get(name)):
             yield from _changes(before.get(name), after.get(name), f"{path}[{key}={name}]")
     old_order: list[Json] = [name for name in before if name in after]
