@@ -13,7 +13,7 @@ from itertools import pairwise
 from postrender.config.settings import Settings
 from postrender.diff.compare.model import ComparedObject, ExpectedAttachers, Side
 from postrender.diff.compare.pairs import Pair
-from postrender.inventory.model import Item, ItemKey
+from postrender.inventory.model import ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL, JOB_LABEL
 from postrender.kubernetes.hashing import HASH_LENGTH, canonical_json, encode_hash
 from postrender.kubernetes.kinds import ObjectKey
@@ -66,7 +66,7 @@ def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
 
 
 def _with_group_name(compared: ComparedObject) -> ComparedObject:
-    group, _ = _group_of(compared.item)
+    group = _group_of(compared)
     name = compared.identity.name
     is_hashed = name.startswith(f"{group}-") and len(name) == len(group) + 1 + HASH_LENGTH
     if compared.identity.kind != "Job" or not is_hashed:
@@ -74,9 +74,9 @@ def _with_group_name(compared: ComparedObject) -> ComparedObject:
     return compared._replace(identity=compared.identity._replace(name=group))
 
 
-def _group_of(item: Item | None) -> tuple[str, str | None]:
-    """Return the attach group and the namespace in an object's manifest; ("", None) for None."""
-    return (item.labels.get(GROUP_LABEL, ""), item.identity.namespace) if item else ("", None)
+def _group_of(compared: ComparedObject) -> str:
+    """Return the attach group of an attacher's object, "" for an object without a manifest."""
+    return compared.item.labels.get(GROUP_LABEL, "") if compared.item else ""
 
 
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
@@ -92,7 +92,7 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     if item is None:
         return False
     side, other = (new, old) if pair.new else (old, new)
-    group, namespace = _group_of(item)
+    group, namespace = _group_of(pair.newest), item.identity.namespace
     if pair.new is None and not new.is_rendered:
         return (namespace, group) in old.attachers.arguments
     if (namespace, group) in other.attachers.arguments and other.is_rendered:
@@ -102,23 +102,21 @@ def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
 
 
 def comparable_pair(
-    pair: Pair, old: Side, new: Side
-) -> tuple[ComparedObject, ComparedObject] | None:
+    pair: tuple[ComparedObject, ComparedObject], old: Side, new: Side
+) -> tuple[ComparedObject, ComparedObject]:
     """Return both objects of an attacher's pair, without the differences that postrender makes.
 
     The function leaves out the hash of the Job, the arguments for workloads and revisions, and
     repetitions of the object's own namespace. The result keeps values that postrender would not
-    write. Return None if a side does not have the object.
+    write.
     """
-    if pair.both is None:
-        return None
-    both = tuple(_without_own_namespaces(compared) for compared in pair.both)
-    if pair.identity.kind != "Job":
+    both = tuple(map(_without_own_namespaces, pair))
+    if both[1].identity.kind != "Job":
         return both[0], both[1]
-    if all(_has_own_hash(compared) for compared in pair.both):
+    if all(map(_has_own_hash, pair)):
         both = tuple(_without_hash(compared) for compared in both)
     expected_old, expected_new = (
-        side.attachers.arguments.get((compared.identity.namespace, _group_of(compared.item)[0]))
+        side.attachers.arguments.get((compared.identity.namespace, _group_of(compared)))
         or frozenset()
         for side, compared in zip((old, new), both, strict=True)
     )

@@ -131,16 +131,16 @@ def _other_changes(
 def _object_change(
     pair: Pair, names: BaseNames, old_side: Side, new_side: Side
 ) -> ObjectChange | None:
+    is_attacher = pair.newest.is_attacher
     if pair.both is None:
-        if pair.newest.is_attacher and is_left_out(pair, old_side, new_side):
+        if is_attacher and is_left_out(pair, old_side, new_side):
             return None
         return ObjectChange(pair.identity, ADDED if pair.new else REMOVED)
-    both = comparable_pair(pair, old_side, new_side) if pair.newest.is_attacher else None
-    old, new = both or pair.both
+    old, new = comparable_pair(pair.both, old_side, new_side) if is_attacher else pair.both
     fields = []
     if not is_same(old.data, new.data):
         before, after = differing(*without_cluster_values(old.data, new.data))
-        form = as_written if both else comparable
+        form = as_written if is_attacher else comparable
         fields = find_field_changes(form(before, names), form(after, names))
     if old.name != new.name:
         path = "metadata.name"
