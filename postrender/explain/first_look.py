@@ -84,7 +84,8 @@ def first_release_lines(
     if not renamed:
         return []
     rolling = [change.identity for change in preview.workloads if change.effect == ROLLS]
-    canary = ". A canary waits at its pauses" if _has_rollout(rolling) else ""
+    has_rollout = any(identity.kind == "Rollout" for identity in rolling)
+    canary = ". A canary waits at its pauses" if has_rollout else ""
     kept = [f"{entry.identity}: {entry.keep_reason}" for entry in renamed if entry.keep_reason]
     deleted = [entry.identity for entry in renamed if not entry.keep_reason]
     has_secrets = any(node.identity.group_kind == SECRET for node in preview.graph.nodes)
@@ -108,10 +109,6 @@ def first_release_lines(
 
 def _renamed(explanation: Explanation) -> list[ObjectEntry]:
     return [entry for entry in explanation.objects if entry.strategy == RENAME]
-
-
-def _has_rollout(identities: Sequence[Identity]) -> bool:
-    return any(identity.kind == "Rollout" for identity in identities)
 
 
 def _attacher(settings: Settings) -> str:
