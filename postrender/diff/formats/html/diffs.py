@@ -140,7 +140,7 @@ def value_markup(value: Json) -> Html:
             text = json.dumps(value, ensure_ascii=False, default=str, indent=2)
     if len(text) > _LONGEST_VALUE:
         text = f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
-    return joined(*_with_breaks(text))
+    return Html("\n".join(map(escaped, text.split("\n"))))  # `escaped` would escape line breaks
 
 
 def _is_ambiguous(text: str) -> bool:
@@ -154,9 +154,3 @@ def _is_ambiguous(text: str) -> bool:
         return not isinstance(json.loads(text), str)
     except ValueError:
         return False
-
-
-def _with_breaks(text: str) -> Iterator[Html]:
-    """Yield the lines and line breaks of a text as markup. `escaped` would escape line breaks."""
-    for number, line in enumerate(text.split("\n")):
-        yield Html("\n" * bool(number) + escaped(line))

@@ -128,8 +128,7 @@ def _tiles(preview: Preview) -> Html:
         _tile(len(preview.objects), Forms("other object", "other objects"), "objects"),
         _tile(len(preview.undecided), Forms("undecided", "undecided"), "undecided", "undecided"),
     ]
-    shown = [tile for tile in tiles if tile]
-    return tag("ul", *shown, class_="tiles") if shown else Html("")
+    return tag("ul", *tiles, class_="tiles") if any(tiles) else Html("")
 
 
 def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
@@ -228,7 +227,7 @@ def _shortcuts() -> Html:
 
 
 def _section_links(preview: Preview) -> Html:
-    """Return a link to each section that has entries, "" if no section has entries."""
+    """Return a link to each section that has entries."""
     sections: list[tuple[str, Collection[object]]] = [
         ("undecided", preview.undecided),
         ("workloads", preview.workloads),
@@ -238,12 +237,11 @@ def _section_links(preview: Preview) -> Html:
         ("objects", preview.objects),
     ]
     links = [
-        tag("a", TITLES[name], " ", tag("small", f"{len(items):,}"), href=f"#{name}")
+        tag("li", tag("a", TITLES[name], " ", tag("small", f"{len(items):,}"), href=f"#{name}"))
         for name, items in sections
         if items
     ]
-    rows = (tag("li", link) for link in links)
-    return tag("nav", tag("ul", *rows), aria_label="Sections") if links else Html("")
+    return tag("nav", tag("ul", *links), aria_label="Sections")
 
 
 # ---- sections
@@ -278,7 +276,7 @@ def _main(preview: Preview) -> Html:
     ]
     empty = tag("p", "No matches.", id="empty", class_="nothing", hidden=True)
     nothing = tag("p", "No changes.", class_="nothing")
-    return tag("main", empty, *([*filter(None, sections)] or [nothing]), id="main", tabindex="-1")
+    return tag("main", empty, joined(*sections) or nothing, id="main", tabindex="-1")
 
 
 def _revisions(preview: Preview, names: entries.ObjectNames) -> list[Html]:
