@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
 
 from postrender.diff.model import Hunk, Line
 from postrender.startup.records import NamedTuple
@@ -38,9 +39,7 @@ def find_hunks(old: str, new: str, context: int) -> tuple[Hunk, ...]:
 
 def _lines(text: str) -> list[str]:
     """Return the lines with their line feeds; no other character ends a line."""
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return list(StringIO(text))
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[_Change]:
