@@ -56,12 +56,12 @@
 
   // Sets up search and filters. Returns functions: reset() clears both, isFiltered() reports
   // whether the page is filtered, and shown() lists the shown entries.
-  function createFinder(search, graph) {
-    const groups = [];
+  function createFinder(search, drawLater) {
+    const updates = [];
     // The unit of search results: an entry, or each object of an entry of several objects.
     const items = [...document.querySelectorAll(".entry")].flatMap((entry) => {
       const members = [...entry.querySelectorAll(".member")];
-      if (members.length) groups.push(groupOf(entry, members));
+      if (members.length) updates.push(groupUpdate(entry, members));
       const shared = members.length ? textOf(entry, "h3, .member") : "";
       return (members.length ? members : [entry]).map((target) => ({
         target,
@@ -102,7 +102,7 @@
           sections.get(item.section).shown += 1;
         }
       }
-      for (const group of groups) group.update();
+      for (const update of updates) update();
       for (const [section, counts] of sections) {
         section.hidden = !counts.shown;
         section.querySelector(".count").textContent = isFiltered
@@ -115,7 +115,7 @@
       document.getElementById("empty").hidden = shown > 0 || !isFiltered;
       const checked = changes.length + effects.length;
       document.getElementById("active").textContent = checked ? ` (${checked})` : "";
-      graph.drawLater(isFiltered ? words : null);
+      drawLater(isFiltered ? words : null);
     }
 
     // Clears the search and the filters.
@@ -154,26 +154,24 @@
       .map((part) => `${part.textContent}\n`).join("").toLowerCase();
   }
 
-  // Returns an object that updates the heading and the count of an entry of several objects.
-  function groupOf(entry, members) {
+  // Returns a function that updates the heading and the count of an entry of several objects.
+  function groupUpdate(entry, members) {
     const heading = entry.querySelector("h3");
     const more = heading.querySelector(".more");
     const list = entry.querySelector(".members");
     const count = list.querySelector(".count");
     const isLong = !list.open;
     let last = members.length;
-    return {
-      update() {
-        const shown = members.filter((member) => !member.hidden);
-        entry.hidden = !shown.length;
-        if (!shown.length) return;
-        heading.firstChild.replaceWith(shown[0].firstChild.cloneNode(true));
-        more.textContent = shown.length > 1 ? `and ${formatted(shown.length - 1)} more` : "";
-        const isPart = shown.length < members.length;
-        count.textContent = isPart ? `(${formatted(shown.length)} shown)` : "";
-        if (isLong && isPart !== last < members.length) list.open = isPart;
-        last = shown.length;
-      },
+    return () => {
+      const shown = members.filter((member) => !member.hidden);
+      entry.hidden = !shown.length;
+      if (!shown.length) return;
+      heading.firstChild.replaceWith(shown[0].firstChild.cloneNode(true));
+      more.textContent = shown.length > 1 ? `and ${formatted(shown.length - 1)} more` : "";
+      const isPart = shown.length < members.length;
+      count.textContent = isPart ? `(${formatted(shown.length)} shown)` : "";
+      if (isLong && isPart !== last < members.length) list.open = isPart;
+      last = shown.length;
     };
   }
 
@@ -211,12 +209,11 @@
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (!target) return;
     if (target.closest("[hidden]")) finder.reset();
-    const unfold = (details) => {
-      if (!details) return;
+    let details = target.closest("details");
+    while (details) {
       details.open = true;
-      unfold(details.parentElement.closest("details"));
-    };
-    unfold(target.closest("details"));
+      details = details.parentElement.closest("details");
+    }
     if (target.matches(".member")) target.focus({ preventScroll: true });
     if (target.tagName === "DETAILS") {
       const keys = target.querySelectorAll(".key");
@@ -339,11 +336,11 @@
 
   // ---- the graph
 
-  // Sets up the drawing. Returns an object with drawLater(words), which draws the matching nodes, or
+  // Sets up the drawing. Returns a function that draws, after a delay, the nodes that match words, or
   // all nodes for null.
   function createGraph() {
     const drawing = document.getElementById("drawing");
-    if (!drawing) return { drawLater() {} };
+    if (!drawing) return () => {};
     const section = drawing.parentElement;
     // The number of nodes in the drawing until the reader presses "Draw all".
     const limit = 120;
@@ -357,16 +354,14 @@
       entry: document.getElementById(item.querySelector("a")?.hash.slice(1) || "-"),
       targets: [],
       sources: [],
-      neighbours: [],
     }));
     const edges = nodes.flatMap((from) => [...from.item.querySelectorAll("li")].map((item) => (
       { from, to: nodes[item.dataset.to], label: item.dataset.label, change: item.dataset.change })));
     for (const edge of edges) {
       edge.from.targets.push(edge.to);
       edge.to.sources.push(edge.from);
-      edge.from.neighbours.push(edge.to);
-      edge.to.neighbours.push(edge.from);
     }
+    for (const node of nodes) node.neighbours = [...node.targets, ...node.sources];
     const count = element("span", { role: "status" });
     const [drawAll, back, zoomOut, zoomIn] = ["Draw all", "Back to all", "Smaller", "Larger"]
       .map((label) => element("button", { type: "button" }, label));
@@ -400,7 +395,9 @@
       for (const node of nodes) node.item.hidden = !selected.has(node);
       section.hidden = !matching.length;
       if (!isInView || !matching.length) return;
-      const shown = isAll ? matching : firstOf(matching, limit);
+      // The drawing starts with whole groups. Only the last group can be incomplete.
+      const shown = isAll || matching.length <= limit
+        ? matching : groupsOf(matching).flat().slice(0, limit);
       const { picture, width } = pictureOf(shown, edges, focus);
       sheet.replaceChildren(picture);
       scale ||= Math.min(Math.max(sheet.clientWidth / width, 0.8), 1);
@@ -454,13 +451,11 @@
       isInView = true;
       draw();
     }, { rootMargin: "800px 0px" }).observe(section);
-    return {
-      drawLater(searched) {
-        words = searched;
-        focus = null;
-        clearTimeout(timer);
-        timer = setTimeout(draw, 150);
-      },
+    return (searched) => {
+      words = searched;
+      focus = null;
+      clearTimeout(timer);
+      timer = setTimeout(draw, 150);
     };
   }
 
@@ -473,12 +468,6 @@
       for (const other of reached) connected.add(other);
     }
     return connected;
-  }
-
-  // Returns the first `limit` nodes, group by group. The last group can be incomplete.
-  function firstOf(nodes, limit) {
-    if (nodes.length <= limit) return nodes;
-    return groupsOf(nodes).flat().slice(0, limit);
   }
 
   // Returns the nodes in groups; a group has all nodes that are connected with each other.
@@ -530,7 +519,7 @@
     for (const group of groupsOf(nodes)) {
       const inside = new Set(group);
       const inner = group.length > 1 ? drawn.filter((edge) => inside.has(edge.from)) : [];
-      const rows = ordered(group.filter((node) => shown.has(node)), inner.map((edge) => routes.get(edge)), columns);
+      const rows = ordered(group, inner.map((edge) => routes.get(edge)), columns);
       top = place(rows, columns, top, places);
     }
     const width = 28 + BOX.width + Math.max(0, ...columns.values()) * (BOX.width + BOX.across);
@@ -632,9 +621,8 @@
   // Returns the line of an edge through its points, with a title.
   function line(edge, points) {
     let d = "";
-    points.forEach((to, number) => {
-      if (!number) return;
-      const from = points[number - 1];
+    points.slice(1).forEach((to, number) => {
+      const from = points[number];
       const x = from.x + BOX.width;
       const bend = Math.max(Math.abs(to.x - x) / 2, 40);
       // A bend is as wide as a node, so that the line is horizontal next to nodes.
