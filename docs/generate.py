@@ -123,8 +123,8 @@ def _help(option: Option) -> str:
     text = prose(option.help)
     if option.choices:
         text += f" One of {', '.join(f'`{choice}`' for choice in option.choices)}."
-    default = option.default_text or ("" if option.form == SWITCH else option.default or "")
-    return f"{text} Default: {prose(str(default))}." if default else text
+    default = prose(option.shown_default)
+    return f"{text} Default: {default}." if default else text
 
 
 def permissions() -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_WORDS = 22
+# click truncates a longer summary in the list of commands.
 MAX_SUMMARY = 45
 
 # A word or phrase, and what to write instead.

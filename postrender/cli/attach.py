@@ -25,7 +25,6 @@ COMMAND = Command(
             "Set the attach group. NAME is the value of the label postrender/attach-group.",
             metavar="NAME",
             default="",
-            default_text="none",
             own_parameter="group_name",
         ),
         *CLUSTER,
@@ -35,7 +34,6 @@ COMMAND = Command(
             "Rollout/web@8396ba243e=configmap/web-a,configmap/web-b. Repeatable.",
             REPEATED,
             metavar="KIND/NAME@ID=…",
-            default_text="none",
             own_parameter="workloads",
         ),
         Option(
@@ -44,7 +42,6 @@ COMMAND = Command(
             "as configmap/web-c. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
-            default_text="none",
         ),
         Option(
             "release-owner",
@@ -52,7 +49,6 @@ COMMAND = Command(
             "release.",
             metavar="KIND/NAME",
             default="",
-            default_text="none",
         ),
         Option(
             "retired",
@@ -60,21 +56,18 @@ COMMAND = Command(
             "contains, such as secret/web-d. Repeatable.",
             REPEATED,
             metavar="KIND/NAME,…",
-            default_text="none",
         ),
         Option(
             "rollout",
             "Attach ConfigMaps to this Rollout. Pass the ConfigMaps with --configmaps.",
             metavar="NAME",
             default="",
-            default_text="none",
         ),
         Option(
             "configmaps",
             "Attach these ConfigMaps to the Rollout. Pass the Rollout with --rollout.",
             metavar="NAME,…",
             default="",
-            default_text="none",
         ),
         Option(
             "timeout",

@@ -224,10 +224,7 @@ def _click_option(option: Option) -> click.Option:
 
 def _extra_help(option: Option) -> str:
     """Return the default and the environment variable of an option, for the option's help."""
-    default = option.default_text
-    if not default and option.form in (VALUE, CHOICE, NUMBER) and option.default is not None:
-        default = str(option.default)
-    parts = {"default": default, "variable": option.variable}
+    parts = {"default": option.shown_default, "variable": option.variable}
     text = "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
     return f"  [{text}]" if text else ""
 

@@ -16,15 +16,8 @@ if TYPE_CHECKING:
 # The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
 # number. CHOICES is a CHOICE that can be repeated. REPEATED is a VALUE that can be repeated.
 # FLAG is `--name` or `--no-name`, and SWITCH is only `--name`; both have no value after the name.
-VALUE, CHOICE, CHOICES, NUMBER, FLAG, SWITCH, REPEATED = (
-    "value",
-    "choice",
-    "choices",
-    "number",
-    "flag",
-    "switch",
-    "repeated",
-)
+VALUE, CHOICE, CHOICES, NUMBER = "value", "choice", "choices", "number"
+FLAG, SWITCH, REPEATED = "flag", "switch", "repeated"
 
 
 class Argument(NamedTuple):
@@ -52,7 +45,7 @@ class Option(NamedTuple):
     variable: the environment variable that postrender reads if the option is not given, or "".
     key: the path of the configuration key that the option overrides, () if there is none.
     limit: the maximum of a NUMBER.
-    default_text: the text in the help for the default, "" if the help shows `default` or nothing.
+    default_text: the text in the help for the default, "" if the help shows `default`.
     own_parameter: the property `parameter`, "" if `parameter` is the name with underscores.
     """
 
@@ -74,6 +67,11 @@ class Option(NamedTuple):
     def parameter(self) -> str:
         """The parameter of `run` that gets the value."""
         return self.own_parameter or self.name.replace("-", "_")
+
+    @property
+    def shown_default(self) -> str:
+        """The default in the help, "" if the help does not show the default."""
+        return "" if self.form == SWITCH else self.default_text or str(self.default or "none")
 
     @property
     def long_names(self) -> tuple[str, ...]:
@@ -133,17 +131,8 @@ def is_valid_text(value: object) -> bool:
     return True
 
 
-# click truncates a longer summary in the list of commands.
-MAX_SUMMARY = 45
-
 INPUT = Argument("input", "[INPUT]", default="-")
-FILENAME = Option(
-    "filename",
-    "Read this file, instead of INPUT.",
-    metavar="FILE",
-    short="f",
-    default_text="none",
-)
+FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
 
 # The options that every command has. `invoke` in cli/registry.py applies these options.
 COMMON = (
@@ -254,7 +243,6 @@ SETTINGS = _with_variables(
         "Retain earlier revisions in the output. Pass the previously applied manifests.",
         key=("history", "previous"),
         metavar="FILE|git:REV:PATH|helm:NAMESPACE/RELEASE",
-        default_text="none",
     ),
     Option(
         "kube-context",
@@ -276,7 +264,6 @@ SETTINGS = _with_variables(
         "Append findings and errors to this file too.",
         key=("logFile",),
         metavar="FILE",
-        default_text="none",
     ),
 )
 # The environment variables POSTRENDER_… that do not set an option.

@@ -44,14 +44,12 @@ COMMAND = Command(
             REPEATED,
             metavar="FILE",
             short="f",
-            default_text="none",
         ),
         Option(
             "new-values",
             "Pass this values file only after the change. Repeatable.",
             REPEATED,
             metavar="FILE",
-            default_text="none",
         ),
         Option(
             "set",
@@ -59,7 +57,6 @@ COMMAND = Command(
             "before the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
-            default_text="none",
             own_parameter="sets",
         ),
         Option(
@@ -68,7 +65,6 @@ COMMAND = Command(
             "NEW_CHART, also before the change. Repeatable.",
             REPEATED,
             metavar="KEY=VALUE",
-            default_text="none",
             own_parameter="set_strings",
         ),
         Option(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from postrender.cli import main
-from postrender.cli.options import MAX_SUMMARY, Command
+from postrender.cli.options import Command
 from postrender.cli.registry import COMMANDS, load
+from tests.language import MAX_SUMMARY
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = str(ROOT / "examples" / "rendered" / "v1.yaml")
@@ -64,7 +65,7 @@ def test_each_option_says_its_variable_and_default(name: str, run: Run) -> None:
     shown = "".join(out.split())
     for option in command_of(name).all_options:
         assert option.variable in shown
-        assert option.default_text.replace(" ", "") in shown
+        assert option.shown_default.replace(" ", "") in shown
 
 
 @pytest.mark.parametrize("name", COMMANDS)
