@@ -17,12 +17,6 @@ _ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
-def is_job() -> bool:
-    """Return whether stderr is the log of a GitHub Actions job."""
-    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
-    return in_job and sys.stderr is not None and not sys.stderr.isatty()
-
-
 def is_in_log() -> bool:
     """Return whether stdout can be the log of a GitHub Actions job.
 

@@ -54,13 +54,13 @@ def is_coloured(stream: TextIO | None) -> bool:
 def report_warning(problem: str, fix: str) -> None:
     """Print a warning that does not have a code or a location, unless --quiet is set."""
     if not _Presentation.is_quiet:
-        _print_message(WARNING, "postrender", sentences(problem, fix), None)
+        _print_message(WARNING, sentences(problem, fix))
 
 
 def report_detail(text: str) -> None:
     """Print a note if --verbose is set."""
     if _Presentation.is_verbose:
-        _print_message(NOTE, "postrender", sentences(text, ""), None)
+        _print_message(NOTE, sentences(text, ""))
 
 
 def report_unless_verbose(text: str) -> None:
@@ -69,7 +69,7 @@ def report_unless_verbose(text: str) -> None:
     If --verbose is set, report_detail has printed the note.
     """
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
-        _print_message(NOTE, "postrender", sentences(text, ""), None)
+        _print_message(NOTE, sentences(text, ""))
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
@@ -81,13 +81,12 @@ def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
     if is_failure or not _Presentation.is_quiet:
-        title = f"postrender: {finding.code}"
-        _print_message(severity, title, str(finding), finding.location)
+        _print_message(severity, str(finding), finding.location, f"postrender: {finding.code}")
 
 
 def report_error(error: UserError) -> None:
     """Print an error as a line on stderr."""
-    _print_message(ERROR, "postrender", str(error), error.location)
+    _print_message(ERROR, str(error), error.location)
 
 
 def log_error(error: UserError, log_file: str) -> None:
@@ -137,19 +136,21 @@ def _log(line: str, log_file: str) -> None:
             pass
 
 
-def _print_message(severity: str, title: str, text: str, location: Location | None) -> None:
-    """Print a message on stderr. In a GitHub Actions job, the message is a workflow command.
+def _print_message(
+    severity: str, text: str, location: Location | None = None, title: str = "postrender"
+) -> None:
+    """Print a message on stderr. In the log of a GitHub Actions job, print a workflow command.
 
     title: the title of the workflow command.
     """
-    # Import the module late, because most processes do not run in a GitHub Actions job.
-    if os.environ.get("GITHUB_ACTIONS"):
-        from postrender.cli import github
+    in_job = os.environ.get("GITHUB_ACTIONS") == "true"
+    if in_job and sys.stderr is not None and not sys.stderr.isatty():
+        # Import the module late, because most processes do not run in a GitHub Actions job.
+        from postrender.cli.github import workflow_command
 
-        if github.is_job():
-            _print(github.workflow_command(severity, title, text, location))
-            return
-    _print(f"{severity}: {text}", _COLOURS[severity])
+        _print(workflow_command(severity, title, text, location))
+    else:
+        _print(f"{severity}: {text}", _COLOURS[severity])
 
 
 def _visible(line: str) -> str:
@@ -207,4 +208,4 @@ def report_bug(error: BaseException) -> None:
         trail = " < ".join(locations)
         fix = f"Open an issue with the input and this trace of the code: {trail}"
     problem = f"the run failed because of a bug in postrender ({type(error).__name__})"
-    _print_message(ERROR, "postrender", sentences(problem, fix), None)
+    _print_message(ERROR, sentences(problem, fix))
