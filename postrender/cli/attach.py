@@ -7,6 +7,10 @@ import sys
 from postrender.cli.options import CHOICE, CLUSTER, REPEATED, SWITCH, Command, Option
 from postrender.cli.reporting import is_quiet
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 COMMAND = Command(
     "attach",
     "Set owner references on revisions.",
@@ -68,6 +72,7 @@ COMMAND = Command(
             "Attach these ConfigMaps to the Rollout. Pass the Rollout with --rollout.",
             metavar="NAME,…",
             default="",
+            own_parameter="config_maps",
         ),
         Option(
             "timeout",
@@ -90,6 +95,7 @@ COMMAND = Command(
             "Delete superseded Jobs of the attach group. attach deletes only finished Jobs.",
             SWITCH,
             default=False,
+            own_parameter="deletes_finished_jobs",
         ),
         Option(
             "no-prune",
@@ -103,43 +109,22 @@ COMMAND = Command(
 
 
 def run(
-    group_name: str,
     namespace: str | None,
     kube_context: str | None,
     kubeconfig: str | None,
-    workloads: tuple[str, ...],
-    emitted: tuple[str, ...],
-    release_owner: str,
-    retired: tuple[str, ...],
-    rollout: str,
-    configmaps: str,
-    timeout: str,
     on_failure: str,
-    delete_finished_jobs: bool,
     no_prune: bool,
+    **given: Any,
 ) -> int:
     """Return the exit code of the command."""
     from postrender.attach.command import read_request, run_attach
 
-    request = read_request(
-        group_name=group_name,
-        workloads=workloads,
-        emitted=emitted,
-        timeout=timeout,
-        rollout=rollout,
-        config_maps=configmaps,
-        release_owner=release_owner,
-        retired=retired,
-        prunes=not no_prune,
-        deletes_finished_jobs=delete_finished_jobs,
-    )
-    fails = on_failure == "fail"
     return run_attach(
-        request,
+        read_request(**given, prunes=not no_prune),
         namespace,
         kube_context,
         kubeconfig,
-        fails=fails,
+        fails=on_failure == "fail",
         is_quiet=is_quiet(),
         arguments=sys.argv[1:],
     )
