@@ -8,7 +8,7 @@ this module and of click for random command lines.
 
 from __future__ import annotations
 
-from postrender.cli.options import CHOICE, CHOICES, FLAG, NUMBER, SWITCH, VALUE
+from postrender.cli.options import CHOICE, CHOICES, FLAG, NUMBER, REPEATED, SWITCH, VALUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) 
 
 def _option_value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
     """Return the value of an option from `given`, else from the environment, else the default."""
-    if option.form not in (VALUE, CHOICE, NUMBER, FLAG, SWITCH):
-        return tuple(given) or option.default or ()
+    if option.form in (CHOICES, REPEATED):
+        return tuple(given)
     if given:
         return given[-1]
-    text = environment.get(option.variable, "") if option.variable else ""
+    text = environment.get(option.variable, "")
     if not text:
         return option.default
     if option.form == VALUE:

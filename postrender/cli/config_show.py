@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postrender.cli.options import CONFIG_KEYS, SETTINGS, Command
+from postrender.cli.options import SETTINGS, Command
 from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.cli.values import effective_values, report_ignored
@@ -94,12 +94,10 @@ def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
     from click.core import ParameterSource
 
     context = click.get_current_context()
-    by_parameter = {option.parameter: option for option in SETTINGS}
     sources: dict[Path, str] = {}
-    for parameter, value in given.items():
-        if value is None or parameter not in CONFIG_KEYS:
-            continue
-        option = by_parameter[parameter]
-        is_variable = context.get_parameter_source(parameter) == ParameterSource.ENVIRONMENT
-        sources[CONFIG_KEYS[parameter]] = option.variable if is_variable else f"--{option.name}"
+    for option in SETTINGS:
+        if option.key and given[option.parameter] is not None:
+            source = context.get_parameter_source(option.parameter)
+            is_variable = source == ParameterSource.ENVIRONMENT
+            sources[option.key] = option.variable if is_variable else f"--{option.name}"
     return sources

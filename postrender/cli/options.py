@@ -268,7 +268,6 @@ SETTINGS = _with_variables(
 )
 # The environment variables POSTRENDER_… that do not set an option.
 OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
-CONFIG_KEYS = {option.parameter: option.key for option in SETTINGS if option.key}
 
 # The options of commands that query a cluster.
 CLUSTER = _with_variables(
@@ -313,23 +312,21 @@ def output_option(formats: tuple[str, ...]) -> Option:
     )
 
 
-def with_filename(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a command's parameters, in which the file after -f replaces INPUT.
+def with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the values of a command, in which the file after -f replaces INPUT.
 
     For `check`, the function adds the files after -f to the files that are positional arguments.
     Raises UsageError if both INPUT and -f are given.
     """
-    if "filename" not in values:
-        return values
-    values = dict(values)
-    filename = values.pop("filename")
-    if "files" in values:
-        values["files"] = (*values["files"], *filename)
+    copy = dict(values)
+    filename = copy.pop("filename", None)
+    if filename and "files" in copy:
+        copy["files"] += filename
     elif filename:
-        if values["input"] != INPUT.default:
+        if copy["input"] != INPUT.default:
             raise UsageError("INPUT and -f FILE are both given, expected only one file")
-        values["input"] = filename
-    return values
+        copy["input"] = filename
+    return copy
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:

@@ -51,10 +51,8 @@ def invoke(module: Any, values: Mapping[str, object]) -> int:
     Raises UsageError and UserError.
     """
     check_encoding(module.COMMAND, values)
-    rest = dict(values)
+    rest = with_filename(values)
     set_presentation(
-        is_quiet=bool(rest.pop("quiet", False)),
-        is_verbose=bool(rest.pop("verbose", False)),
-        color=str(rest.pop("color", "auto")),
+        is_quiet=rest.pop("quiet"), is_verbose=rest.pop("verbose"), color=rest.pop("color")
     )
-    return int(module.run(**with_filename(rest)))
+    return int(module.run(**rest))

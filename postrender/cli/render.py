@@ -7,12 +7,7 @@ from postrender.cli.pipes import write
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE
 from postrender.cli.reporting import log_error, report_finding
-from postrender.cli.values import (
-    check_function_call,
-    check_not_a_function,
-    function_settings,
-    render_settings,
-)
+from postrender.cli.values import check_function_call, check_not_a_function, render_settings
 from postrender.errors import UserError
 from postrender.output.build import render
 from postrender.sources.inputs import read_input
@@ -56,9 +51,11 @@ def run_render(
     try:
         stream = read_stream(*read_input(input_))
         if is_function:
+            from postrender.krm.function_config import function_values
+
             check_function_call(stream)
             is_list = True
-            settings = function_settings(stream, config, given)
+            settings = render_settings(config, given, function_values(stream))
         else:
             check_not_a_function(stream)
         plan = plan_of(stream, settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from postrender.cli.options import CONFIG_KEYS, OTHER_VARIABLES, SETTINGS, is_valid_text
+from postrender.cli.options import OTHER_VARIABLES, SETTINGS, is_valid_text
 from postrender.cli.reporting import (
     check_log_file,
     log_note,
@@ -63,19 +63,22 @@ def effective_values(
     given: the values of the options, by parameter; None for an option that is not set.
     function: the values of a functionConfig, which override the file; None if there is none.
     """
-    options = {name: value for name, value in given.items() if name in CONFIG_KEYS}
+    options = {
+        option.key: given[option.parameter]
+        for option in SETTINGS
+        if option.key and given.get(option.parameter) is not None
+    }
     source, findings = config_source(config, is_untrusted=bool(given.get("untrusted")))
-    if source is None and not function and all(value is None for value in options.values()):
+    if source is None and not function and not options:
         return EffectiveValues({}, None, findings)
     from postrender.config.load import load_config, merge_values
 
     values = merge_values(load_config(source) if source else {}, dict(function or {}))
-    for option, value in options.items():
-        if value is not None:
-            nested: Any = value
-            for key in reversed(CONFIG_KEYS[option]):
-                nested = {key: nested}
-            values = merge_values(values, nested)
+    for path, value in options.items():
+        nested: Any = value
+        for key in reversed(path):
+            nested = {key: nested}
+        values = merge_values(values, nested)
     return EffectiveValues(values, source, findings)
 
 
@@ -241,13 +244,3 @@ def check_not_a_function(stream: Stream) -> None:
         from postrender.krm.function_config import check_no_function_config
 
         check_no_function_config(stream)
-
-
-def function_settings(stream: Stream, config: str | None, given: Mapping[str, object]) -> Settings:
-    """Return the settings for a call of `fn`, with the functionConfig in the stream.
-
-    Raises UserError as render_settings and function_values do.
-    """
-    from postrender.krm.function_config import function_values
-
-    return render_settings(config, given, function_values(stream))
