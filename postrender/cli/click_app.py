@@ -27,7 +27,7 @@ from postrender.cli.options import (
     Option,
     with_two_dashes,
 )
-from postrender.cli.pipes import is_terminal_input, unwritable_error, write
+from postrender.cli.pipes import reads_terminal, unwritable_error, write
 from postrender.cli.registry import COMMANDS, DONE, GROUPS, INTERRUPTED, invoke, load
 from postrender.errors import UsageError
 
@@ -133,8 +133,8 @@ def app() -> click.Group:
         writes manifests with revisions to stdout. `postrender render -h` lists the options.
         """,
         context_settings=_CONTEXT,
-        params=[_version_option()],
     )
+    click.version_option(__version__, prog_name="postrender")(group)
     for name, help_ in GROUPS.items():
         group.add_command(_Group(name, help=help_))
     for name, module in COMMANDS.items():
@@ -145,11 +145,6 @@ def app() -> click.Group:
     return group
 
 
-def _version_option() -> click.Parameter:
-    command = click.version_option(__version__, prog_name="postrender")(click.Command(None))
-    return command.params[0]
-
-
 def _click_command(name: str, module: str) -> click.Command:
     code = load(module)
     declaration: Command = code.COMMAND
@@ -157,7 +152,7 @@ def _click_command(name: str, module: str) -> click.Command:
     def call(**values: Any) -> int:
         context = click.get_current_context()
         for argument in declaration.arguments:
-            if _waits_for_stdin(argument, values):
+            if reads_terminal(argument, values):
                 if argument.default is None:
                     raise click.UsageError(
                         "'-' means stdin, but stdin is a terminal. Pass a path instead."
@@ -182,13 +177,6 @@ def _click_command(name: str, module: str) -> click.Command:
     )
     command.declaration = declaration
     return command
-
-
-def _waits_for_stdin(argument: Argument, values: Mapping[str, Any]) -> bool:
-    """Return whether a command would read the input of an argument from a terminal."""
-    return not values.get("filename") and is_terminal_input(
-        values[argument.parameter] or argument.default
-    )
 
 
 def _click_argument(argument: Argument) -> click.Argument:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from postrender.cli.options import (
     CHOICES,
     NUMBER,
@@ -14,10 +12,10 @@ from postrender.cli.options import (
     output_option,
     settings_options,
 )
-from postrender.cli.pipes import write_for_reader
+from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import check_content
 from postrender.cli.registry import CHANGES, DONE, load
-from postrender.cli.reporting import is_coloured, log_error
+from postrender.cli.reporting import log_error
 from postrender.cli.values import report_ignored, settings_of, with_hash_key
 from postrender.diff import SECTIONS
 from postrender.diff.formats import format_module, format_names
@@ -106,7 +104,6 @@ def run(
     """Return the exit code of the command."""
     from postrender.diff.build import compare
     from postrender.diff.sections import only_sections
-    from postrender.diff.wording.terminal import terminal_of
 
     if old == new == "-":
         raise UsageError("OLD and NEW are both -, expected - on one side only")
@@ -121,9 +118,7 @@ def run(
             )
         preview = compare(sides[0], sides[1], settings, context, is_first_release=is_first_release)
         preview = only_sections(preview, only)
-        text = load(format_module(form)).render(
-            preview, terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-        )
+        text = load(format_module(form)).render(preview, stdout_terminal())
         write_for_reader(text, form)
     except UserError as error:
         log_error(error, settings.log_file)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from postrender.cli.options import FILENAME, INPUT, SETTINGS, Command, output_option
-from postrender.cli.pipes import write_for_reader
+from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.plans import plan_of, report_findings
 from postrender.cli.registry import DONE, load
-from postrender.cli.reporting import is_coloured, log_error
-from postrender.cli.values import (
-    check_not_a_function,
-    render_settings,
-    report_configuration,
-)
+from postrender.cli.reporting import log_error
+from postrender.cli.values import check_not_a_function, render_settings, report_configuration
 from postrender.errors import UserError
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input
@@ -31,7 +25,6 @@ COMMAND = Command(
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
     """Return the exit code of the command."""
-    from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.build import explain
     from postrender.inventory.other_releases import find_other_owners
 
@@ -42,9 +35,7 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
         plan = plan_of(stream, settings)
         notes = find_other_owners(plan.inventory, settings)
         plan = plan._replace(findings=(*plan.findings, *notes))
-        text = load(FORMATS[form]).render(
-            explain(plan), terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
-        )
+        text = load(FORMATS[form]).render(explain(plan), stdout_terminal())
         write_for_reader(text, form)
         report_configuration(settings)
         report_findings(plan, settings)

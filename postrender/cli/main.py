@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-from postrender.cli.pipes import end_process, is_terminal_input, unwritable_error
+from postrender.cli.pipes import end_process, reads_terminal, unwritable_error
 from postrender.cli.registry import BUG, COMMANDS, FAULT, INTERRUPTED, invoke, load
 from postrender.cli.reporting import report_bug, report_error
 from postrender.errors import UsageError, UserError
@@ -75,10 +75,8 @@ def _run_plain_call(arguments: Sequence[str]) -> int | None:
     values = read_arguments(command, with_two_dashes(command, [*arguments[1:]]), os.environ)
     if values is None:
         return None
-    for argument in command.arguments:
-        name = values.get("filename") or values[argument.parameter] or argument.default
-        if is_terminal_input(name):
-            return None
+    if any(reads_terminal(argument, values) for argument in command.arguments):
+        return None
     try:
         return invoke(code, values)
     except UsageError:

@@ -6,17 +6,33 @@ import os
 import sys
 
 from postrender.cli.registry import DONE, FAULT
-from postrender.cli.reporting import report_error
+from postrender.cli.reporting import is_coloured, report_error
 from postrender.errors import Location, UserError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from postrender.cli.options import Argument
+    from postrender.diff.wording.terminal import Terminal
 
 
-def is_terminal_input(name: object) -> bool:
-    """Return whether an input is stdin, and stdin is a terminal."""
+def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
+    """Return whether a command would read the input of an argument from a terminal.
+
+    values: the values of the arguments and of all options, by parameter.
+    """
+    if values.get("filename"):  # the file replaces the argument
+        return False
+    name = values[argument.parameter] or argument.default
     return name == "-" and sys.stdin is not None and sys.stdin.isatty()
+
+
+def stdout_terminal() -> Terminal:
+    """Return the properties of stdout, for a result that a person reads."""
+    from postrender.diff.wording.terminal import terminal_of
+
+    return terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
 
 
 def write_for_reader(text: str, form: str) -> None:

@@ -6,9 +6,9 @@ import os
 import sys
 
 from postrender.cli.options import REPEATED, SWITCH, Argument, Command, Option, settings_options
-from postrender.cli.pipes import write_for_reader
+from postrender.cli.pipes import stdout_terminal, write_for_reader
 from postrender.cli.registry import DONE
-from postrender.cli.reporting import is_coloured, report_finding, report_warning
+from postrender.cli.reporting import report_finding, report_warning
 from postrender.cli.values import report_configuration, settings_of, with_hash_key
 from postrender.errors import Location, UserError
 
@@ -179,7 +179,6 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     from postrender.cli.trial import preview_change
     from postrender.diff.formats.text import render
     from postrender.diff.sections import only_sections
-    from postrender.diff.wording.terminal import terminal_of
     from postrender.explain.first_look import preview_lines
 
     # The report must fit on a screen, so its diffs contain only changed lines.
@@ -189,11 +188,10 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
         return [note, ""] if trial.sides.note else []
     if trial.sides.if_unchanged and not preview.has_changes:
         return [trial.sides.if_unchanged, ""]
-    terminal = terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
     # The lines about the first release already contain `trial.undecided`.
     parts = tuple(part for part in preview.undecided if part not in trial.undecided)
     shown = only_sections(preview._replace(undecided=parts), ("workloads", "configmaps"))
-    return ["The change", *preview_lines(render(shown, terminal), other_lines + 3), ""]
+    return ["The change", *preview_lines(render(shown, stdout_terminal()), other_lines + 3), ""]
 
 
 def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
