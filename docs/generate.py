@@ -33,9 +33,6 @@ DOCUMENTS = tuple(
     if "<!-- generated: " in page.read_text("utf-8")
 )
 
-# Options of every command. Only the table of render shows them.
-EVERYWHERE = ("quiet", "verbose", "color")
-
 _PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.S)
 
 Schema = Mapping[str, Any]
@@ -103,11 +100,8 @@ def _section(name: str) -> str:
     text = (
         f"## {name}\n\n{_usage(name)}\n\n{prose(f'{command.summary} {command.details}'.strip())}\n"
     )
-    rows = [
-        (_spellings(option), _help(option))
-        for option in command.all_options
-        if option.name not in EVERYWHERE
-    ]
+    # Only the table of render shows the options of every command.
+    rows = [(_spellings(option), _help(option)) for option in command.options]
     return text + (f"\n{table(('option', 'purpose'), rows)}" if rows else "")
 
 
@@ -352,10 +346,10 @@ def matrix_cells() -> dict[str, list[Cell]]:
 def versions() -> str:
     """Return a table of the versions that passed their tests, by tool."""
     passed = {name for name, result in results().items() if result.word == PASSED}
-    rows = []
-    for title, versions_of_tool in matrix_cells().items():
-        tested = [cell.version for cell in versions_of_tool if cell.name in passed]
-        rows.append((title, ", ".join(tested)))
+    rows = (
+        (title, ", ".join(cell.version for cell in versions_of_tool if cell.name in passed))
+        for title, versions_of_tool in matrix_cells().items()
+    )
     return table(("tool", "tested versions"), rows)
 
 
