@@ -22,6 +22,8 @@ _TYPES = {
     "object": dict,
     "null": type(None),
 }
+# The keywords that every value fits.
+_ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
@@ -31,13 +33,10 @@ def surely_fits(value: Any, schema: Schema) -> bool:
     _KEYWORDS lacks.
     """
     return all(
-        keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema)
+        keyword in _ANNOTATIONS
+        or (keyword in _KEYWORDS and _KEYWORDS[keyword](value, expected, schema))
         for keyword, expected in schema.items()
     )
-
-
-def _is_annotation(_value: Any, _expected: Any, _schema: Schema) -> bool:
-    return True
 
 
 def _has_type(value: Any, expected: Any, _schema: Schema) -> bool:
@@ -95,12 +94,6 @@ def _additional_fit(value: Any, expected: Any, schema: Schema) -> bool:
 # The check of each keyword. The arguments are the checked value, the value of the keyword, and the
 # schema that contains the keyword.
 _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
-    "$schema": _is_annotation,
-    "$id": _is_annotation,
-    "title": _is_annotation,
-    "description": _is_annotation,
-    "default": _is_annotation,
-    "examples": _is_annotation,
     "type": _has_type,
     "enum": _is_in_enum,
     "minimum": _reaches_minimum,

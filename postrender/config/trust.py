@@ -57,20 +57,19 @@ def discovered_file(file: str, repository: str, *, is_untrusted: bool) -> Source
 
     is_untrusted: whether --untrusted is set.
     """
-    if is_untrusted:
-        return Source(
-            name="with --untrusted, a discovered configuration",
-            trust=OUTPUT_ONLY,
-            label="discovered, may change only the output",
-            repository=repository,
-            file=file,
-        )
-    return Source(
+    source = Source(
         name="a discovered configuration",
         trust=REPOSITORY,
         label="discovered, may change the output and read its repository",
         repository=repository,
         file=file,
+    )
+    if not is_untrusted:
+        return source
+    return source._replace(
+        name="with --untrusted, a discovered configuration",
+        trust=OUTPUT_ONLY,
+        label="discovered, may change only the output",
     )
 
 
