@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from itertools import takewhile
 
 from postrender.errors import Location, UserError
-from postrender.sources.helm_program import helm_program, start
 from postrender.sources.input_paths import CHART_FILE
+from postrender.sources.programs import helm_program, start
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
@@ -192,12 +193,8 @@ def _message(errors: str) -> str:
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)
     if begin is None:
         return lines[-1] if lines else ""
-    message: list[str] = []
-    for line in lines[begin:]:
-        if not line.strip() or "[debug]" in line:
-            break
-        message.append(line.strip())
-    return " ".join(message).removeprefix("Error: ").rstrip(".")
+    message = takewhile(lambda line: line.strip() and "[debug]" not in line, lines[begin:])
+    return " ".join(map(str.strip, message)).removeprefix("Error: ").rstrip(".")
 
 
 def _fix(chart: str, message: str) -> str:

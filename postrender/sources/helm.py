@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from postrender.errors import UserError
 from postrender.plan.history import Manifest, Previous
-from postrender.sources.helm_program import helm_program, start
+from postrender.sources.programs import helm_program, start
 from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.yaml.stream import Source
