@@ -38,13 +38,12 @@ def run(
     from postrender.config.settings import Settings
     from postrender.inventory.build import take_inventory
     from postrender.sources.inputs import read_input
-    from postrender.yaml.stream import read_stream
 
     # is_in_cluster can raise UsageError. click then runs the command again, and a second read of
     # stdin would return nothing. Therefore, call is_in_cluster before read_input.
     in_cluster = is_in_cluster()
     settings = Settings(with_secrets=True)
-    stream = read_stream(*read_input(input, "render | postrender adopt"))
+    stream = read_input(input, "render | postrender adopt")
     inventory = take_inventory(stream, settings)
     lines = run_adopt(
         inventory,

@@ -9,7 +9,6 @@ from postrender.cli.reporting import log_error, report_error
 from postrender.cli.values import render_settings, report_configuration
 from postrender.errors import UserError
 from postrender.sources.inputs import read_input
-from postrender.yaml.stream import read_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def _check(name: str, settings: Settings) -> int:
     # A file can contain only comments. An empty stdin usually means that a command has failed.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:
-        plan = plan_before_delivery(read_stream(*read_input(name, "check")), settings)
+        plan = plan_before_delivery(read_input(name, "check"), settings)
         if plan.findings:
             report_configuration(settings)  # the rules of the configuration affect the findings
         report_findings(plan, settings, cause="the check", fix="Fix the findings")

@@ -11,7 +11,6 @@ from postrender.cli.values import check_not_a_function, render_settings, report_
 from postrender.errors import UserError
 from postrender.explain import FORMATS
 from postrender.sources.inputs import read_input
-from postrender.yaml.stream import read_stream
 
 COMMAND = Command(
     "explain",
@@ -30,7 +29,7 @@ def run(input: str, form: str, config: str | None, **given: object) -> int:  # n
 
     settings = render_settings(config, given)
     try:
-        stream = read_stream(*read_input(input, "explain"))
+        stream = read_input(input, "explain")
         check_not_a_function(stream)
         plan = plan_of(stream, settings)
         notes = find_other_owners(plan.inventory, settings)

@@ -11,7 +11,6 @@ from postrender.cli.values import check_function_call, check_not_a_function, ren
 from postrender.errors import UserError
 from postrender.output.build import render
 from postrender.sources.inputs import read_input
-from postrender.yaml.stream import read_stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def run_render(
     findings: tuple[Finding, ...] = ()
     is_list = False
     try:
-        stream = read_stream(*read_input(input_))
+        stream = read_input(input_)
         if is_function:
             from postrender.krm.function_config import function_values
 

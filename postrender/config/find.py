@@ -41,8 +41,8 @@ def find_config(start: str) -> FoundConfig:
     A warning would not be enough, because the file can change the output, and because Helm hides
     the warnings of a post-renderer.
     """
-    folders = _folders_upward(start)
-    number = next((n for n, folder in enumerate(folders) if _has_git(folder)), None)
+    folders = folders_upward(start)
+    number = next((n for n, folder in enumerate(folders) if has_git(folder)), None)
     inside = folders if number is None else folders[: number + 1]
     for folder in inside:
         path = os.path.join(folder, FILE_NAME)
@@ -55,7 +55,8 @@ def find_config(start: str) -> FoundConfig:
     return FoundConfig(findings=_findings_above(folders[len(inside) :]))
 
 
-def _folders_upward(start: str) -> list[str]:
+def folders_upward(start: str) -> list[str]:
+    """Return a folder and the folders above, [] for ""; start: the absolute path of the folder."""
     folders: list[str] = []
     folder = start
     while folder and folder not in folders:
@@ -64,7 +65,8 @@ def _folders_upward(start: str) -> list[str]:
     return folders
 
 
-def _has_git(folder: str) -> bool:
+def has_git(folder: str) -> bool:
+    """Return whether a folder is the root of a git repository."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 

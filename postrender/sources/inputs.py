@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 
+from postrender.config.find import folders_upward, has_git
 from postrender.errors import Location, UserError
 from postrender.sources.input_paths import (
     CHART_FILE,
@@ -17,16 +18,17 @@ from postrender.sources.input_paths import (
     manifests_of,
     printable,
 )
-from postrender.yaml.stream import Source
+from postrender.yaml.stream import Source, Stream, read_stream
 
 STDIN = "<stdin>"
 
 
-def read_input(name: str, command: str = "render") -> tuple[bytes, str]:
-    """Return the content of one file or of stdin, and the name of this input for messages.
+def read_input(name: str, command: str = "render") -> Stream:
+    """Return the documents of one file or of stdin.
 
     name: a path, `-`, or `git:REV:PATH`; command: the user's command, for messages.
-    Raises UserError for a file that cannot be read, and for a folder.
+    Raises UserError for a file that cannot be read, and for a folder. Also raises UserError as
+    read_stream does.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git_file
@@ -37,7 +39,7 @@ def read_input(name: str, command: str = "render") -> tuple[bytes, str]:
         raise chart_error(name, command) if is_chart else folder_error(name)
     else:
         source = _read_file(name)
-    return source.data, source.name
+    return read_stream(source.data, source.name)
 
 
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
@@ -87,13 +89,8 @@ def _files_below(folder: str) -> Iterator[str]:
 
 def _root_of(folder: str) -> str:
     """Return the real path of the git repository around a folder, or else of the folder."""
-    path = real = os.path.realpath(folder)
-    while not os.path.exists(os.path.join(path, ".git")):
-        parent = os.path.dirname(path)
-        if parent == path:
-            return real
-        path = parent
-    return path
+    real = os.path.realpath(folder)
+    return next(filter(has_git, folders_upward(real)), real)
 
 
 def _is_below(path: str, root: str) -> bool:

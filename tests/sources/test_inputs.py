@@ -43,6 +43,11 @@ def names(name: str, **options: bool) -> list[str]:
     return [source.name for source in read_inputs(name, **options)]
 
 
+def text_of(name: str) -> str:
+    """Return the text that read_input reads."""
+    return "".join(document.text for document in read_input(name).documents)
+
+
 def refusal(name: str, **options: bool) -> str:
     with pytest.raises(UserError) as caught:
         read_inputs(name, **options)
@@ -307,13 +312,13 @@ def test_git_accepts_every_form_of_a_ref(repository: Path) -> None:
     tree = git(repository, "rev-parse", f"{first}^{{tree}}").strip()
     refs = (first, first[:8], "HEAD~1", "HEAD^", "v1", "feature/x", "origin/main", "@{1}")
     for ref in (*refs, tree):
-        assert read_input(f"git:{ref}:rendered/prod.yaml")[0] == OLD.encode()
-    assert read_input("git:HEAD:rendered/prod.yaml")[0] == b"new: 1\n"
+        assert text_of(f"git:{ref}:rendered/prod.yaml") == OLD
+    assert text_of("git:HEAD:rendered/prod.yaml") == "new: 1\n"
 
 
 def test_uncommitted_changes_are_not_read(repository: Path) -> None:
     (repository / "rendered" / "prod.yaml").write_text("not: yet\n")
-    assert read_input("git:HEAD:rendered/prod.yaml")[0] == OLD.encode()
+    assert text_of("git:HEAD:rendered/prod.yaml") == OLD
 
 
 def test_a_path_may_be_relative_to_the_working_directory(
@@ -325,7 +330,7 @@ def test_a_path_may_be_relative_to_the_working_directory(
         "git:main:rendered/prod.yaml",
         "git:main:../rendered/prod.yaml",
     ):
-        assert read_input(name)[0] == OLD.encode()
+        assert text_of(name) == OLD
     assert names("git:main:.") == [f"git:main:./{path}" for path in READ]
     assert "the Git ref main has no path prod.yaml. Write git:main:./prod.yaml, because" in refusal(
         "git:main:prod.yaml"
@@ -334,7 +339,7 @@ def test_a_path_may_be_relative_to_the_working_directory(
 
 def test_a_file_name_may_begin_with_the_git_prefix(repository: Path) -> None:
     (repository / "git:main:x.yaml").write_text("here: 1\n")
-    assert read_input("./git:main:x.yaml")[0] == b"here: 1\n"
+    assert text_of("./git:main:x.yaml") == "here: 1\n"
 
 
 @pytest.mark.parametrize(
