@@ -73,15 +73,13 @@ def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
     return Release(namespace=namespace, name=name, context=context, kubeconfig=kubeconfig)
 
 
-def read_release(release: Release) -> Previous | None:
-    """Return the stored manifests of a release, oldest first; None for an unknown release.
+def read_release(release: Release) -> Previous:
+    """Return the stored manifests of a release, oldest first; empty for an unknown release.
 
     The result also has the hooks of the deployed and of the newest release revision.
     Raises UserError if helm fails.
     """
     history = _history(release)
-    if history is None:
-        return None
     numbers = [number for number, _ in history]
     applied = {number for number, status in history if status in _APPLIED}
     deployed = {number for number, status in history if status == "deployed"}
@@ -115,15 +113,15 @@ def namespaces_of(release: Release) -> list[str]:
     return sorted(str(entry.get("namespace")) for entry in _entries(release, command))
 
 
-def _history(release: Release) -> list[tuple[int, str]] | None:
-    """Return the number and status of each stored release revision, None for an unknown release."""
+def _history(release: Release) -> list[tuple[int, str]]:
+    """Return the number and status of each stored release revision, [] for an unknown release."""
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:
         entries = _entries(release, command)
-        return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries) or None
+        return sorted((int(entry["revision"]), str(entry["status"])) for entry in entries)
     except NotFoundError:
-        return None
+        return []
     except (KeyError, TypeError, ValueError):
         raise _unexpected_output(release, command) from None
 

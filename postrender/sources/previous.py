@@ -118,15 +118,13 @@ def _read_release(
     check.
     """
     previous = read_release(release)
-    if previous is not None:
-        return previous, []
     confirmed = {settings.namespace, *explicit_namespaces(inventory.items)}
-    if release.namespace in confirmed:
-        return Previous(), []
+    if previous.manifests or release.namespace in confirmed:
+        return previous, []
     try:
         namespaces = namespaces_of(release)
     except HelmError as error:
-        return Previous(), [_unchecked_namespace(release, error, inventory)]
+        return previous, [_unchecked_namespace(release, error, inventory)]
     if namespaces:
         raise UserError(
             f"the namespace {release.namespace} has no release {release.name}, "
@@ -134,7 +132,7 @@ def _read_release(
             f"Pass --previous=helm:{namespaces[0]}/{release.name}. For a first install in "
             f"{release.namespace}, add --namespace {release.namespace}",
         )
-    return Previous(), []
+    return previous, []
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
