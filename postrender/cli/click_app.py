@@ -180,17 +180,14 @@ def _click_command(name: str, module: str) -> click.Command:
 
 
 def _click_argument(argument: Argument) -> click.Argument:
-    if argument.is_many:
-        return click.Argument(
-            [argument.parameter], nargs=-1, type=click.Path(), metavar=argument.metavar
-        )
-    type_: click.ParamType[Any] = click.Path()
+    settings: dict[str, Any] = {"type": click.Path(), "metavar": argument.metavar}
     if argument.choices:
-        type_ = click.Choice(argument.choices)
-    settings: dict[str, Any] = {}
-    if argument.default is not None:
+        settings["type"] = click.Choice(argument.choices)
+    if argument.is_many:
+        settings["nargs"] = -1
+    elif argument.default is not None:
         settings["default"] = argument.default
-    return click.Argument([argument.parameter], type=type_, metavar=argument.metavar, **settings)
+    return click.Argument([argument.parameter], **settings)
 
 
 def _click_option(option: Option) -> click.Option:

@@ -44,9 +44,8 @@ class ChartOptions(NamedTuple):
     @property
     def changes(self) -> str:
         """The options that change the rendered output, such as `--new-values and --set`, or ""."""
-        has_sets = self.sets or self.set_strings
-        names = [*(["--new-values"] if self.new_values else []), *(["--set"] if has_sets else [])]
-        return " and ".join(names)
+        options = {"--new-values": self.new_values, "--set": self.sets or self.set_strings}
+        return " and ".join(name for name, values in options.items() if values)
 
     @property
     def before_change(self) -> ChartOptions:
