@@ -21,7 +21,7 @@ COMMAND = Command(
     options=(
         FILENAME,
         *CLUSTER,
-        Option("dry-run", "Show the changes without writing.", SWITCH, default=False),
+        Option("dry-run", "Show the changes without writing.", SWITCH),
     ),
 )
 

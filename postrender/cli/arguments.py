@@ -110,7 +110,7 @@ def _option_value(option: Option, given: list[object], environment: Mapping[str,
         return given[-1]
     text = environment.get(option.variable, "")
     if not text:
-        return option.default
+        return False if option.form == SWITCH else option.default
     if option.form == VALUE:
         return text
     word = text.strip().lower()

@@ -220,7 +220,7 @@ _FORMS: Mapping[str, Any] = {
     CHOICES: lambda option: {"type": click.Choice(option.choices), "multiple": True},
     NUMBER: lambda option: {"type": _Number(0, option.limit)},
     FLAG: lambda _option: {"default": None},
-    SWITCH: lambda _option: {"is_flag": True},
+    SWITCH: lambda _option: {"is_flag": True, "default": False},
     REPEATED: lambda _option: {"multiple": True},
 }
 

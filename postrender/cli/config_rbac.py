@@ -9,8 +9,6 @@ from postrender.cli.reporting import report_warning
 from postrender.cli.values import report_ignored, settings_of
 from postrender.yaml.emit import block_text
 
-_MODES = ("auto", "hook", "job")
-
 COMMAND = Command(
     "config rbac",
     "Print the attachers' Role and RoleBinding.",
@@ -26,7 +24,7 @@ COMMAND = Command(
             "mode",
             "Print permissions for this form of the Job.",
             CHOICE,
-            choices=_MODES,
+            choices=("auto", "hook", "job"),
             default_text="attacher.mode, where auto covers both forms",
         ),
     ),

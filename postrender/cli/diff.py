@@ -45,14 +45,12 @@ COMMAND = Command(
             "Exit with code 4 if anything changes. A part that diff cannot compare counts as a "
             "change.",
             SWITCH,
-            default=False,
             aliases=("detailed-exitcode",),
         ),
         Option(
             "first-release",
             "Treat OLD as applied without postrender.",
             SWITCH,
-            default=False,
             own_parameter="is_first_release",
         ),
         Option(

@@ -44,6 +44,8 @@ class Option(NamedTuple):
     short: the letter of the short name, "" if there is none.
     variable: the environment variable that postrender reads if the option is not given, or "".
     key: the path of the configuration key that the option overrides, () if there is none.
+    default: the value if the option is not given. A SWITCH does not set the field: the default is
+        False. The default of CHOICES and REPEATED is ().
     limit: the maximum of a NUMBER.
     default_text: the text in the help for the default, "" if the help shows `default`.
     own_parameter: the property `parameter`, "" if `parameter` is the name with underscores.
@@ -136,8 +138,8 @@ FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE
 
 # The options that every command has. `invoke` in cli/registry.py applies these options.
 COMMON = (
-    Option("quiet", "Print only errors on stderr.", SWITCH, default=False, short="q"),
-    Option("verbose", "Print more notes on stderr.", SWITCH, default=False, short="v"),
+    Option("quiet", "Print only errors on stderr.", SWITCH, short="q"),
+    Option("verbose", "Print more notes on stderr.", SWITCH, short="v"),
     Option(
         "color",
         "Use colours.",

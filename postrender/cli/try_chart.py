@@ -83,7 +83,6 @@ COMMAND = Command(
             "open",
             "Open the page in the browser.",
             SWITCH,
-            default=False,
             own_parameter="opens_page",
         ),
         *settings_options(
