@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.kinds import Identity, strings_at
+from postrender.kubernetes.kinds import Identity
 from postrender.plan.attacher_job import (
     AttachedWorkload,
     AttachGroup,
@@ -222,9 +222,8 @@ def _retained_group_name(
 ) -> str:
     if retained.current is not None and retained.current in group_names:
         return group_names[retained.current]
-    revision = retained.revision
-    label = strings_at(revision.content, "labels").get(GROUP_LABEL, "")
-    return defaults.get(_namespace(context, revision.identity), label)
+    item = retained.revision.item
+    return defaults.get(_namespace(context, item.identity), item.labels.get(GROUP_LABEL, ""))
 
 
 def _revisions(

@@ -22,7 +22,6 @@ from postrender.kubernetes.annotations import (
     RESOURCE_POLICY_ANNOTATION,
     SWEEP_ANNOTATION,
 )
-from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations, without_keep
 from postrender.plan.attach_groups import AttachGroups
 from postrender.plan.history import EarlierRevision, LiveState
@@ -117,9 +116,8 @@ def retained_object(
     is_attached: whether the attacher is enabled;
     is_last_time: whether the next output drops the object. Helm then deletes the live object.
     """
-    data = revision.content
-    metadata = dict(mapping_at(data, ("metadata",)))
-    annotations = own_annotations(strings_at(data, "annotations"))
+    metadata = dict(mapping_at(revision.content, ("metadata",)))
+    annotations = own_annotations(revision.item.annotations)
     if not revision.is_original:
         # helm-diff accepts only one object for a base name: the current revision.
         annotations.pop(PAIRING_ANNOTATION, None)
@@ -127,7 +125,7 @@ def retained_object(
             annotations = without_keep(annotations)
         kept = keep_annotations() if is_attached else {RESOURCE_POLICY_ANNOTATION: "keep"}
         annotations |= changed_values(annotations, {**kept, NUMBER_ANNOTATION: str(revision.order)})
-        metadata["labels"] = {**strings_at(data, "labels"), GROUP_LABEL: group_name}
+        metadata["labels"] = {**revision.item.labels, GROUP_LABEL: group_name}
     if is_last_time:
         annotations.pop(RESOURCE_POLICY_ANNOTATION, None)
         if revision.live_state == LiveState.WITH_KEEP and not revision.is_tracked:
@@ -136,4 +134,4 @@ def retained_object(
     metadata["annotations"] = annotations
     if not annotations:
         del metadata["annotations"]
-    return {**data, "metadata": metadata}
+    return {**revision.content, "metadata": metadata}

@@ -77,24 +77,39 @@ class PreviousOwners(NamedTuple):
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    identity: the identity; its namespace is None if the manifest does not set a namespace;
+    item: the object, from the newest manifest that has the object;
     order: the revision number, 0 if the object has no number;
-    content: the whole object, from the newest manifest that has the object;
-    is_original: whether the object has its base name;
     live_state: the state of the object in the cluster, from LiveState;
     is_tracked: whether the newest manifest with `is_applied` has the object;
     last_current: the index, in Previous.manifests, of the newest manifest in which the object was
         current, -1 if there is none.
     """
 
-    identity: Identity
-    base_name: str
-    order: int
-    content: dict[str, Json]
-    is_original: bool
-    live_state: int
-    is_tracked: bool
-    last_current: int
+    item: Item
+    order: int = 0
+    live_state: int = LiveState.ABSENT
+    is_tracked: bool = False
+    last_current: int = -1
+
+    @property
+    def identity(self) -> Identity:
+        """The identity; its namespace is None if the manifest does not set a namespace."""
+        return self.item.identity
+
+    @property
+    def base_name(self) -> str:
+        """The name of the object in the chart."""
+        return self.item.base_name
+
+    @property
+    def content(self) -> dict[str, Json]:
+        """The whole object."""
+        return self.item.content or {}
+
+    @property
+    def is_original(self) -> bool:
+        """Whether the object has its base name."""
+        return not self.item.is_revision
 
 
 class History(NamedTuple):
@@ -119,21 +134,6 @@ class History(NamedTuple):
 NO_HISTORY = History()
 
 
-class _Record:
-    """The state of one object while read_history reads manifests.
-
-    item: the object, from the newest manifest that has the object;
-    live_state, last_current: as in EarlierRevision.
-    """
-
-    __slots__ = ("item", "last_current", "live_state")
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.live_state: int = LiveState.ABSENT
-        self.last_current = -1
-
-
 def read_history(
     previous: Previous,
     settings: Settings,
@@ -145,7 +145,7 @@ def read_history(
         same key if only the new chart sets its namespace.
     Raises UserError if a manifest is not YAML.
     """
-    records: dict[ObjectKey, _Record] = {}
+    revisions: dict[ObjectKey, EarlierRevision] = {}
     namespaces: set[str] = set()
     applied: set[ObjectKey] = set()
     examined: dict[str, tuple[Item, ...]] = {}
@@ -157,15 +157,15 @@ def read_history(
             for item in items
             if item.identity.name
         }
-        _record_manifest(records, index, manifest.is_applied, by_key, applied)
+        _add_manifest(revisions, index, manifest.is_applied, by_key, applied)
         if manifest.is_applied:
             applied = set(by_key)
     return History(
         is_known=True,
         earlier=tuple(
-            _earlier_revision(record, is_tracked=key in applied)
-            for key, record in records.items()
-            if record.live_state
+            revision._replace(is_tracked=key in applied)
+            for key, revision in revisions.items()
+            if revision.live_state
         ),
         hooks=dict(
             pair for manifest in previous.hooks for pair in _hook_references(manifest, settings)
@@ -201,14 +201,14 @@ def _revisable_items(
         yield from examined.get(text, ())
 
 
-def _record_manifest(
-    records: dict[ObjectKey, _Record],
+def _add_manifest(
+    revisions: dict[ObjectKey, EarlierRevision],
     index: int,
     is_applied: bool,
     items: Mapping[ObjectKey, Item],
     applied: set[ObjectKey],
 ) -> None:
-    """Add the next manifest to the records.
+    """Add the objects of the next manifest to the revisions.
 
     Helm deletes an object that the new manifest lacks, unless the live object has `keep`.
     postrender does not know which objects a failed apply changed. The function therefore does not
@@ -221,18 +221,21 @@ def _record_manifest(
         if PAIRING_ANNOTATION in item.annotations
     }
     for key, item in items.items():
-        record = records.setdefault(key, _Record(item))
-        live_state = _live_state_after(item, record.live_state, is_tracked=key in applied)
-        record.live_state = live_state if is_applied else max(record.live_state, live_state)
-        record.item = item
+        before = revisions.get(key, EarlierRevision(item))
+        live_state = _live_state_after(item, before.live_state, is_tracked=key in applied)
         # An original is current only if the manifest has no current revision of the base name.
         is_revised = item.is_revision or item.identity.name in revised_base_names
-        if not is_revised or PAIRING_ANNOTATION in item.annotations:
-            record.last_current = index
+        is_current = not is_revised or PAIRING_ANNOTATION in item.annotations
+        revisions[key] = before._replace(
+            item=item,
+            order=item.order,
+            live_state=live_state if is_applied else max(before.live_state, live_state),
+            last_current=index if is_current else before.last_current,
+        )
     if is_applied:
-        for key, record in records.items():
-            if key not in items and record.live_state == LiveState.WITHOUT_KEEP:
-                record.live_state = LiveState.ABSENT
+        for key, revision in revisions.items():
+            if key not in items and revision.live_state == LiveState.WITHOUT_KEEP:
+                revisions[key] = revision._replace(live_state=LiveState.ABSENT)
 
 
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
@@ -248,20 +251,6 @@ def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
     if policy == "keep":
         return LiveState.WITH_KEEP
     return LiveState.WITHOUT_KEEP if is_tracked or policy else max(before, LiveState.WITHOUT_KEEP)
-
-
-def _earlier_revision(record: _Record, *, is_tracked: bool) -> EarlierRevision:
-    item = record.item
-    return EarlierRevision(
-        identity=item.identity,
-        base_name=item.base_name,
-        order=item.order,
-        content=item.content or {},
-        is_original=not item.is_revision,
-        live_state=record.live_state,
-        is_tracked=is_tracked,
-        last_current=record.last_current,
-    )
 
 
 def _hook_references(manifest: Manifest, settings: Settings) -> Iterator[tuple[ObjectKey, str]]:
