@@ -328,11 +328,17 @@ def _hooks_by_target(
     inventory: Inventory, history: History, resolver: Resolver
 ) -> Mapping[ItemKey, str]:
     """Return, by object, a hook of the previous release that references the object."""
-    if not history.is_known:
+    if not history.hooks:
         return {}
-    from postrender.plan.retained import find_hooks_by_target
-
-    return find_hooks_by_target(inventory.items, history, resolver)
+    hooks = {
+        key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
+        for key, hook in history.hooks.items()
+    }
+    return {
+        item.key: hook
+        for item in inventory.items
+        if (hook := hooks.get(resolver.key_of(item.identity)))
+    }
 
 
 def _with_history(context: PlanContext, numbers: RevisionNumbers, history: History) -> PlanContext:

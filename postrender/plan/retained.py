@@ -16,37 +16,12 @@ from postrender.kubernetes.annotations import PAIRING_ANNOTATION
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.history import EarlierRevision, History, LiveState
 from postrender.plan.model import DROP, LAST_TIME, REPLACED, RETAIN, PlanContext, RetentionDecision
-from postrender.plan.namespaces import Resolver
 from postrender.plan.numbering import RevisionNumbers
-from postrender.startup.records import NamedTuple
 
 # The default of spec.revisionHistoryLimit in Kubernetes and Argo Rollouts.
 _DEFAULT_LIMIT = 10
 # The history limit counts only old ReplicaSets, not the current revision and a canary's revision.
 _EXTRA_REVISIONS = 2
-
-
-class _Current(NamedTuple):
-    """The current object of a base name in the stream; name: the object's revision name."""
-
-    item: Item
-    name: str
-
-
-def find_hooks_by_target(
-    items: Sequence[Item], history: History, resolver: Resolver
-) -> dict[ItemKey, str]:
-    """Return, by object, a hook of the previous release that references the object."""
-    hooks = {
-        key._replace(namespace=resolver.effective_namespace(key.namespace)): hook
-        for key, hook in history.hooks.items()
-    }
-    hooks_by_target = {}
-    for item in items if hooks else ():
-        hook = hooks.get(resolver.key_of(item.identity))
-        if hook:
-            hooks_by_target[item.key] = hook
-    return hooks_by_target
 
 
 def find_retained(
@@ -63,9 +38,11 @@ def find_retained(
     for base, revisions in numbers.by_base.items():
         current = currents.get(base)
         if current or not all(revision.is_original for revision in revisions):
-            workloads = workloads_by_target.get(current.item.key, ()) if current else ()
+            workloads = workloads_by_target.get(current.key, ()) if current else ()
             keep = context.settings.history.keep or _default_keep(workloads, history)
-            for position, revision in enumerate(_without_current(revisions, current), 1):
+            name = context.names.get(current.key, current.identity.name) if current else ""
+            earlier = [revision for revision in revisions if revision.identity.name != name]
+            for position, revision in enumerate(earlier, 1):
                 if base._replace(name=revision.identity.name) not in taken:
                     decision, reason = _decide(revision, position, current, keep, history)
                 elif revision.is_original:
@@ -77,24 +54,16 @@ def find_retained(
                         revision=revision,
                         decision=decision,
                         reason=reason,
-                        current=current.item.key if current else None,
+                        current=current.key if current else None,
                     )
                 )
     return tuple(retained)
 
 
-def _without_current(
-    revisions: Sequence[EarlierRevision], current: _Current | None
-) -> Sequence[EarlierRevision]:
-    if current is None:
-        return revisions
-    return [revision for revision in revisions if revision.identity.name != current.name]
-
-
 def _decide(
     revision: EarlierRevision,
     position: int,
-    current: _Current | None,
+    current: Item | None,
     keep: int,
     history: History,
 ) -> tuple[str, str]:
@@ -121,16 +90,14 @@ def _last(keep: int) -> str:
     return "last revision" if keep == 1 else f"last {keep} revisions"
 
 
-def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, _Current]:
+def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, Item]:
     """Return the current object of each base name. A retained revision is never current."""
-    currents = {}
-    for key, decision in context.decisions.items():
-        item = decision.item
-        if key in context.names:
-            currents[numbers.base_of(item)] = _Current(item, context.names[key])
-        elif decision.is_revision and PAIRING_ANNOTATION in item.annotations:
-            currents[numbers.base_of(item)] = _Current(item, item.identity.name)
-    return currents
+    return {
+        numbers.base_of(decision.item): decision.item
+        for key, decision in context.decisions.items()
+        if key in context.names
+        or (decision.is_revision and PAIRING_ANNOTATION in decision.item.annotations)
+    }
 
 
 def _taken_keys(context: PlanContext) -> set[ObjectKey]:
