@@ -14,7 +14,7 @@ starts with the modules of the step.
 9. workload_edits: collect the edits of references, and annotate pod templates.
 10. attach_groups, group_names: assign revisions to attach groups.
 11. configmap_edits: collect the edits that turn objects into revisions.
-12. originals: find the originals that stay in the output next to their revision.
+12. originals: find the originals whose new revision is already in the stream.
 13. retired_secrets, attacher_job, appended: build the objects that the output appends.
 14. protection, leftovers, last_owner: report problems with the output.
 

@@ -27,7 +27,7 @@ from postrender.plan.model import PlanContext, targets_by_workload
 from postrender.plan.names import name_revisions
 from postrender.plan.namespaces import Resolver, is_proof, new_resolver
 from postrender.plan.numbering import RevisionNumbers, number_revisions
-from postrender.plan.originals import find_originals
+from postrender.plan.originals import find_replaced
 from postrender.plan.pins import find_attached_pins
 from postrender.plan.strategy import StrategyDecision, apply_signs, decide_strategies
 from postrender.plan.workload_edits import source_edits
@@ -107,8 +107,9 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     edits, render_ids = source_edits(context)
     attach_groups = find_groups(context, render_ids)
     add_revision_edits(context, attach_groups, edits)
-    originals = find_originals(context)
-    for key in originals.kept & originals.replaced:
+    replaced = find_replaced(context)
+    kept = frozenset(key for key in context.names if context.decisions[key].keep_reason)
+    for key in kept & replaced:
         del edits[key]  # the original stays, and the stream already has its revision
 
     groups = attach_groups.groups
@@ -124,8 +125,8 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
         inventory=context.inventory,
         context=context,
         edits={key: item_edits for key, item_edits in edits.items() if item_edits},
-        copies=originals.kept - originals.replaced,
-        removed=basis.repeated | (originals.replaced - originals.kept) | stale_attachers,
+        copies=kept - replaced,
+        removed=basis.repeated | (replaced - kept) | stale_attachers,
         appended=(*retained_objects(context, attach_groups), *attachers),
         mode=(mode, mode_reason),
         groups=groups,
