@@ -14,13 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.inventory.model import Item, ItemKey
 from postrender.kubernetes.annotations import GROUP_LABEL
-from postrender.kubernetes.kinds import Identity
-from postrender.plan.attacher_job import (
-    AttachedWorkload,
-    AttachGroup,
-    is_workload_attachable,
-    wave_of,
-)
+from postrender.kubernetes.kinds import Identity, is_namespaced_workload
+from postrender.plan.attacher_job import AttachedWorkload, AttachGroup, wave_of
 from postrender.plan.group_names import (
     group_name_for_release,
     group_name_for_workload,
@@ -56,17 +51,16 @@ class AttachGroups(NamedTuple):
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
     """Return the groups of a stream.
 
-    render_ids: the render IDs, by workload that references revisions.
+    render_ids: the render IDs, by rewritable workload that references revisions.
     """
     workloads = sorted(
         (
             item
             for item in context.inventory.items
-            if item.key in render_ids and is_workload_attachable(item)
+            if item.key in render_ids and is_namespaced_workload(item.identity.group_kind)
         ),
         key=item_order,
     )
-    refs = {item.key: _refs(context, item) for item in workloads}
     defaults, named_after = _default_names(context, workloads)
     group_keys = {item.key: _group_key(context, item, defaults) for item in workloads}
     group_names = _group_names(context, workloads, group_keys, defaults)
@@ -88,7 +82,7 @@ def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> Atta
         AttachGroup(
             name=group_key[1],
             namespace=items[0].identity.namespace,
-            workloads=tuple(_attached_workloads(items, refs, render_ids, rollouts)),
+            workloads=tuple(_attached_workloads(context, items, render_ids, rollouts)),
             emitted=tuple(sorted(emitted[group_key])),
         )
         for group_key, items in members.items()
@@ -263,18 +257,19 @@ def _retained_revisions(
 
 
 def _attached_workloads(
+    context: PlanContext,
     items: Sequence[Item],
-    refs: Mapping[ItemKey, tuple[RevisionRef, ...]],
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
     """Yield each workload of a group, followed by the Rollouts that use its pod template."""
     for item in items:
+        refs = _refs(context, item)
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
             yield AttachedWorkload(
                 identity=workload.identity,
                 render_id=render_ids[item.key],
-                names=refs[item.key],
+                names=refs,
                 wave=wave_of(workload),
             )
 

@@ -24,7 +24,7 @@ from postrender.kubernetes.annotations import (
     SYNC_WAVE_ANNOTATION,
 )
 from postrender.kubernetes.hashing import canonical_json, encode_hash
-from postrender.kubernetes.kinds import RBAC_GROUP, Identity, is_namespaced_workload
+from postrender.kubernetes.kinds import RBAC_GROUP, Identity
 from postrender.kubernetes.named_lists import merge_by_name
 from postrender.kubernetes.retention import keep_annotations
 from postrender.startup.records import NamedTuple
@@ -139,11 +139,6 @@ def _hooks(item: Item) -> list[str]:
         HELM_HOOK_ANNOTATION, ""
     )
     return [hook.strip() for hook in text.split(",")]
-
-
-def is_workload_attachable(item: Item) -> bool:
-    """Return whether an object is a workload that postrender rewrites and the attacher can read."""
-    return item.is_rewritable and is_namespaced_workload(item.identity.group_kind)
 
 
 def attacher_findings(settings: AttacherSettings, mode: str, location: Location) -> list[Finding]:
