@@ -35,18 +35,11 @@ _VARIABLES = {
     "oldOwners": "variables.old.metadata.?ownerReferences.orValue([])",
     "newOwners": "variables.new.metadata.?ownerReferences.orValue([])",
 }
-_FIELDS = ("data", "binaryData", "stringData", "immutable", "type")
-_METADATA = ("labels", "finalizers")
+_FIELDS = ("?data", "?binaryData", "?stringData", "?immutable", "?type")
+_METADATA = ("metadata.?labels", "metadata.?finalizers")
 _SAME_FIELDS = "\n  && ".join(
-    [
-        *(f"variables.new.?{name} == variables.old.?{name}" for name in _FIELDS),
-        *(
-            f"variables.new.metadata.?{name} == variables.old.metadata.?{name}"
-            for name in _METADATA
-        ),
-    ]
+    f"variables.new.{path} == variables.old.{path}" for path in (*_FIELDS, *_METADATA)
 )
-_ENDS = "['Complete', 'Failed']"
 # The message and the condition of each validation.
 _VALIDATIONS = {
     f"an attacher changes and deletes only objects with the label {GROUP_LABEL}": (
@@ -76,7 +69,7 @@ _VALIDATIONS = {
     "an attacher deletes only finished Jobs": (
         "!(request.resource.resource == 'jobs' && variables.isDelete)\n"
         "  || variables.old.?status.?conditions.orValue([]).exists(item,\n"
-        f"    item.type in {_ENDS} && item.status == 'True')"
+        "    item.type in ['Complete', 'Failed'] && item.status == 'True')"
     ),
     "an attacher creates Events only as the component postrender": (
         "request.operation != 'CREATE'\n"
