@@ -22,10 +22,7 @@ from postrender.text.words import words_of
 from postrender.yaml.stream import Source, read_streams
 
 _WORKLOAD = pattern(r"\b([A-Z][A-Za-z]+)/([a-z0-9.-]+)@[0-9a-f]{10}=([a-z0-9.,/-]+)")
-_RELEASE_OWNER_KINDS = ("ServiceAccount", "Role")
-_RELEASE_OWNER = pattern(
-    rf"--release-owner[\s\"',-]+((?:{'|'.join(_RELEASE_OWNER_KINDS)})/[a-z0-9.-]+)"
-)
+_RELEASE_OWNER = pattern(r"--release-owner[\s\"',-]+((?:ServiceAccount|Role)/[a-z0-9.-]+)")
 _SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
 
 

@@ -7,38 +7,31 @@ leftover.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from postrender.errors import Finding
 from postrender.inventory.model import Item
 from postrender.kubernetes.annotations import KEEP_ORIGINAL_ANNOTATION
-from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.mentions import Mention
 from postrender.plan.model import PlanContext
 from postrender.text.occurrences import HOST, PATH, forms_of
 from postrender.text.shown import shown
 
 
-def find_leftovers(context: PlanContext) -> list[Finding]:
-    """Return a finding for each leftover."""
+def find_leftovers(context: PlanContext) -> Iterator[Finding]:
+    """Yield a finding for each leftover."""
     kept = context.kept_keys
     fixed_names = context.inventory.fixed_names
-    return [
-        _finding(context, mention, targets[0])
-        for mention in context.mentions
-        if (targets := _renamed_targets(context, mention, kept))
-        and not _has_other_meaning(mention, fixed_names)
-    ]
-
-
-def _renamed_targets(context: PlanContext, mention: Mention, kept: set[ObjectKey]) -> list[Item]:
-    """Return the targets that have a revision, and whose original is not in the output."""
-    return [
-        target
-        for target in mention.targets
-        if context.revision_of(target)
-        and context.resolver.certain_key_of(target.identity, target.base_name) not in kept
-    ]
+    for mention in context.mentions:
+        targets = [
+            target
+            for target in mention.targets
+            if context.revision_of(target)
+            and context.resolver.certain_key_of(target.identity, target.base_name) not in kept
+        ]
+        if targets and not _has_other_meaning(mention, fixed_names):
+            yield _finding(context, mention, targets[0])
 
 
 def _has_other_meaning(mention: Mention, fixed_names: AbstractSet[str]) -> bool:
