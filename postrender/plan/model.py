@@ -54,8 +54,8 @@ class PlanContext(NamedTuple):
     links: the resolved references except pins (see the module `pins`), by the object that has the
         reference;
     mounts: the auto-mounts, by workload;
-    workload_targets: by workload, pairs of a pod template's index and an object that the template
-        references. An auto-mounted object has the index None, which means all templates;
+    workload_targets: by workload, the objects that its pod templates reference, by the index of the
+        pod template and the key. An auto-mounted object has the index None: all templates;
     mentions: the strings that contain a base name and that no reference rule rewrites;
     read_by_name: the objects that programs read by base name (see the package `readers`);
     orders: the numbers of the new revisions, by original; empty if postrender has not read earlier
@@ -71,7 +71,7 @@ class PlanContext(NamedTuple):
     names: Mapping[ItemKey, str]
     links: Mapping[ItemKey, Sequence[Link]]
     mounts: Mapping[ItemKey, Sequence[Mount]]
-    workload_targets: Mapping[ItemKey, Sequence[tuple[int | None, Item]]]
+    workload_targets: Mapping[ItemKey, Mapping[tuple[int | None, ItemKey], Item]]
     mentions: Sequence[Mention]
     read_by_name: AbstractSet[ItemKey]
     orders: Mapping[ItemKey, int] = NOTHING
@@ -112,10 +112,12 @@ class PlanContext(NamedTuple):
 
         template: the index of one pod template, None for all pod templates of the object.
         """
-        targets = self.workload_targets.get(item.key, ())
-        if template is not None and len(item.templates) > 1:
-            targets = [pair for pair in targets if pair[0] in (None, template)]
-        return [target for _, target in targets]
+        is_whole = template is None or len(item.templates) <= 1
+        return [
+            target
+            for (number, _), target in self.workload_targets.get(item.key, NOTHING).items()
+            if is_whole or number in (None, template)
+        ]
 
     def revision_of(self, item: Item) -> str:
         """Return the name of an object's revision in the output, "" if the object has none."""
@@ -126,18 +128,15 @@ class PlanContext(NamedTuple):
 
 def targets_by_workload(
     links: Mapping[ItemKey, Sequence[Link]], mounts: Mapping[ItemKey, Sequence[Mount]]
-) -> dict[ItemKey, list[tuple[int | None, Item]]]:
+) -> dict[ItemKey, dict[tuple[int | None, ItemKey], Item]]:
     """Return the value of PlanContext.workload_targets."""
-    targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = {}
+    targets: dict[ItemKey, dict[tuple[int | None, ItemKey], Item]] = defaultdict(dict)
     for key, source_links in links.items():
         for link in source_links:
             template = link.reference.template
             if template is not None:
-                targets.setdefault(key, {})[template, link.target.key] = link.target
+                targets[key][template, link.target.key] = link.target
     for key, workload_mounts in mounts.items():
         for mount in workload_mounts:
-            targets.setdefault(key, {})[None, mount.item.key] = mount.item
-    return {
-        key: [(template, target) for (template, _), target in by_template.items()]
-        for key, by_template in targets.items()
-    }
+            targets[key][None, mount.item.key] = mount.item
+    return targets
