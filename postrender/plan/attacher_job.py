@@ -7,7 +7,7 @@ sync until a canary ends. The mode `auto` selects *job* for these streams, else 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender import __version__
 from postrender.config.settings import AttacherSettings
@@ -141,32 +141,28 @@ def _hooks(item: Item) -> list[str]:
     return [hook.strip() for hook in text.split(",")]
 
 
-def attacher_findings(settings: AttacherSettings, mode: str, location: Location) -> list[Finding]:
-    """Return the findings about the settings of the appended attacher."""
-    findings: list[Finding] = []
+def attacher_findings(
+    settings: AttacherSettings, mode: str, location: Location
+) -> Iterator[Finding]:
+    """Yield the findings about the settings of the appended attacher."""
     if not settings.image:
-        findings.append(
-            Finding(
-                code="attacher-image",
-                problem="attacher.image is not set, and the default image "
-                f"{default_image()} is not in a public registry",
-                fix="Build the image. Then load the image into the cluster, "
-                "or push the image and set attacher.image",
-                location=location,
-                strict=True,
-            )
+        yield Finding(
+            code="attacher-image",
+            problem=f"attacher.image is not set, and the default image {default_image()} is not in "
+            "a public registry",
+            fix="Build the image. Then load the image into the cluster, or push the image and set "
+            "attacher.image",
+            location=location,
+            strict=True,
         )
     if mode == HOOK and settings.ttl < _MIN_TTL_SECONDS:
-        findings.append(
-            Finding(
-                code="short-ttl",
-                problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so Kubernetes may "
-                "delete the Job before Helm's --wait-for-jobs sees that the Job is finished",
-                fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL_SECONDS} or more",
-                location=location,
-            )
+        yield Finding(
+            code="short-ttl",
+            problem=f"attacher.ttlSecondsAfterFinished is {settings.ttl}, so Kubernetes may "
+            "delete the Job before Helm's --wait-for-jobs sees that the Job is finished",
+            fix=f"Set attacher.ttlSecondsAfterFinished to {_MIN_TTL_SECONDS} or more",
+            location=location,
         )
-    return findings
 
 
 def attacher_objects(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from postrender.config.settings import CHECKSUM
 from postrender.errors import UNPROTECTED, Finding, Location
 from postrender.inventory.model import Item
@@ -10,18 +12,16 @@ from postrender.plan.model import PlanContext
 _MAX_LISTED = 3
 
 
-def find_unprotected(context: PlanContext) -> list[Finding]:
-    """Return a finding if the apply of the next output would delete the revisions of this output.
+def find_unprotected(context: PlanContext) -> Iterator[Finding]:
+    """Yield a finding if the apply of the next output would delete the revisions of this output.
 
     The apply deletes these revisions only if the attacher is off and --previous is not set. If
     the attacher is off, the revisions have no annotations against pruning. If --previous is not
     set, the next output lacks the revisions.
     """
     settings = context.settings
-    if not context.names or settings.attacher.is_enabled or settings.history.previous:
-        return []
-    return [
-        Finding(
+    if context.names and not (settings.attacher.is_enabled or settings.history.previous):
+        yield Finding(
             code=UNPROTECTED,
             problem="the attacher is off and --previous is not set, so the next upgrade deletes "
             "revisions that old pods still use",
@@ -29,11 +29,10 @@ def find_unprotected(context: PlanContext) -> list[Finding]:
             location=Location(context.inventory.stream.source),
             strict=True,
         )
-    ]
 
 
-def find_overwritten(context: PlanContext) -> list[Finding]:
-    """Return a note if workloads use objects with the strategy checksum.
+def find_overwritten(context: PlanContext) -> Iterator[Finding]:
+    """Yield a note if workloads use objects with the strategy checksum.
 
     These objects keep their name, so old pods can read new content.
     """
@@ -48,18 +47,15 @@ def find_overwritten(context: PlanContext) -> list[Finding]:
         for key, decision in context.decisions.items()
         if decision.strategy == CHECKSUM and key in used
     ]
-    if not items:
-        return []
-    verb = "keeps its name" if len(items) == 1 else "keep their names"
-    return [
-        Finding(
+    if items:
+        verb = "keeps its name" if len(items) == 1 else "keep their names"
+        yield Finding(
             code="checksum",
             problem=f"{_listed(items)} {verb} (strategy checksum), so an old pod that restarts "
             "reads the new content",
             fix="Use the strategy rename if old pods need the old content",
             location=context.inventory.location_of(items[0]),
         )
-    ]
 
 
 def _listed(items: list[Item]) -> str:

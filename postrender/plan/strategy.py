@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from postrender.config.settings import IGNORE, RENAME, STRATEGIES, Settings, StrategyRule
 from postrender.errors import Finding, UserError
@@ -353,28 +353,26 @@ def _stale_revision_findings(
     decision: StrategyDecision,
     links: Sequence[Link],
     hash_key: HashKey | None,
-) -> list[Finding]:
+) -> Iterator[Finding]:
     item = decision.item
     is_keyed = _is_keyed(item)
     if is_keyed and hash_key is None:
-        return []  # without the key, postrender cannot check the hash
+        return  # without the key, postrender cannot check the hash
     base_name = item.base_name if item.is_revision else without_hash(item.identity.name)
     users = [link.source for link in links if link.triggers_rename or link.keeps_base_name]
     if not users or _matches_hash(item, base_name, hash_key if is_keyed else None):
-        return []
+        return
     fix = f"Render the {item.identity.kind} again from the chart, and do not edit the output"
     if is_keyed:
         fix += ". Also check that the key of the hash is still the same"
-    return [
-        Finding(
-            code="stale-revision",
-            problem=f"the content of {item.identity} no longer matches the hash in its name, and "
-            f"{users[0].identity} references the {item.identity.kind}",
-            fix=fix,
-            location=inventory.location_of(item),
-            strict=True,
-        )
-    ]
+    yield Finding(
+        code="stale-revision",
+        problem=f"the content of {item.identity} no longer matches the hash in its name, and "
+        f"{users[0].identity} references the {item.identity.kind}",
+        fix=fix,
+        location=inventory.location_of(item),
+        strict=True,
+    )
 
 
 def _empty_finding(inventory: Inventory, item: Item) -> Finding:
