@@ -6,6 +6,7 @@ make_plan is a pure function. The docstring of the package postrender.plan lists
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from postrender.config.settings import CHECKSUM, NOTHING, RENAME, Settings
 from postrender.errors import Finding, Location
@@ -53,21 +54,6 @@ class PlanBasis(NamedTuple):
     context: PlanContext | None = None
     repeated: frozenset[ItemKey] = frozenset()
     findings: tuple[Finding, ...] = ()
-
-
-class _Resolved(NamedTuple):
-    """An inventory with its references and auto-mounts resolved to objects.
-
-    all_links: all resolved references;
-    links: all_links except pins (see the module `pins`);
-    mounts: the auto-mounts by workload.
-    """
-
-    inventory: Inventory
-    resolver: Resolver
-    all_links: Sequence[Link]
-    links: Sequence[Link]
-    mounts: Mapping[ItemKey, Sequence[Mount]]
 
 
 class Plan(NamedTuple):
@@ -142,7 +128,7 @@ def _result_findings(
     if attacher.is_enabled and groups:
         location = Location(context.inventory.stream.source)
         yield from attacher_findings(attacher, mode, location)
-        yield from group_name_findings(attach_groups.named_after, location.source)
+        yield from group_name_findings(attach_groups.named_after, location)
     yield from _protection_findings(context)
     if context.mentions:
         # Import late, because most charts have no mentions.
@@ -190,86 +176,78 @@ def build_basis(
     repeated, inventory = find_duplicates(
         with_current_names(inventory), Resolver(settings.namespace)
     )
-    resolved, link_findings = _resolve(inventory, settings)
-    decisions, decision_findings = _decide(resolved, settings, history)
+    resolver = new_resolver(inventory, settings)
+    all_links, link_findings = find_links(inventory, resolver)
+    links = [link for link in all_links if not link.is_pinned]
+    resolver = _with_proof(resolver, links)
+    mounts = _find_mounts(inventory, resolver)
+    stored_hooks = _hooks_by_target(inventory, history, resolver)
+    decisions, decision_findings = _decide(inventory, all_links, mounts, settings, stored_hooks)
     mentions = find_mentions(
-        inventory,
-        resolved.resolver,
-        resolved.links,
-        _mention_targets(decisions),
-        settings.ignored_leftovers,
+        inventory, resolver, links, _mention_targets(decisions), settings.ignored_leftovers
     )
-    signs = _find_signs(inventory, mentions, resolved.links, decisions)
-    if signs:
-        decisions, by_name_findings = apply_signs(decisions, signs)
-        decision_findings += by_name_findings
-    numbers = number_revisions(history, resolved.resolver, settings)
-    links = by_source(resolved.links)
+    signs = _find_signs(inventory, mentions, links, decisions)
+    decisions, by_name_findings = apply_signs(decisions, signs)
+    numbers = number_revisions(history, resolver, settings)
+    links_by_source = by_source(links)
     renamed = [decision for decision in decisions if decision.strategy == RENAME]
     context = PlanContext(
         inventory=inventory,
         settings=settings,
-        resolver=resolved.resolver,
+        resolver=resolver,
         decisions={decision.item.key: decision for decision in decisions},
-        names=name_revisions(inventory, renamed, links, numbers),
-        links=links,
-        mounts=resolved.mounts,
-        workload_targets=targets_by_workload(links, resolved.mounts),
+        names=name_revisions(inventory, renamed, links_by_source, numbers),
+        links=links_by_source,
+        mounts=mounts,
+        workload_targets=targets_by_workload(links_by_source, mounts),
         mentions=mentions,
         read_by_name=signs.keys(),
     )
-    context = _with_pins(context, resolved)
+    context = _with_pins(context, all_links)
     if history.is_known:
         context = _with_history(context, numbers, history)
-    return PlanBasis(context, repeated, (*link_findings, *decision_findings))
-
-
-def _resolve(inventory: Inventory, settings: Settings) -> tuple[_Resolved, list[Finding]]:
-    resolver = new_resolver(inventory, settings)
-    all_links, findings = find_links(inventory, resolver)
-    links = [link for link in all_links if not link.is_pinned]
-    resolver = _with_proof(resolver, links)
-    resolved = _Resolved(
-        inventory=inventory,
-        resolver=resolver,
-        all_links=all_links,
-        links=links,
-        mounts=_find_mounts(inventory, resolver),
-    )
-    return resolved, findings
+    return PlanBasis(context, repeated, (*link_findings, *decision_findings, *by_name_findings))
 
 
 def _decide(
-    resolved: _Resolved, settings: Settings, history: History
+    inventory: Inventory,
+    all_links: Sequence[Link],
+    mounts: Mapping[ItemKey, Sequence[Mount]],
+    settings: Settings,
+    hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions, without the changes from apply_signs, and their findings."""
-    inventory, links = resolved.inventory, by_target(resolved.all_links)
-    mounted_in = _workloads_by_mounted_item(resolved.mounts)
-    stored_hooks = _hooks_by_target(inventory, history, resolved.resolver)
-    decisions, findings = decide_strategies(inventory, links, mounted_in, settings, stored_hooks)
-    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in resolved.all_links):
+    """Return the decisions, without the changes from apply_signs, and their findings.
+
+    all_links: all resolved references; hooks_by_target: as in decide_strategies.
+    """
+    links = by_target(all_links)
+    decide = partial(
+        decide_strategies,
+        mounted_in={
+            mount.item.key: mount.workload
+            for workload_mounts in mounts.values()
+            for mount in workload_mounts
+        },
+        settings=settings,
+        hooks_by_target=hooks_by_target,
+    )
+    decisions, findings = decide(inventory, links)
+    if any(HELM_HOOK_ANNOTATION in link.source.annotations for link in all_links):
         from postrender.plan.helm_3_hooks import find_helm_3_hooks
 
-        findings += find_helm_3_hooks(
-            inventory,
-            links,
-            decisions,
-            lambda visible, visible_links: decide_strategies(
-                visible, visible_links, mounted_in, settings, stored_hooks
-            ),
-        )
+        findings += find_helm_3_hooks(inventory, links, decisions, decide)
     return decisions, findings
 
 
-def _with_pins(context: PlanContext, resolved: _Resolved) -> PlanContext:
+def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:
     """Return the context; workload_targets and resolver use the pins from find_attached_pins."""
-    pins = find_attached_pins(context, resolved.all_links)
+    pins = find_attached_pins(context, all_links)
     if not pins:
         return context
-    links = [*resolved.links, *pins]
+    links = [*(link for link in all_links if not link.is_pinned), *pins]
     return context._replace(
-        resolver=_with_proof(resolved.resolver, links),
-        workload_targets=targets_by_workload(by_source(links), resolved.mounts),
+        resolver=_with_proof(context.resolver, links),
+        workload_targets=targets_by_workload(by_source(links), context.mounts),
     )
 
 
@@ -315,14 +293,6 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
     from postrender.plan.auto_mount import find_mounts
 
     return find_mounts(inventory, resolver)
-
-
-def _workloads_by_mounted_item(mounts: Mapping[ItemKey, Sequence[Mount]]) -> dict[ItemKey, Item]:
-    return {
-        mount.item.key: mount.workload
-        for workload_mounts in mounts.values()
-        for mount in workload_mounts
-    }
 
 
 def _hooks_by_target(

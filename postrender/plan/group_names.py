@@ -64,8 +64,10 @@ def _with_suffix(name: str, hashed: str) -> str:
     return (valid[: _MAX_LENGTH - len(tail)].rstrip("-") + tail).lstrip("-")
 
 
-def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) -> list[Finding]:
-    """Return a finding for each item of AttachGroups.named_after; source: the stream's source."""
+def group_name_findings(
+    named_after: Sequence[tuple[str, Item]], location: Location
+) -> list[Finding]:
+    """Return a finding for each item of AttachGroups.named_after."""
     return [
         Finding(
             code="group-name",
@@ -74,7 +76,7 @@ def group_name_findings(named_after: Sequence[tuple[str, Item]], source: str) ->
             "pods use",
             fix="Give the attach group the name of the release: pass --group NAME, or set "
             "attacher.group in postrender.yaml",
-            location=Location(source),
+            location=location,
         )
         for name, item in named_after
     ]
