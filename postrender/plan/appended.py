@@ -59,13 +59,12 @@ def new_attachers(
     appended, current = [], set()
     for group in groups:
         for data in attacher_objects(group, mode, settings.attacher):
-            unchanged = [
-                item
-                for item in by_key.get(attacher_key(data, group), ())
-                if without_tool_annotations(item) == data
-            ]
-            current |= {item.key for item in unchanged[:1]}
-            if not unchanged:
+            same_key = by_key.get(attacher_key(data, group), ())
+            same = (item.key for item in same_key if without_tool_annotations(item) == data)
+            unchanged = next(same, None)
+            if unchanged:
+                current.add(unchanged)
+            else:
                 appended.append(_with_template_name(data, _ATTACHER) if is_from_helm_4 else data)
     return tuple(appended), frozenset(item.key for item in existing if item.key not in current)
 

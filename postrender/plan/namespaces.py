@@ -88,8 +88,10 @@ class Resolver(NamedTuple):
         if matches:
             # An ordinary object has priority over a hook with the same name.
             return [min(matches, key=lambda match: match.is_hook)]
-        if len(candidates) == 1 and self._is_likely_same(namespace, candidates[0]):
-            return candidates
+        if len(candidates) == 1 and not self.release_namespace:
+            namespaces = {namespace, candidates[0].identity.namespace}
+            if namespaces == {None, self.only_namespace}:
+                return candidates
         return ()
 
     def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
@@ -139,11 +141,6 @@ class Resolver(NamedTuple):
         """Return the key of an object in its certain namespace; name: as in key_of."""
         namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
-
-    def _is_likely_same(self, namespace: str | None, candidate: Item) -> bool:
-        if self.release_namespace or not self.only_namespace:
-            return False
-        return {namespace, candidate.identity.namespace} == {None, self.only_namespace}
 
 
 def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:

@@ -36,8 +36,8 @@ def with_retired_secrets(
     }
     if SECRET in context.settings.revisable or len(groups) != 1 or not names:
         return tuple(groups)
-    retired = sorted(name for name in names if not _is_in_stream(context, name))
-    return (groups[0]._replace(retired=tuple(("secret", name) for name in retired)),)
+    retired = (("secret", name) for name in sorted(names) if not _is_in_stream(context, name))
+    return (groups[0]._replace(retired=tuple(retired)),)
 
 
 def _names_in(item: Item) -> Iterator[str]:

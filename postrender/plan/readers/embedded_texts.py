@@ -132,12 +132,8 @@ def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
     if parent is None:
         return False
     letters = letters_of(lines[parent])
-    if "metadata" in letters:
-        return _is_manifest_of(lines, number, kind)
-    return kind.lower() in letters
-
-
-def _is_manifest_of(lines: Sequence[str], number: int, kind: str) -> bool:
+    if "metadata" not in letters:
+        return kind.lower() in letters
     # The line `kind: ConfigMap` can be above or below `metadata:`.
     around = lines[max(0, number - MAX_DISTANCE) : number + MAX_DISTANCE]
     return any(_is_kind(line, kind) for line in around)

@@ -46,8 +46,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
         for link in evidence.links
         if link.reference.rule.family == RBAC and not link.source.is_attacher
     ]
-    has_people = bool(links) and _may_bind_people(evidence)
-    permissions = _Permissions(evidence) if has_people else None
+    permissions = _Permissions(evidence) if links and _may_bind_people(evidence) else None
     for link in links:
         role = link.source.identity
         if not (permissions and permissions.is_of_people((role.kind, role.name))):
