@@ -9,7 +9,7 @@ containers; the default is every container except init containers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from postrender.errors import UserError
 from postrender.inventory.build import Inventory
@@ -31,7 +31,7 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 from postrender.text.shown import shown
 from postrender.yaml.edits import AddItems
-from postrender.yaml.paths import Json, Path, mapping_at, value_at
+from postrender.yaml.paths import Json, Path, mappings_in, value_at
 
 _NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
 
@@ -128,15 +128,15 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
     if len(candidates) == 1:
         return candidates[0]
     _check_rewritable(inventory, item, in_namespace, selected)
-    without_template = next((workload for workload in selected if workload.workload_ref), None)
-    if not candidates and without_template and without_template.workload_ref:
-        (_, kind), name = without_template.workload_ref
-        raise UserError(
-            f"{without_template.identity} uses the pod template of {kind}/{name}, which is not in "
-            "the input, so postrender cannot add a volume",
-            f"Add {kind}/{name} to the input",
-            inventory.location_of(without_template),
-        )
+    for workload in selected:
+        if workload.workload_ref and not candidates:
+            (_, kind), name = workload.workload_ref
+            raise UserError(
+                f"{workload.identity} uses the pod template of {kind}/{name}, which is not in the "
+                "input, so postrender cannot add a volume",
+                f"Add {kind}/{name} to the input",
+                inventory.location_of(workload),
+            )
     listed = ", ".join(str(workload.identity) for workload in candidates)
     found = f" (found {listed})" if listed else ""
     such_as = f", such as {workloads[0].identity}" if workloads else ""
@@ -237,7 +237,7 @@ def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]
             edits += [
                 AddItems((*path, list_key, number, "envFrom"), (entry,))
                 for list_key, number, container in _containers(inventory, mount, spec)
-                if entry not in _list(value_at(container, ("envFrom",)))
+                if entry not in mappings_in(value_at(container, ("envFrom",)))
             ]
     return edits
 
@@ -248,8 +248,8 @@ def _volume_edits(
     volume_name = _volume_name(mount.item.identity.name, spec)
     added = _volume(mount.item, volume_name, name)
     existing_names = [
-        value_at(volume, ("name",))
-        for volume in _list(value_at(spec, ("volumes",)))
+        volume.get("name")
+        for volume in mappings_in(value_at(spec, ("volumes",)))
         if _volume_source(volume) == _volume_source(added)
     ]
     edits: list[AddItems] = []
@@ -260,12 +260,12 @@ def _volume_edits(
     return [AddItems((*path, "volumes"), (added,)), *edits] if edits else []
 
 
-def _volume_source(volume: Json) -> Json:
+def _volume_source(volume: Mapping[str, Json]) -> Json:
     """Return a volume without its name."""
-    return {key: value for key, value in mapping_at(volume, ()).items() if key != "name"}
+    return {key: value for key, value in volume.items() if key != "name"}
 
 
-def _volume(item: Item, volume_name: str, name: str) -> Json:
+def _volume(item: Item, volume_name: str, name: str) -> dict[str, Json]:
     if item.identity.group_kind == SECRET:
         return {"name": volume_name, "secret": {"secretName": name}}
     return {"name": volume_name, "configMap": {"name": name}}
@@ -279,7 +279,7 @@ def _env_from(item: Item, name: str) -> Json:
 def _volume_name(base_name: str, spec: Json) -> str:
     """Return the base name as a volume name, with a hash if the name is too long or in use."""
     label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
-    used_names = [value_at(volume, ("name",)) for volume in _list(value_at(spec, ("volumes",)))]
+    used_names = [volume.get("name") for volume in mappings_in(value_at(spec, ("volumes",)))]
     if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
         return label
     digest = sha256(base_name.encode()).hexdigest()[:8]
@@ -294,7 +294,8 @@ def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[st
     entries = [
         (list_key, number, container)
         for list_key in ("containers", "initContainers")
-        for number, container in enumerate(_list(value_at(spec, (list_key,))))
+        if isinstance(items := value_at(spec, (list_key,)), list)
+        for number, container in enumerate(items)
         if isinstance(container, dict)
     ]
     if not any(list_key == "containers" for list_key, _, _ in entries):
@@ -326,9 +327,9 @@ def _is_mounted(
     volume_names: the names of the existing volumes that contain the object.
     Raises UserError if the container mounts another volume at the path.
     """
-    for volume_mount in _list(value_at(container, ("volumeMounts",))):
-        if value_at(volume_mount, ("mountPath",)) == mount.path:
-            if value_at(volume_mount, ("name",)) in volume_names:
+    for volume_mount in mappings_in(value_at(container, ("volumeMounts",))):
+        if volume_mount.get("mountPath") == mount.path:
+            if volume_mount.get("name") in volume_names:
                 return True
             name = shown(value_at(container, ("name",)))
             raise UserError(
@@ -338,7 +339,3 @@ def _is_mounted(
                 inventory.location_of(mount.item),
             )
     return False
-
-
-def _list(data: Json) -> Sequence[Json]:
-    return data if isinstance(data, list) else ()
