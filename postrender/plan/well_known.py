@@ -70,16 +70,11 @@ def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
     name_in_chart = f"{labels.get(_CHART_LABEL, '')}/{name}"
     if not (name.startswith(names.prefixes) or name_in_chart.startswith(names.prefixes)):
         return ""  # nearly every name
-    for glob in names.globs:
-        if _matches(name_in_chart if "/" in glob.text else name, glob):
-            return glob.program
-    return ""
-
-
-def _matches(name: str, glob: _Glob) -> bool:
-    # Compare the prefix first, because the first use of a glob compiles a pattern.
-    if not name.startswith(glob.prefix):
-        return False
     from fnmatch import fnmatchcase
 
-    return fnmatchcase(name, glob.text)
+    for glob in names.globs:
+        text = name_in_chart if "/" in glob.text else name
+        # Compare the prefix first, because the first use of a glob compiles a pattern.
+        if text.startswith(glob.prefix) and fnmatchcase(text, glob.text):
+            return glob.program
+    return ""
