@@ -400,8 +400,7 @@ class _Examiner:
 
     def locate_annotations(self, path: Path, template: Json) -> None:
         """Store the sites of the edits that set annotations of a pod template."""
-        annotations = mapping_at(template, ("metadata", "annotations"))
-        target = (*path, "metadata", "annotations")
+        annotations, target = mapping_at(template, _ANNOTATIONS), (*path, *_ANNOTATIONS)
         self.locate(AddKeys(target, {}))
         for name in (RENDER_ID_ANNOTATION, CHECKSUM_ANNOTATION):
             if name in annotations:

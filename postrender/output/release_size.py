@@ -46,6 +46,5 @@ def _largest_sentence(plan: Plan) -> str:
         if retained.is_emitted:
             sizes[retained.revision.base_name] += len(json.dumps(retained.revision.content))
     largest = sorted(sizes.items(), key=lambda pair: -pair[1])[:3]
-    listed = (f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
-    names = ", ".join(listed)
+    names = ", ".join(f"{name} ({size // 1024} KiB unpacked)" for name, size in largest)
     return f". The base names with the largest retained revisions are {names}" if names else ""

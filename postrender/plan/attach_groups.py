@@ -109,9 +109,10 @@ def _group_without_workloads(
     in the cluster. The output would then define the objects of one attacher twice.
     """
     items = [context.decisions[key].item for key in group_names]
-    revisions = [item for item in items if context.revision_of(item)]
     group_keys = {
-        (_namespace(context, item.identity), group_names[item.key]): item for item in revisions
+        (_namespace(context, item.identity), group_names[item.key]): item
+        for item in items
+        if context.revision_of(item)
     }
     if len(group_keys) == 1:
         [(group_key, item)] = group_keys.items()

@@ -14,10 +14,7 @@ from postrender.config.settings import RENAME
 from postrender.errors import HOOK_ON_HELM_3, Finding
 from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, ItemKey
-from postrender.kubernetes.annotations import (
-    HELM_HOOK_ANNOTATION,
-    KEEP_ORIGINAL_ANNOTATION,
-)
+from postrender.kubernetes.annotations import HELM_HOOK_ANNOTATION, KEEP_ORIGINAL_ANNOTATION
 from postrender.plan.links import Link
 from postrender.plan.strategy import StrategyDecision
 

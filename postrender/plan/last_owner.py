@@ -88,9 +88,9 @@ def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> Previ
     If the attacher is off, all fields are empty.
     """
     settings = context.settings.attacher
-    workloads: dict[str, list[str]] = {}
     if not settings.is_enabled:
         return PreviousOwners()
+    workloads: dict[str, list[str]] = {}
     for group in groups:
         for workload in group.workloads:
             for kind, name in workload.names:

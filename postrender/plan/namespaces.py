@@ -96,12 +96,11 @@ class Resolver(NamedTuple):
 
     def is_ambiguous(self, item: Item, reference: Reference, name: str) -> bool:
         """Return whether an unresolved reference possibly means an object of the stream."""
-        if self.release_namespace or item.identity.kind in CLUSTER_SCOPED:
-            return False
-        if reference.rule.keep_reason:
+        rule = reference.rule
+        if self.release_namespace or rule.keep_reason or item.identity.kind in CLUSTER_SCOPED:
             return False
         namespace = reference.namespace or item.identity.namespace
-        candidates = self.candidates.get((reference.rule.target, name), [])
+        candidates = self.candidates.get((rule.target, name), [])
         return any(
             (namespace is None) != (candidate.identity.namespace is None)
             for candidate in candidates
@@ -187,9 +186,8 @@ def is_proof(source: Item, reference: Reference, target: Item) -> bool:
     rename, the base name can mean an object in another namespace. A reference with a keep_reason is
     not proof, because the referencing object can be cluster-scoped.
     """
-    if reference.rule.family == RBAC or source.identity.kind in CLUSTER_SCOPED:
-        return False
-    if reference.rule.keep_reason:
+    rule = reference.rule
+    if rule.family == RBAC or rule.keep_reason or source.identity.kind in CLUSTER_SCOPED:
         return False
     written = reference.namespace or source.identity.namespace
     return (written is None) != (target.identity.namespace is None)

@@ -61,11 +61,7 @@ def find_retained(
 
 
 def _decide(
-    revision: EarlierRevision,
-    position: int,
-    current: Item | None,
-    keep: int,
-    history: History,
+    revision: EarlierRevision, position: int, current: Item | None, keep: int, history: History
 ) -> tuple[str, str]:
     """Return the decision for one earlier revision or original, and the reason.
 
@@ -129,4 +125,4 @@ def _default_keep(workloads: Sequence[Item], history: History) -> int:
         _DEFAULT_LIMIT if workload.history_limit is None else workload.history_limit
         for workload in workloads
     ]
-    return max(max(limits or [_DEFAULT_LIMIT]) + _EXTRA_REVISIONS, history.stored)
+    return max(max(limits, default=_DEFAULT_LIMIT) + _EXTRA_REVISIONS, history.stored)
