@@ -84,7 +84,7 @@ class _DocumentEdits:
     extra: the edits from _extra_edits().
     """
 
-    __slots__ = ("document", "extra", "index", "items", "plan", "removed")
+    __slots__ = ("_parsed", "document", "extra", "index", "items", "plan", "removed")
 
     def __init__(
         self,
@@ -101,6 +101,7 @@ class _DocumentEdits:
         self.items = items
         self.removed = removed
         self.extra = extra
+        self._parsed: ParsedDocument | None = None
 
     def texts(self) -> list[str]:
         """Return the texts that replace the document, [] if the plan removes the document.
@@ -152,8 +153,10 @@ class _DocumentEdits:
         return edits
 
     def parsed(self) -> ParsedDocument:
-        location = self.plan.inventory.stream.location_of(self.document)
-        return parse_document(self.document.text, location)
+        if self._parsed is None:
+            location = self.plan.inventory.stream.location_of(self.document)
+            self._parsed = parse_document(self.document.text, location)
+        return self._parsed
 
     def location_of(self, path: Path) -> Location:
         # The messages with this location contain the path, so the location does not need the path.

@@ -62,10 +62,25 @@ def stream_of(count: int, level: str = "info") -> bytes:
     return "".join(texts).encode()
 
 
-def run_render(count: int) -> None:
-    plan = make_plan(take_inventory(read_stream(stream_of(count), "input"), SETTINGS), SETTINGS)
+def list_of(count: int) -> bytes:
+    """Return the same applications as the items of one List."""
+    indented = stream_of(count).decode().replace("\n", "\n  ")
+    items = indented.replace("---\n  ", "- ").replace("\n  - ", "\n- ").rstrip(" ")
+    return f"apiVersion: v1\nkind: List\nitems:\n{items}".encode()
+
+
+def render_bytes(manifests: bytes) -> None:
+    plan = make_plan(take_inventory(read_stream(manifests, "input"), SETTINGS), SETTINGS)
     "".join(render(plan))
     explain(plan)
+
+
+def run_render(count: int) -> None:
+    render_bytes(stream_of(count))
+
+
+def run_render_of_list(count: int) -> None:
+    render_bytes(list_of(count))
 
 
 def run_compare(count: int) -> None:
@@ -90,7 +105,7 @@ def calls(run: Callable[[int], None], count: int) -> int:
     return number
 
 
-@pytest.mark.parametrize("run", [run_render, run_compare])
+@pytest.mark.parametrize("run", [run_render, run_render_of_list, run_compare])
 def test_twice_the_objects_take_twice_the_calls(run: Callable[[int], None]) -> None:
     run(2)  # imports and caches
     small, large = calls(run, 150), calls(run, 300)
