@@ -163,9 +163,9 @@ FIXES = {
     "leftover": "If the field is a reference, add the field under `references`. If a program reads "
     'the name, set `postrender/keep-original: "true"`. '
     "Otherwise list the field under `leftovers.ignore`",
-    "by-name": "If the program should read each new content at once, set "
+    "by-name": "To keep the original without this finding, set "
     '`postrender/keep-original: "true"`. To leave the object unchanged, set `postrender/strategy: '
-    "ignore`. If the program should read one revision, add the field with the name under "
+    "ignore`. If the program should read the revision, add the field with the name under "
     "`references`",
     "namespace": "Pass `--namespace`",
     "unreferenced": "Reference the object in a workload, or remove the rule or annotation that "
@@ -185,7 +185,7 @@ FIXES = {
     "the namespace in `--previous`",
     "release-size": "Lower `history.keep`, or move large data out of the ConfigMaps",
     "last-owner": "Keep the [name of the attach group](attach.md#the-name-of-the-group). "
-    "Or keep the workload for one more release, scaled to 0",
+    "If the name must change, keep the workload for one more release, with 0 replicas",
     "group-name": "Pass `--group`, or set `attacher.group`",
     "other-release": "Render both releases together, or give this release its own ConfigMap",
     "copied-owners": "Remove `metadata.ownerReferences` from the manifest",

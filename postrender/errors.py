@@ -97,27 +97,30 @@ def _message(location: Location | None, problem: str, fix: str) -> str:
 CODES = {
     "leftover": "a string still contains the base name of a renamed object",
     "by-name": "a program reads an object by its name, so the output keeps the original",
-    "namespace": "a reference may target an object of the input, but the namespaces are ambiguous",
+    "namespace": "postrender leaves a reference unchanged, because only one of the two objects has "
+    "a namespace",
     "unreferenced": "the strategy of an object is rename, but workloads do not reference "
     "the object",
-    "empty": "a rule renames an object without data, and programs often fill empty objects",
+    "empty": "a rule or an annotation requests the rename of an object without data",
     "stale-revision": "the content of a revision does not match the hash in its name",
     "unknown-annotation": "an annotation with the prefix postrender/ is unknown",
     UNPROTECTED: "the attacher is off and --previous is not set, so old pods lose their revisions",
     "checksum": "an object has the strategy checksum, so restarted old pods read the new content",
-    HOOK_ON_HELM_3: "with Helm 3, postrender would not keep an original that a hook reads",
-    "duplicate-key": "a mapping has a key twice, and the last value counts",
+    HOOK_ON_HELM_3: "a hook references a ConfigMap, and with Helm 3 postrender would not keep the "
+    "original",
+    "duplicate-key": "a mapping has a key twice",
     "invalid-object": "an object is invalid, so postrender leaves the object unchanged",
     "attacher-image": "attacher.image is not set, and the default image is not published",
     "history-keep": "history.keep is lower than the number of release revisions that Helm stores",
-    "history-unchecked": "Helm does not find the release and cannot search other namespaces",
+    "history-unchecked": "Helm does not find the release in --previous, and cannot search other "
+    "namespaces",
     "release-size": "the output is near the maximum size that Helm can store",
-    "last-owner": "the apply deletes all owners of a revision that the output contains",
-    "group-name": "postrender derives the attach group's name from a workload, not the release",
-    "other-release": "a reference may target a revision that another release owns and deletes",
-    "copied-owners": "an object has owner references, as in a copy of a live object",
+    "last-owner": "the next apply deletes all owners of a revision that the output contains",
+    "group-name": "the attach group has the name of a workload, which a later release may rename",
+    "other-release": "an object references a revision that the input does not contain",
+    "copied-owners": "an object has owner references, so Kubernetes may delete the object at once",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
-    "config-above": "postrender ignores a postrender.yaml in a folder above the repository",
+    "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
     "no-objects": "the input has no Kubernetes objects, usually because the input is a values file",
 }
 NOTES = frozenset(
