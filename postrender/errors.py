@@ -117,7 +117,8 @@ CODES = {
     "release-size": "the output is near the maximum size that Helm can store",
     "last-owner": "the next apply deletes all owners of a revision that the output contains",
     "group-name": "the attach group has the name of a workload, which a later release may rename",
-    "other-release": "an object references a revision that the input does not contain",
+    "other-release": "an object references a revision that is not in the input, and that another "
+    "release may delete",
     "copied-owners": "an object has owner references, so Kubernetes may delete the object at once",
     "short-ttl": "Kubernetes may delete the attacher Job before Helm sees that the Job is finished",
     "config-above": "a postrender.yaml is above the repository, so postrender ignores the file",
