@@ -35,7 +35,7 @@ _EVENTS = "argoproj/argo-events 6478ece, v1alpha1"
 
 _RUN = "a Workflow that has started does not read its template again"
 _SEMAPHORE = "the name identifies the semaphore"
-_CACHE = "Argo Workflows writes to the ConfigMap of a cache"
+_CACHE = "Argo Workflows writes its cache to the ConfigMap"
 _ANY_NAMESPACE = "Workflows of any namespace can use the template"
 
 

@@ -18,7 +18,7 @@ from postrender.references.catalogue.model import Entry, config_map, everything,
 
 _IMMUTABLE_SOURCE = "Kubernetes rejects a change of the source of a PersistentVolume"
 _IMMUTABLE_PARAMETERS = "Kubernetes rejects a change of the parameters of a StorageClass"
-_SNAPSHOT_CLASS = "snapshots that already exist still need the object in the parameters"
+_SNAPSHOT_CLASS = "existing snapshots still need the object that the parameters reference"
 _BINDING = "a policy applies new parameters to the whole cluster at once"
 
 ENTRIES = (

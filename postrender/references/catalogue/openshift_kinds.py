@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import (
 )
 from postrender.yaml.paths import Json, value_at
 
-_ROUTE = "a Role permits the router to read the Secret, and contains the name of the Secret"
+_ROUTE = "a Role permits the router to read only the Secret with this name"
 _PULL = "a ServiceAccount lists the names of the Secrets that builds may use"
 _BUILD = "spec.strategy"
 _STRATEGIES = ("dockerStrategy", "sourceStrategy", "customStrategy", "jenkinsPipelineStrategy")
