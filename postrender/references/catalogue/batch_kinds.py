@@ -25,7 +25,7 @@ from postrender.references.catalogue.model import (
 _RUN = "a job that has started does not read its template again"
 _RESTART = "a change would run the Spark application again"
 _FLINK_RESTART = "a change would restart the job from its last state"
-_REJECTED = "the admission webhook of this kind rejects a change of the template"
+_REJECTED = "the admission webhook of this kind rejects changes to the template"
 
 _SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
 _KUBEFLOW = "kubeflow/manifests 009c880"

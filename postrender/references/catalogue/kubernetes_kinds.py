@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from postrender.references.catalogue.model import Entry, config_map, everything, secret
 
-_IMMUTABLE_SOURCE = "Kubernetes rejects a change of the source of a PersistentVolume"
-_IMMUTABLE_PARAMETERS = "Kubernetes rejects a change of the parameters of a StorageClass"
+_IMMUTABLE_SOURCE = "Kubernetes rejects changes to the source of a PersistentVolume"
+_IMMUTABLE_PARAMETERS = "Kubernetes rejects changes to the parameters of a StorageClass"
 _SNAPSHOT_CLASS = "existing snapshots still need the object that the parameters reference"
 _BINDING = "a policy applies new parameters to the whole cluster at once"
 

@@ -31,7 +31,7 @@ _KSERVE = "kserve/kserve aaac4e2"
 _RUNNERS = "actions/actions-runner-controller 2ee6b3b, v1alpha1"
 
 _STARTED = "a BroadcastJob that has started does not read its template again"
-_FIXED_NAME = "Knative rejects a change of a template that has a fixed name"
+_FIXED_NAME = "Knative rejects changes to a template that has a fixed name"
 _JOBS_DELETED = (
     "the rollout strategy is not gradual, so KEDA deletes running Jobs when the ScaledJob changes"
 )
@@ -110,7 +110,7 @@ ENTRIES = (
         group="serving.knative.dev",
         kind="Revision",
         source=_KNATIVE,
-        uses=(everything("spec", "Knative rejects a change of a Revision"),),
+        uses=(everything("spec", "Knative rejects changes to a Revision"),),
     ),
     Entry(
         group="keda.sh",
