@@ -7,6 +7,11 @@ postrender rewrites references in templates of later runs, as in a ScheduledSpar
     spec:
       template:
         sparkConfigMap: spark-config
+
+postrender keeps the originals that a TrainingRuntime references. The trainer stores a copy of the
+runtime for each TrainJob. A suspended TrainJob can start its pods from this copy later. postrender
+keeps the originals that a ClusterTrainingRuntime references, because TrainJobs of any namespace can
+use the runtime.
 """
 
 from __future__ import annotations
@@ -25,10 +30,13 @@ from postrender.references.catalogue.model import (
 _RUN = "a job that has started does not read its template again"
 _RESTART = "a change would run the Spark application again"
 _FLINK_RESTART = "a change would restart the job from its last state"
+_COPIED = "each TrainJob keeps a copy of the runtime, and can start pods from this copy later"
+_ANY_NAMESPACE = "TrainJobs of any namespace can use the runtime"
 _REJECTED = "the admission webhook of this kind rejects changes to the template"
 
 _SPARK = "kubeflow/spark-operator 38082f3, v1beta2"
 _KUBEFLOW = "kubeflow/manifests 009c880"
+_TRAINER = "kubeflow/trainer 8c0f505, v1alpha1"
 _RAY = "ray-project/kuberay feeaf72, v1"
 
 
@@ -113,14 +121,23 @@ ENTRIES = (
         source=f"{_KUBEFLOW}, v1alpha1",
         uses=(pod_spec("spec.podSpec"),),
     ),
-    *(
-        Entry(
-            group="trainer.kubeflow.org",
-            kind=kind,
-            source="kubeflow/trainer 8c0f505, v1alpha1",
-            uses=(everything("spec", _RUN),),
-        )
-        for kind in ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="TrainJob",
+        source=_TRAINER,
+        uses=(everything("spec", _RUN),),
+    ),
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="TrainingRuntime",
+        source=f"{_TRAINER}, snapshot.go",
+        uses=(everything("spec", _COPIED),),
+    ),
+    Entry(
+        group="trainer.kubeflow.org",
+        kind="ClusterTrainingRuntime",
+        source=_TRAINER,
+        uses=(everything("spec", _ANY_NAMESPACE),),
     ),
     Entry(
         group="sparkoperator.k8s.io",
