@@ -24,7 +24,7 @@ from postrender.references.catalogue.model import (
 _CERT_MANAGER = "cert-manager/cert-manager 2d0d7f7, v1"
 
 _WRITTEN = "cert-manager writes to the Secret"
-_OTHER_NAMESPACE = "cert-manager reads the Secret in its own namespace"
+_OTHER_NAMESPACE = "cert-manager reads the Secret in the namespace of cert-manager"
 
 ENTRIES = (
     Entry(

@@ -23,7 +23,7 @@ _TEKTON = "tektoncd/pipeline 3ee1745, v1 and v1beta1"
 _CROSSPLANE = "crossplane/crossplane 2d040d2"
 
 _RUN = "a run that has started does not read its template again"
-_OTHER_NAMESPACE = "Crossplane reads the object in its own namespace"
+_OTHER_NAMESPACE = "Crossplane reads the object in the namespace of Crossplane"
 
 
 def _task(path: str) -> tuple[Use, ...]:

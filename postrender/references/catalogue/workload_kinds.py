@@ -122,7 +122,7 @@ ENTRIES = (
         group="keda.sh",
         kind="ClusterTriggerAuthentication",
         source=_KEDA,
-        uses=(everything("spec", "KEDA reads the referenced object in its own namespace"),),
+        uses=(everything("spec", "KEDA reads the referenced object in the namespace of KEDA"),),
     ),
     Entry(
         group="serving.kserve.io",
