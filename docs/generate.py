@@ -155,7 +155,7 @@ def messages() -> str:
 def _fix(message: Message) -> str:
     if not message.fix:
         return "Correct the command line or the environment variable"
-    return "See the message" if message.fix == "…" else prose(message.fix)
+    return "Apply the fix in the message" if message.fix == "…" else prose(message.fix)
 
 
 # The usual fix for each code. The message of a finding has the fix for its object.
