@@ -1,1 +1,1 @@
-"""KRM functions for kustomize and kpt: functionConfig, results and tool annotations."""
+"""The input and output of a KRM function, a program that kustomize or kpt runs on manifests."""

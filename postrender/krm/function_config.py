@@ -1,13 +1,14 @@
-"""The configuration of a KRM function: `functionConfig` in the ResourceList on stdin.
+"""The settings of a KRM function: the field `functionConfig` in the ResourceList on stdin.
 
-A functionConfig has one of two kinds. The `spec` of kind `Postrender` has the keys of
-postrender.yaml. A ConfigMap has dotted keys in `data`, such as `attacher.image`. For example, kpt
-creates a ConfigMap from the arguments of `kpt fn eval … -- strict=true`. The functionConfig
-overrides postrender.yaml.
+A functionConfig has one of two kinds:
 
-The author of the ResourceList also writes the functionConfig, and can be a stranger. For safety,
-only `postrender fn` reads a functionConfig, and a setting with an effect outside the output is an
-error.
+- An object of the kind `Postrender` has the settings of postrender.yaml in `spec`.
+- A ConfigMap has the same settings in `data`, with dotted keys such as `attacher.image`. For
+  example, kpt creates a ConfigMap from the arguments of `kpt fn eval … -- strict=true`.
+
+The functionConfig overrides postrender.yaml. Somebody whom the user does not trust can write the
+functionConfig. Therefore, only `postrender fn` reads a functionConfig, and a setting that can do
+more than change the output is an error.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ _FIELD = "functionConfig"
 
 
 def function_values(stream: Stream) -> Values:
-    """Return the values of a ResourceList's functionConfig, {} if absent.
+    """Return the settings in the functionConfig of a ResourceList, {} without a functionConfig.
 
-    Raises UserError for a functionConfig of an unknown kind, and for values that do not fit the
-    schema. Also raises UserError for a setting with an effect outside the output.
+    The result has the nested keys of postrender.yaml.
+    stream: a stream for which is_resource_list() is True.
+    Raises UserError for an unknown kind of functionConfig, and for an invalid setting. Also raises
+    UserError for a setting that can do more than change the output.
     """
     source = sole_document(stream)
     if _FIELD not in source.text:
@@ -77,9 +80,10 @@ def _state(value: Json) -> str:
 
 
 def check_no_function_config(stream: Stream) -> None:
-    """Raise UserError if a ResourceList has a functionConfig with settings, which only `fn` reads.
+    """Raise UserError if the functionConfig of a ResourceList contains settings.
 
     A functionConfig without settings does not change the output, and is not an error.
+    stream: a stream for which is_resource_list() is True.
     """
     source = sole_document(stream)
     if _FIELD not in source.text:
@@ -98,6 +102,10 @@ def check_no_function_config(stream: Stream) -> None:
 
 
 def _from_config_map(data: Json, document: ParsedDocument) -> Values:
+    """Return the settings in the field `data` of a ConfigMap, {} if `data` is not a mapping.
+
+    Raises UserError as function_values does.
+    """
     schema = json.loads(schema_text())
     values: Values = {}
     for key, text in data.items() if isinstance(data, dict) else ():
@@ -108,7 +116,11 @@ def _from_config_map(data: Json, document: ParsedDocument) -> Values:
 def _nested_value(
     schema: Mapping[str, Any], key: str, text: str, document: ParsedDocument
 ) -> Values:
-    """Return the value of one dotted key as nested mappings."""
+    """Return one entry of `data` as nested mappings. Raises UserError as function_values does.
+
+    For example, the key `attacher.image` becomes {"attacher": {"image": text}}.
+    schema: the schema of postrender.yaml.
+    """
     path = (_FIELD, "data", key)
     value: Any = _value(_key_schema(schema, key, document, path), text, document, path)
     for name in reversed(key.split(".")):
@@ -122,9 +134,9 @@ def _nested_value(
 def _key_schema(
     schema: Mapping[str, Any], key: str, document: ParsedDocument, path: Path
 ) -> Mapping[str, Any]:
-    """Return the schema of a dotted key. Raises UserError for an unknown key.
+    """Return the part of a schema for a dotted key. Raises UserError for an unknown key.
 
-    path: the path of the key in the document.
+    path: the path of the entry in the document, for the location of the error.
     """
     for name in key.split("."):
         properties = schema.get("properties", {})
@@ -140,8 +152,10 @@ def _key_schema(
 
 
 def _value(schema: Mapping[str, Any], text: str, document: ParsedDocument, path: Path) -> Json:
-    """Return the text if the schema requires a string, otherwise its value as a YAML scalar.
+    """Return the value of a text with the type that the schema requires.
 
+    For a string, the result is the text. Otherwise the result is the value of the YAML scalar, such
+    as True for `true`.
     Raises UserError if the schema requires a list or a mapping.
     """
     if schema.get("type") in ("object", "array"):

@@ -1,9 +1,13 @@
-"""The results of a KRM function: findings and errors in the ResourceList on stdout.
+"""The results of a KRM function: findings and errors in the field `results` of a ResourceList.
 
-See the KRM Functions Specification v1. Findings become results with severity `warning` or `info`.
-With --strict, a finding whose field `strict` is True has severity `error`. An error that ends the
-function also becomes a result with severity `error`. After such an error, the items of the
-ResourceList are unchanged, and the exit code is 1.
+The KRM Functions Specification v1 defines the field. A result has one of three severities:
+
+- `info`: a note;
+- `warning`: a warning;
+- `error`: an error that ends the function. With --strict, a finding whose field `strict` is True
+  also ends the function, and also has this severity.
+
+After an error, the items on stdout are the items of the input, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -23,16 +27,16 @@ from postrender.yaml.splice import Splice, apply_splices, splice
 from postrender.yaml.stream import Stream, read_stream, stream_texts
 
 Result = dict[str, Json]
-# The specification has the severities error, warning and info.
+# The severity of a result, by the severity of a finding that is not an error.
 _SEVERITIES = {WARNING: "warning", NOTE: "info"}
 
 
 def with_error(
     stream: Stream, findings: Sequence[Finding], error: UserError, *, is_strict: bool
 ) -> list[str]:
-    """Return the input ResourceList as texts to join, with the findings and an error as results.
+    """Return the text of the input ResourceList, in parts, with findings and an error as results.
 
-    is_strict: whether strict findings have severity `error`.
+    is_strict: whether --strict is set.
     """
     texts = stream_texts(stream, [document.text for document in stream.documents])
     objects = _Objects(stream)
@@ -44,10 +48,12 @@ def with_error(
 
 
 def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Finding]) -> list[str]:
-    """Return the output ResourceList as texts to join, with the findings as results.
+    """Return the text of the output ResourceList, in parts, with findings as results.
 
     No finding has severity `error`, because with --strict, a strict finding ends the function
     before this call.
+    output: the text of the output ResourceList, in parts;
+    stream: the input.
     """
     objects = _Objects(stream)
     results = [objects.result_of(finding, is_strict=False) for finding in findings]
@@ -55,10 +61,10 @@ def with_findings(output: Sequence[str], stream: Stream, findings: Sequence[Find
 
 
 def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
-    """Return a ResourceList as texts to join, with results added to the field `results`.
+    """Return the text of a ResourceList, in parts, with results added to the field `results`.
 
-    The function does not add a result that the field already has.
-    parts: the texts of the ResourceList.
+    The function skips a result that is already in the field.
+    parts: the text of the ResourceList, in parts.
     """
     stream = read_stream("".join(parts).encode(), "")
     document = sole_document(stream)
@@ -81,7 +87,7 @@ def _with_results(parts: Sequence[str], results: Sequence[Result]) -> list[str]:
 
 
 class _Objects:
-    """The objects of a ResourceList, and the conversion of messages to results."""
+    """The objects of a ResourceList. The methods turn messages about the objects into results."""
 
     def __init__(self, stream: Stream) -> None:
         document = sole_document(stream)
@@ -89,7 +95,7 @@ class _Objects:
         self.located: list[tuple[Location, dict[str, Json]]] = []
         for path, data in roots_of(parsed.data):
             if isinstance(data, dict):
-                # Only a path inside the object gives a location with the object as its subject.
+                # location_of sets the subject only for a path inside an object.
                 location = parsed.location_of((*path, ""), fallback=path)
                 self.located.append((location, data))
 
@@ -101,9 +107,10 @@ class _Objects:
         return self.result(severity, text, finding.location)
 
     def result(self, severity: str, message: str, location: Location) -> Result:
-        """Return a message about a location as a result.
+        """Return a result with a message and the object at a location.
 
         If the location is not in an object, the message begins with the path of the location.
+        severity: `error`, `warning` or `info`.
         """
         data = self.object_at(location)
         if data is None and location.path:
@@ -139,7 +146,7 @@ class _Objects:
 
 
 def _file_of(data: dict[str, Json]) -> Result:
-    """Return the field `file` of a result, {} if the annotations of the object have no path."""
+    """Return the field `file` of a result, {} if no annotation contains the path of the file."""
     annotations = strings_at(data, "annotations")
     paths = [annotations[name] for name in PATH_ANNOTATIONS if name in annotations]
     if not paths:

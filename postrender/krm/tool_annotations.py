@@ -1,13 +1,18 @@
-"""The annotations that kustomize and kpt add before a function runs, and remove afterwards.
+"""The annotations that kustomize and kpt add to the input of a function.
 
-kustomize keeps only `config.kubernetes.io/origin`, and only if the kustomization requests this
-annotation (`buildMetadata: [originAnnotations]`). Hashes do not cover any of these annotations.
+kustomize and kpt remove these annotations after the function. With the setting
+`buildMetadata: [originAnnotations]`, kustomize keeps the annotation `config.kubernetes.io/origin`.
 
-While a function runs, references can still have the former names of objects. kustomize first adds
-`namePrefix` and `nameSuffix` to the names of objects, and runs transformers next. After the
-transformers, kustomize replaces the former names in references. Annotations of the objects contain
-the former names. kustomize adds the hashes of generated ConfigMaps last. (kustomize 5.8.1,
-api/internal/target/kusttarget.go: makeCustomizedResMap)
+kustomize changes names in four steps (kustomize 5.8.1, makeCustomizedResMap in
+api/internal/target/kusttarget.go):
+
+1. kustomize adds `namePrefix` and `nameSuffix` to the names of objects, and writes the former names
+   into an annotation.
+2. kustomize runs the transformers, such as a function.
+3. kustomize replaces the former names in references.
+4. kustomize adds a hash to the names of generated ConfigMaps and Secrets.
+
+In the input of a function, references can therefore still have the former names of objects.
 """
 
 from __future__ import annotations
@@ -24,12 +29,13 @@ _INTERNAL = "internal.config.kubernetes.io/"
 _FORMER_NAMES = _INTERNAL + "previousNames"
 _AFFIXES = (_INTERNAL + "prefixes", _INTERNAL + "suffixes")
 _HASH_IS_DUE = _INTERNAL + "needsHashSuffix"
-# kustomize sets the first two annotations on generated objects, and refBy on referenced objects.
-# After the function, kustomize adds a hash to the name of an object with needsHashSuffix.
+# kustomize sets needsHashSuffix and generatorBehavior on generated objects, and refBy on referenced
+# objects. After the function, kustomize adds a hash to the name of an object with needsHashSuffix.
 _GENERATOR_ANNOTATIONS = frozenset(
     {_HASH_IS_DUE, _INTERNAL + "generatorBehavior", _INTERNAL + "refBy"}
 )
-# The current and the older annotation for the file of an object, and for its index in the file.
+# The annotations with the path of an object's file, and with the index of the object in the file.
+# The first annotation of each pair is the newer form.
 PATH_ANNOTATIONS = (_INTERNAL + "path", "config.kubernetes.io/path")
 INDEX_ANNOTATIONS = (_INTERNAL + "index", "config.kubernetes.io/index")
 _TOOL_ANNOTATIONS = frozenset(
@@ -49,7 +55,7 @@ def is_tool_annotation(annotation: str) -> bool:
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without those that kustomize, kpt or Helm adds only for postrender."""
+    """Return the annotations that neither Helm nor a tool in this module adds to the input."""
     return {
         name: value
         for name, value in annotations.items()
@@ -58,12 +64,13 @@ def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 
 
 def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
-    """Yield the annotations of an object that its revision must not have.
+    """Yield the names of the annotations that a revision must not have.
 
-    kustomize must not add its own hash to the name of a revision. If the output also has the
-    original, only the original keeps the annotations of the tools. Otherwise the revision keeps the
-    annotation with the former names. kustomize needs the annotation to update the references that
+    kustomize must not add a hash to the name of a revision. If the output also has the original,
+    only the original keeps the annotations of kustomize and kpt. Otherwise the revision keeps the
+    annotation with the former names. kustomize needs this annotation to update the references that
     postrender left unchanged.
+    item: the ConfigMap or Secret in the input;
     is_copy: whether the output also has the original.
     """
     for name in item.annotations:
@@ -72,9 +79,9 @@ def outdated_annotations(item: Item, *, is_copy: bool) -> Iterator[str]:
 
 
 def outdated_on_original(item: Item) -> Iterator[str]:
-    """Yield the annotation that an original must not have if the output also has its revision.
+    """Yield the name of the annotation that an original next to its revision must not have.
 
-    With the annotation, kustomize would add its hash to the name of the original.
+    With the annotation, kustomize would add a hash to the name of the original.
     """
     if _HASH_IS_DUE in item.annotations:
         yield _HASH_IS_DUE
@@ -83,8 +90,7 @@ def outdated_on_original(item: Item) -> Iterator[str]:
 def with_current_names(inventory: Inventory) -> Inventory:
     """Return an inventory in which references have the current names of objects.
 
-    In the input, a reference can have the name of an object without the prefixes and suffixes of
-    kustomize. The paths of references do not change.
+    The function does not change the paths of references.
     """
     former: dict[tuple[GroupKind, str], list[Item]] = defaultdict(list)
     for item in inventory.items:
@@ -105,9 +111,14 @@ def with_current_names(inventory: Inventory) -> Inventory:
 def _renamed(
     item: Item, reference: Reference, former: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> Reference:
-    """Return a reference with the current name of its target, by the rules of kustomize.
+    """Return a reference with the current name of its target.
 
-    A reference without exactly one possible target is unchanged.
+    Like kustomize, the function searches for the target by kind, former name and namespace. For a
+    reference in a ClusterRole, the function ignores the namespace. If several objects match, the
+    function also compares the prefixes and suffixes. Unless exactly one object matches, the
+    reference stays unchanged.
+    item: the object with the reference;
+    former: the possible targets, by kind and former name.
     """
     targets = former.get((reference.rule.target, reference.name), ())
     namespace = reference.namespace or item.identity.namespace
@@ -119,7 +130,7 @@ def _renamed(
 
 
 def _has_same_affixes(item: Item, target: Item) -> bool:
-    """Return whether two objects have matching prefixes and suffixes (see _has_same_end)."""
+    """Return whether _has_same_end is True for the prefixes and for the suffixes of two objects."""
     return all(
         _has_same_end(item.annotations.get(name, ""), target.annotations.get(name, ""))
         for name in _AFFIXES
