@@ -1,1 +1,1 @@
-"""Facts about Kubernetes and the tools around it: kinds, hashes, annotations, pod templates."""
+"""Facts about Kubernetes and related tools: kinds, hashes, annotations and pod templates."""

@@ -1,15 +1,17 @@
 """The labels and annotations of postrender, and the annotations of other tools.
 
-In Kubernetes, the prefix of an annotation must have the syntax of a DNS subdomain, as `postrender`
-has. The prefix is not a domain such as `postrender.dev`, which somebody else could register. If the
-prefix changed, attach would no longer recognise the live revisions.
+Kubernetes requires that the prefix of an annotation has the syntax of a DNS subdomain. The prefix
+`postrender` has this syntax. The prefix is not a domain such as `postrender.dev`, because somebody
+else could register the domain. The prefix must not change. With a new prefix, attach would not
+recognise the live revisions.
 """
 
 from __future__ import annotations
 
 PREFIX = "postrender/"
 
-# Users set this annotation to "false" on an object with references that postrender must not change.
+# Users set this annotation to "false" on an object. postrender then does not change the references
+# of the object.
 REWRITE_ANNOTATION = PREFIX + "rewrite-references"
 # Users set these annotations on a ConfigMap or Secret.
 STRATEGY_ANNOTATION = PREFIX + "strategy"
@@ -31,30 +33,31 @@ USER_ANNOTATIONS = (
 # `postrender render` sets this label on a revision and on the objects of the attacher. `postrender
 # adopt` sets this label on a live original.
 GROUP_LABEL = PREFIX + "attach-group"
-# render sets BASE_NAME_ANNOTATION on each revision. render sets NUMBER_ANNOTATION on a revision if
-# later outputs retain the revision. render sets SWEEP_ANNOTATION to "false" on a revision that the
-# attacher must not delete, and adopt copies SWEEP_ANNOTATION to the live original.
+# render sets this annotation on each revision.
 BASE_NAME_ANNOTATION = PREFIX + "base-name"
+# render sets this annotation on a revision that later outputs retain.
 NUMBER_ANNOTATION = PREFIX + "revision-number"
+# render sets this annotation to "false" on a revision that the attacher must not delete. adopt
+# copies the annotation to the live original.
 SWEEP_ANNOTATION = PREFIX + "sweep"
-# render sets this annotation on the revision of a Secret if a hash key is configured. Only somebody
-# with the key can check the hash in the name.
+# If a hash key is configured, render sets this annotation to KEYED_HASH on the revision of a
+# Secret. Only somebody with the key can check the hash in the name.
 HASH_ANNOTATION = PREFIX + "hash"
 KEYED_HASH = "hmac-sha256"
-# render sets this label on the attacher's Pods, which the attacher Job selects by this label.
+# render sets this label on the Pods of the attacher, and in the selector of the attacher Job.
 JOB_LABEL = PREFIX + "attach-job"
 
 # render sets these annotations on a pod template.
 RENDER_ID_ANNOTATION = PREFIX + "render-id"
 CHECKSUM_ANNOTATION = PREFIX + "checksum"
 
-# attach sets this annotation on a revision without a consumer. The value is the time of the write.
+# attach sets this annotation on an unused revision. The value is a time, as 2026-01-31T12:00:00Z.
 UNUSED_ANNOTATION = PREFIX + "unused-since"
 
-# helm-diff pairs an old and a new object by this annotation (helm-diff 3.5.0 and later).
+# helm-diff (3.5.0 and later) compares two objects with the same value of this annotation.
 PAIRING_ANNOTATION = "helm-diff/base-name"
-# The prefix of annotations that Helm 4 adds to the objects in the input of a post-renderer
-# (pkg/action/action.go). HELM_FILENAME_ANNOTATION has the path of the template.
+# Helm 4 adds annotations with this prefix to the input of a post-renderer (pkg/action/action.go).
+# The value of HELM_FILENAME_ANNOTATION is the path of the chart template.
 HELM_POSTRENDERER_PREFIX = "postrenderer.helm.sh/"
 HELM_FILENAME_ANNOTATION = HELM_POSTRENDERER_PREFIX + "postrender-filename"
 # With the value `keep`, Helm does not delete a live object that the new manifests lack.
@@ -87,5 +90,5 @@ _KNOWN = frozenset(
 
 
 def is_unknown(annotation: str) -> bool:
-    """Return whether an annotation has the prefix of postrender, but is unknown to postrender."""
+    """Return whether an annotation has the prefix of postrender, but is not in _KNOWN."""
     return annotation.startswith(PREFIX) and annotation not in _KNOWN

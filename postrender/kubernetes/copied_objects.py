@@ -1,7 +1,6 @@
-"""The annotations that let another program copy a ConfigMap or Secret to other namespaces.
+"""The annotations because of which a program copies a ConfigMap or Secret to other namespaces.
 
-A rename would break the copies. The copies have the name of the object, or reference the object by
-its name.
+A rename would break the copies, because a copy has or references the name of the copied object.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# The program of each annotation with the value `true`. Sources:
+# The program of each annotation that requests copies with the value `true`. Sources:
 # emberstack/kubernetes-reflector README.md
 # mittwald/kubernetes-replicator replicate/common/consts.go
 _SWITCHES = {
@@ -20,20 +19,20 @@ _SWITCHES = {
     "reflector.v1.k8s.emberstack.com/reflection-auto-enabled": "Reflector",
     "replicator.v1.mittwald.de/replication-allowed": "kubernetes-replicator",
 }
-# The annotations with the namespaces of the copies.
+# The program of each annotation that contains the namespaces of the copies.
 _NAMESPACES = {
     "replicator.v1.mittwald.de/replicate-to": "kubernetes-replicator",
     "replicator.v1.mittwald.de/replicate-to-matching": "kubernetes-replicator",
 }
 # The value of this annotation selects namespaces by their labels. "" selects all namespaces.
-# config-syncer/config-syncer apis/kubed/v1alpha1/types.go, formerly appscode/kubed
+# Source: config-syncer/config-syncer (formerly appscode/kubed) apis/kubed/v1alpha1/types.go
 _KUBED = "kubed.appscode.com/sync"
 
 
 def copier_of(annotations: Mapping[str, str]) -> tuple[str, str]:
     """Return the program that copies an object, and the annotation that requests the copies.
 
-    The function returns ("", "") for an object without such an annotation.
+    The result is ("", "") if no annotation requests copies.
     """
     for name, value in annotations.items():
         if name in _SWITCHES and is_true(value):

@@ -1,7 +1,7 @@
-"""The annotations and labels that let another program write the data of a ConfigMap or Secret.
+"""The annotations and labels because of which a program writes data into a ConfigMap or Secret.
 
-The data in the manifest is a placeholder, or a part of the data. A revision would keep only this
-data, because the program writes to the object under its base name.
+The manifest contains only a placeholder, or only a part of the data. The program writes into the
+object with the base name, so a revision would contain only the data of the manifest.
 """
 
 from __future__ import annotations
@@ -14,26 +14,29 @@ if TYPE_CHECKING:
 
     from postrender.kubernetes.kinds import GroupKind
 
-# The values that turn a switch on, in lower case. Most programs ignore the case of the value.
+# The values that mean true, in lower case. Most programs ignore the case of the value.
 _TRUE = frozenset({"1", "t", "true"})
 
 _SERVICE_CA = "the service CA operator of OpenShift"
 _GENERATOR = "kubernetes-secret-generator"
-# The program of each annotation with the value `true`. Source:
+# The program of each annotation that requests data with the value `true`. Source:
 # openshift/service-ca-operator pkg/controller/api/api.go
 _SWITCHES = {
     "service.beta.openshift.io/inject-cabundle": _SERVICE_CA,
     "service.alpha.openshift.io/inject-cabundle": _SERVICE_CA,
 }
+# Source:
 # openshift/cluster-network-operator pkg/names/names.go, pkg/controller/configmap_ca_injector
 _TRUSTED_CA_LABEL = "config.openshift.io/inject-trusted-cabundle"
-# The program of each annotation with another value, such as the name of an object. Sources:
+# The program of each annotation that requests data with any value, such as the name of another
+# object. Sources:
 # mittwald/kubernetes-replicator replicate/common/consts.go
 # emberstack/kubernetes-reflector README.md
 _SOURCES = {
     "replicator.v1.mittwald.de/replicate-from": "kubernetes-replicator",
     "reflector.v1.k8s.emberstack.com/reflects": "Reflector",
 }
+# The program of each annotation that requests data only for a Secret. Source:
 # mittwald/kubernetes-secret-generator README.md
 _SECRET_SOURCES = {
     "secret-generator.v1.mittwald.de/autogenerate": _GENERATOR,
@@ -44,9 +47,10 @@ _SECRET_SOURCES = {
 def filler_of(
     kind: GroupKind, annotations: Mapping[str, str], labels: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the program that writes the data of an object, and the clause "because of …".
+    """Return the program that writes data into an object, and the reason.
 
-    The clause has the annotation or label. The function returns ("", "") for any other object.
+    The reason is a clause, such as "because of the annotation …". The result is ("", "") if no
+    annotation or label requests data.
     """
     for name, program in _SWITCHES.items():
         if is_true(annotations.get(name, "")):
@@ -61,5 +65,5 @@ def filler_of(
 
 
 def is_true(value: str) -> bool:
-    """Return whether the value of an annotation or label turns a switch on."""
+    """Return whether the value of an annotation or label means true."""
     return value.strip().lower() in _TRUE

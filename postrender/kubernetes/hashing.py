@@ -1,14 +1,15 @@
-"""Content hashes, revision names and render IDs: pure functions of plain data.
+"""Content hashes, revision names and render IDs.
 
-The content hash equals the hash of kustomize (api/hasher, v5), except for mutable objects,
-truncated base names, and hashes with a key. `kubectl create --append-hash` writes another hash,
-which also covers the name.
+The content hash equals the hash of kustomize (api/hasher, v5), with three exceptions. The hash
+differs for a mutable object, for a truncated base name, and with a hash key.
+`kubectl create --append-hash` writes another hash, which also covers the name.
 
-With a key, the hash in the name of a Secret's revision is an HMAC-SHA-256 of the hashed content.
-Without a key, anybody who knows the name of the revision can check a guess of the content.
+A hash with a key is an HMAC-SHA-256, and occurs only in the names of Secrets' revisions. Without a
+key, anybody who knows the name of the revision can check a guess of the content.
 
-Content hashes and render IDs are a published contract and change only with a major version. A new
-content hash would rename every ConfigMap, and a new render ID would roll every workload.
+The algorithms for content hashes and render IDs are a published contract, and change only with a
+major version. Another content hash would rename every ConfigMap. Another render ID would roll every
+workload.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ IGNORED_ANNOTATIONS = (RENDER_ID_ANNOTATION, HELM_FILENAME_ANNOTATION)
 HASH_LENGTH = 10
 MAX_NAME_LENGTH = 253
 
-# kustomize replaces the vowels and some digits, because the hash must not form a bad word.
+# Like kustomize, replace the vowels and some digits, so that a hash does not contain a bad word.
 _ALPHABET = str.maketrans("013ae", "ghkmt")
 _encode = json_encoder(item_separator=",", key_separator=":", sort_keys=True)
 _GO_ESCAPES = tuple((character, f"\\u{ord(character):04x}") for character in "<>&\u2028\u2029")
+# The revision number and the hash at the end of a name.
 _NUMBERED = pattern(r"-v([1-9][0-9]{0,18})-[a-z0-9]{10}\Z")
-# A pattern of the hyphen and the hash at the end of a name.
+# The pattern for the hyphen and the hash at the end of a name.
 HASH_SUFFIX = r"-[2456789bcdfghkmt]{10}"
 _SUFFIX = pattern(rf"{HASH_SUFFIX}\Z")
 
 
 def canonical_json(data: Json) -> str:
-    """Return data as JSON in the form of Go: compact, with sorted keys, and with Go's escapes."""
+    """Return data as JSON without spaces, with sorted keys, and with the escapes of Go."""
     text = _encode(data)
     for character, escape in _GO_ESCAPES:
         if character in text:
@@ -55,14 +57,14 @@ class HashKey:
         self._key = key
 
     def hexdigest(self, data: bytes) -> str:
-        """Return the HMAC-SHA-256 of data."""
+        """Return the HMAC-SHA-256 of data as hex digits."""
         import hmac  # late, because the import is slow
 
         return hmac.new(self._key, data, "sha256").hexdigest()
 
 
 def encode_hash(text: str, key: HashKey | None = None) -> str:
-    """Return the first ten hex digits of the hash of a text, in the alphabet of kustomize.
+    """Return the first ten hex digits of the hash of a text, with the replacements in _ALPHABET.
 
     key: the key of an HMAC-SHA-256, None for a plain SHA-256.
     """
@@ -99,9 +101,9 @@ def hashed_content(
 
 
 def _without_nulls(values: Json) -> Json:
-    """Return values with "" in place of each null, as the API server does.
+    """Return a mapping with "" in place of each null, as the API server does.
 
-    Return "" if the values are an empty mapping or not a mapping.
+    The result is "" for an empty mapping, and for a value that is not a mapping.
     """
     if not isinstance(values, dict) or not values:
         return ""
@@ -114,7 +116,8 @@ def revision_name(
     """Return `<base name>-<hash>` or `<base name>-v<order>-<hash>`, at most 253 characters.
 
     If the base name is too long, the result contains only the beginning of the base name. The hash
-    covers the whole base name, so long base names with the same beginning get different results.
+    then also covers the whole base name, so that long base names with the same beginning get
+    different results.
     content: the result of hashed_content();
     order: the revision number, or 0 for a name without a number;
     key: the key of the hash, None for a hash without a key.
@@ -135,10 +138,10 @@ def fits_content(
     data: Mapping[str, Json],
     key: HashKey | None = None,
 ) -> bool:
-    """Return whether a name matches the content of a revision.
+    """Return whether a name matches the base name and the content of a revision.
 
-    If the name matches, nobody has edited the hashed content. An edit that sets `immutable` to
-    false does not change the result.
+    After an edit of the content, the result is False. After an edit that only sets `immutable` to
+    false, the result is still True.
     data: the whole object;
     key: the key of the hash, None for a hash without a key.
     """
@@ -151,7 +154,7 @@ def fits_content(
 
 
 def without_hash(name: str) -> str:
-    """Return a name without the hash at its end, or "" for a name without a hash."""
+    """Return a name without the hyphen and the hash at its end, "" for a name without a hash."""
     # To save time, compile the pattern only for a name that can have a hash.
     suffix = _SUFFIX.search(name) if name[-HASH_LENGTH - 1 : -HASH_LENGTH] == "-" else None
     return name[: suffix.start()] if suffix else ""

@@ -1,4 +1,4 @@
-"""The identity of objects, the kinds with pod templates, the API groups, and the items of Lists.
+"""The kinds and the identity of objects, and the objects in a List.
 
 To support another kind with pod templates, add the kind to WORKLOAD_KINDS. CONTRIBUTING.md lists
 the other steps.
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path, mapping_at, parse_pattern
 
+# The API group and the kind of an object, such as ("", "ConfigMap") or ("apps", "Deployment").
 GroupKind = tuple[str, str]
 
 CONFIG_MAP: GroupKind = ("", "ConfigMap")
@@ -20,12 +21,12 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 # The maximum number of characters in a DNS label, such as the name of a volume. The value of a
 # Kubernetes label has the same maximum.
 MAX_LABEL_LENGTH = 63
-# The kind of custom resource definitions. Their schemas do not contain references.
+# The kind of custom resource definitions. A definition contains a schema, but no references.
 CRD = "CustomResourceDefinition"
 
 
 class ObjectKey(NamedTuple):
-    """The key of an object. Objects with equal keys are the same object in the cluster.
+    """The key of an object. postrender treats manifests with equal keys as the same object.
 
     namespace: the namespace, None if unknown or if the manifest does not set a namespace.
     """
@@ -60,11 +61,11 @@ class Identity(NamedTuple):
 
 
 class WorkloadKind(NamedTuple):
-    """The location and properties of the pod templates of a kind.
+    """The pod templates of a kind.
 
     template: a pattern for the path of each pod template; () for a Pod, which is itself a template.
     is_mutable: whether the API server accepts changes of a pod template.
-    is_namespaced: whether objects of the kind are in a namespace, as the attacher requires.
+    is_namespaced: whether each object of the kind is in a namespace.
     """
 
     template: tuple[str, ...]
@@ -80,7 +81,6 @@ class WorkloadKind(NamedTuple):
 _SPEC_TEMPLATE = parse_pattern("spec.template")
 _METRIC_JOB = parse_pattern("spec.metrics[].provider.job.spec.template")
 
-# The kinds with pod templates.
 WORKLOAD_KINDS: dict[GroupKind, WorkloadKind] = {
     ("argoproj.io", "Rollout"): WorkloadKind(_SPEC_TEMPLATE),
     ("apps", "Deployment"): WorkloadKind(_SPEC_TEMPLATE),
@@ -125,7 +125,10 @@ _BUILT_IN_GROUPS = frozenset(
 
 
 def is_namespaced_workload(group_kind: GroupKind) -> bool:
-    """Return whether a kind has pod templates that the attacher can read."""
+    """Return whether a kind has pod templates, and each object of the kind is in a namespace.
+
+    The attacher reads only the pod templates of these kinds.
+    """
     workload = WORKLOAD_KINDS.get(group_kind)
     return workload is not None and workload.is_namespaced
 
@@ -160,11 +163,12 @@ def items_of(data: Json) -> list[Json] | None:
 
 
 def roots_of(data: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield the path and data of each object: the root of a document, or the items of its Lists.
+    """Yield the path and data of each object: `data` itself, or the items of a List.
 
-    An item of a List such as a ConfigMapList can lack `kind` and `apiVersion`. The yielded copy of
-    this item has both fields. In an invalid List, an item can be a value that is not a mapping.
-    path: the path of data in the document.
+    The function yields the items of an inner List, not the inner List. An item of a List such as
+    a ConfigMapList can lack `kind` and `apiVersion`. The function then yields a copy of the item
+    with both fields. In an invalid List, an item can be a value that is not a mapping.
+    path: the path of `data` in the document.
     """
     items = items_of(data)
     if items is None:

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def merge_by_name(base: Json, own: Json, merge: Callable[[Json, Json], Json]) -> list[Json] | None:
-    """Return two lists merged by name, None if a value is not a list or an item has no name.
+    """Return the items of two lists, merged by name. The items of `base` are first.
 
-    The items of `base` are first.
-    merge: the function that merges an item of `base` with the item of `own` with the same name.
+    The result is None if `base` or `own` is not a list, or if an item does not have a name.
+    merge: the function that merges two items with the same name, first the item of `base`.
     """
     if not (_are_all_named(base) and _are_all_named(own)):
         return None

@@ -1,9 +1,9 @@
-"""A pod template as text with gaps for the names of its references.
+"""A pod template as text, split at the names of its references.
 
 The render ID is a hash of the template's canonical JSON with the new names in all references.
 read_pod_template encodes the JSON once, and splits the text at the references. The package `plan`
-inserts the new names later. A template as plain data would take five times the memory, and
-postrender would have to encode the template twice.
+inserts the new names later. With plain data instead of text, a template would take five times the
+memory, and postrender would encode each template twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ANNOTATIONS = ("metadata", "annotations")
 _IGNORED_PATHS = frozenset((*_ANNOTATIONS, annotation) for annotation in IGNORED_ANNOTATIONS)
 # Shared by all templates without annotations.
 _NO_ANNOTATIONS: dict[str, Json] = {}
-# The control character DEL, which JSON does not escape and templates rarely contain.
+# The mark for the position of a name. JSON does not escape DEL, and templates rarely contain DEL.
 _MARK = "\x7f"
 
 
@@ -47,7 +47,7 @@ class PodTemplate(NamedTuple):
 
     @property
     def data(self) -> Json:
-        """The template as plain data."""
+        """The template in the input, as plain data."""
         import json  # late, because few charts need the decoded data
 
         data: dict[str, Any] = json.loads(self.text({}))
@@ -59,7 +59,7 @@ class PodTemplate(NamedTuple):
         """Return the text of template_text() with new names.
 
         names: the new names, by the path of the reference. All other references keep their names.
-            The method ignores paths that are not in self.references.
+            The method ignores a path that is not in self.references.
         """
         texts = [self.parts[0]]
         for (path, old_name), part in zip(self.references, self.parts[1:], strict=True):
@@ -110,7 +110,7 @@ def _replaced(data: Any, path: Path, value: Json) -> Any:
 
 
 def _without_quotes(parts: list[str]) -> tuple[str, ...]:
-    """Return the parts without the quotes at the gaps, because text() adds names with quotes."""
+    """Return the parts without the quotes around names, because text() adds names with quotes."""
     last = len(parts) - 1
     return tuple(
         part[(1 if number else 0) : (-1 if number < last else None)]

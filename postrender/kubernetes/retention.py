@@ -1,8 +1,8 @@
 """Annotations that stop Helm, Argo CD and Flux from deleting objects that the manifests lack.
 
-Argo CD needs two annotations, because with `Prune=false` alone, the extra object would make the
-Application OutOfSync. postrender always sets the annotations of all tools, so that the output does
-not depend on the tool.
+Argo CD needs two annotations. With `Prune=false`, Argo CD does not delete the object. Without
+`IgnoreExtraneous`, the object would make the Application OutOfSync. postrender always sets the
+annotations for all tools, so that the output does not depend on the tool.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ def keep_annotations() -> dict[str, str]:
 
 
 def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return annotations without keep_annotations(). A list of options keeps its other options."""
+    """Return annotations without the annotations in keep_annotations().
+
+    If the value is a list of options, the function removes only the option in keep_annotations().
+    """
     rest = {key: value for key, value in annotations.items() if value != _KEEP.get(key)}
     for key in _OPTION_LISTS:
         options = _options(rest.get(key, ""))
@@ -47,7 +50,9 @@ def without_keep(annotations: Mapping[str, str]) -> dict[str, str]:
 def changed_values(current: Mapping[str, str], desired: Mapping[str, str]) -> dict[str, str]:
     """Return the labels or annotations to write, so that an object has the desired values.
 
-    A list of options keeps its other options, except a contrary option such as `Prune=true`.
+    If the value is a list of options, the function only adds an option, and removes a contrary
+    option such as `Prune=true`.
+    current: the labels or annotations of the object.
     """
     merged = {
         key: _with_option(current[key], value) if key in current and key in _OPTION_LISTS else value

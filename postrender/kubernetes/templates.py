@@ -12,10 +12,7 @@ _ROLLOUT = ("argoproj.io", "Rollout")
 
 @cache
 def _template_tree(group_kind: GroupKind) -> PatternTree:
-    """Return the pattern of a kind's pod templates as a tree.
-
-    The tree is empty for a Pod, which is itself a template, and for a kind without pod templates.
-    """
+    """Return the pattern for the paths of a kind's pod templates, as a tree."""
     tree = PatternTree()
     workload = WORKLOAD_KINDS.get(group_kind)
     if workload and workload.template:
@@ -24,12 +21,18 @@ def _template_tree(group_kind: GroupKind) -> PatternTree:
 
 
 def pod_templates(group_kind: GroupKind, data: Json) -> list[tuple[Path, Json]]:
-    """Return the path and value of each pod template in an object, but [] for a Pod."""
+    """Return the path and value of each pod template in an object.
+
+    The result is [] for a Pod, which is itself a template, and for a kind without pod templates.
+    """
     return [(path, template) for path, template, _ in _template_tree(group_kind).find(data)]
 
 
 def workload_ref(group_kind: GroupKind, data: Json) -> tuple[GroupKind, str] | None:
-    """Return the target of a Rollout's workloadRef, None if absent or without kind or name."""
+    """Return the kind and name of the object in the field spec.workloadRef of a Rollout.
+
+    The result is None for other kinds, and for a workloadRef without a kind or name.
+    """
     if group_kind != _ROLLOUT:
         return None
     reference = mapping_at(data, ("spec", "workloadRef"))
