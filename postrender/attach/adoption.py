@@ -1,4 +1,4 @@
-"""The protection of live originals by `postrender adopt`, before the first apply of revisions.
+"""The command `postrender adopt`: protect live originals before the first apply of revisions.
 
 A tool such as Helm deletes an original that is not in the new manifests, even if Pods still use the
 original. `adopt` adds the label of the attach group, and annotations that prevent the deletion.
@@ -27,14 +27,14 @@ from postrender.kubernetes.kinds import strings_at
 from postrender.kubernetes.retention import changed_values, keep_annotations
 from postrender.startup.records import NamedTuple
 
-# If more than SHOWN_PODS Pods use an original, the report shows only their count and one Pod.
+# If more than SHOWN_PODS Pods use an original, the report shows the number of Pods, and one Pod.
 SHOWN_PODS = 5
 
 
 class Original(NamedTuple):
     """The original of one or more revisions in an output of postrender.
 
-    namespace: the namespace in the manifests of the revisions, None if absent;
+    namespace: the namespace in the manifest of a revision, None if absent;
     is_in_output: whether the output also contains the original. If True, an apply of the output
         overwrites the live original;
     labels, annotations: the labels and annotations that adopt adds to the live original.
@@ -98,7 +98,7 @@ def adopt(client: Client, originals: Sequence[Original], *, is_dry: bool) -> lis
     """Adopt the originals of one namespace, and return a line of the report for each original.
 
     If none of the originals is in the cluster, an additional line shows which options to check.
-    is_dry: whether this is a dry run, which does not change the cluster.
+    is_dry: whether to report the changes without changing the cluster.
     Raises ApiError.
     """
     pods, _ = client.list_all(PODS, partial(read_consumer, PODS))
@@ -127,7 +127,7 @@ def _used_by(users: Sequence[str]) -> str:
 def _adopt_original(
     client: Client, original: Original, data: Object | None, *, is_dry: bool
 ) -> tuple[str, str]:
-    """Adopt an original, and return its state, and an explanation or "". Raises ApiError.
+    """Adopt an original. Return the new state, and an explanation or "". Raises ApiError.
 
     data: the live object, None if absent.
     """

@@ -1,14 +1,19 @@
-"""The progress of an apply: whether the workloads are ready and the given revisions exist.
+"""The progress of an apply: whether the workloads are ready, and whether the given revisions exist.
 
-A request (AttachRequest) lists workloads in an output of postrender, the applied stream. The given
-revisions are the revisions that these workloads reference. A workload is ready once the live
-workload has the new pod template, which is the template in the applied stream. The state of the
-Pods does not matter. For a kind in HISTORY_KINDS, a ReplicaSet or ControllerRevision with the new
-template must also exist, except for a paused Deployment.
+A run of attach belongs to one output of postrender, the applied stream. The request (AttachRequest)
+lists workloads of the applied stream. The given revisions are the revisions that these workloads
+reference. The new pod template of a workload is the template in the applied stream.
 
-Only the render ID shows reliably which template an object has. Right after an apply, the status
-fields phase, observedGeneration and currentPodHash still describe the earlier template. The age of
-a ReplicaSet is not reliable either, because a controller can reuse an old ReplicaSet.
+A workload is ready if two conditions are true, regardless of the state of its Pods:
+
+- The live workload has the new pod template.
+- A ReplicaSet or ControllerRevision has the new pod template. This condition applies only to the
+  kinds in HISTORY_KINDS, and not to a paused Deployment.
+
+The module recognises the new template by the render ID, or by the references if the request has no
+render ID. The status fields phase, observedGeneration and currentPodHash are not reliable, because
+these fields still describe the earlier template right after an apply. The age of a ReplicaSet is
+not reliable either, because a controller can reuse an old ReplicaSet.
 """
 
 from __future__ import annotations
@@ -50,7 +55,7 @@ class Arrival(NamedTuple):
 
     @property
     def reasons(self) -> list[str]:
-        """The reasons why is_complete is False."""
+        """The reason for each missing revision, and for each workload that is not ready."""
         finalizers = finalizers_of(self.revisions)
         missing = [
             f"{title(ref)} is being deleted, but waits for the finalizer {finalizers[ref]}"
@@ -61,7 +66,7 @@ class Arrival(NamedTuple):
         return [*missing, *(pending.reason for pending in self.pending.values())]
 
     def consumers_of(self, ref: RevisionRef) -> list[Consumer]:
-        """Return the live workloads that, according to the request, reference a revision."""
+        """Return the live workloads that reference a revision according to the request."""
         return [
             consumer for workload, consumer in self.consumers.items() if ref in workload.references
         ]
@@ -74,7 +79,10 @@ def find_missing(request: AttachRequest, revisions: Iterable[Revision]) -> list[
 
 
 def finalizers_of(revisions: Iterable[Revision]) -> dict[RevisionRef, str]:
-    """Return the finalizers, as one text, of each revision whose deletion waits for finalizers."""
+    """Return the finalizers, separated by commas, of each revision that is being deleted.
+
+    The result does not contain revisions without finalizers.
+    """
     return {
         revision.key: ", ".join(revision.finalizers)
         for revision in revisions
@@ -87,7 +95,7 @@ def check_arrival(
 ) -> Arrival:
     """Return the progress of an apply. Raises ApiError.
 
-    revisions: as in the field Arrival.revisions.
+    revisions: the value of the field Arrival.revisions.
     """
     consumers: dict[WantedWorkload, Consumer] = {}
     all_pending: dict[WantedWorkload, Pending] = {}
@@ -144,8 +152,8 @@ def is_paused(consumer: Consumer) -> bool:
 def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
     """Return whether an object has the new pod template.
 
-    The new template has the render ID in the request. If the request has no render ID for the
-    workload, the new template has all references in the request.
+    The new template has the render ID in the request. Without a render ID in the request, the
+    new template has all references that the request lists for the workload.
     """
     if workload.render_id:
         return workload.render_id in consumer.render_ids
@@ -155,10 +163,11 @@ def _has_wanted_template(consumer: Consumer, workload: WantedWorkload) -> bool:
 def _has_history_object(
     consumer: Consumer, workload: WantedWorkload, watched: Watched, history_kind: Resource
 ) -> bool:
-    """Return whether a ReplicaSet or ControllerRevision of the workload has the new template.
+    """Return whether a workload controls a ReplicaSet or ControllerRevision with the new template.
 
-    The workload must control the object, because the Deployment in a Rollout's workloadRef also
-    creates ReplicaSets with the new template.
+    The function ignores the ReplicaSets of other workloads. For example, the Deployment in the
+    workloadRef of a Rollout also creates ReplicaSets with the new template.
+    consumer: the live object of the workload.
     """
     return any(
         item.controller == consumer.uid

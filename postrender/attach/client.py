@@ -1,13 +1,12 @@
-"""The API requests of attach and adopt: list, watch, patch, delete, create, get.
+"""The API requests of attach and adopt: list, watch, patch, delete, create and get.
 
-The client retries failed requests, but not a watch. After a broken watch, the caller must list the
-objects again.
+The client retries a request that fails for a temporary reason, but not a watch. After a broken
+watch, the caller must list the objects again.
 
 postrender does not use lightkube.Client, because lightkube 1.0 cannot send a delete request with
 preconditions, and cannot list PartialObjectMetadata.
 
-To save memory, the client lists only the metadata of ConfigMaps and Secrets. If a page of a list is
-too large, the client requests smaller pages.
+To save memory, the client lists only the metadata of ConfigMaps and Secrets.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ LIST_TRIES = 5
 # The maximum time for retries of one request while the API server is unreachable, busy or failing.
 # The limit also applies to retries of a patch after a conflict.
 RETRY_SECONDS = 60.0
-# The maximum time for retries after status 401 or 403, as the total of all requests. The API server
-# can need a moment to know a new Role. A restarted API server does not know any Role at first, so
-# the total starts again from 0 after a lost connection.
+# The maximum total time for the retries of all requests after status 401 or 403. The API server can
+# need a moment before a new Role has an effect. A restarted API server does not know any Role at
+# first. After a lost connection, the client therefore sets the total to 0.
 FORBIDDEN_RETRY_SECONDS = 5.0
 _FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
@@ -61,7 +60,7 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 # The HTTP method of each verb.
 _METHODS = {"list": "GET", "get": "GET", "patch": "PATCH", "delete": "DELETE", "create": "POST"}
 
-# Phrases in the refusals of admission policies and webhooks (Kubernetes 1.35).
+# Phrases that occur only in the refusals of admission policies and webhooks (Kubernetes 1.35).
 _ADMISSION = ("denied request", "denied the request")
 
 _FIXES = {
@@ -78,13 +77,14 @@ _log = logging.getLogger(__name__)
 
 
 class _PageSizeError(Exception):
-    """A page has more bytes than PAGE_BYTES."""
+    """The error for a page with more bytes than PAGE_BYTES."""
 
 
 class ApiError(UserError):
-    """The API server refused a request, or did not answer.
+    """The error for a request that the API server refused or did not answer.
 
-    status: the HTTP status, _NO_ANSWER or _UNTRUSTED;
+    status: the HTTP status; _UNTRUSTED for an untrusted certificate; _NO_ANSWER for any other
+        failed connection, and for an answer that is not readable;
     retry_after: the minimum delay that the server requests before a retry, in seconds; 0 if none;
     is_missing_permission: whether the status is 403, and no admission policy refused the request.
     """
@@ -99,7 +99,7 @@ class ApiError(UserError):
 
     @property
     def is_answer(self) -> bool:
-        """Whether the error is an answer of the API server."""
+        """Whether the API server sent a readable answer."""
         return self.status > 0
 
 
@@ -142,7 +142,7 @@ class Client:
     ) -> tuple[list[Record], str]:
         """Return the record of each object of a kind, and the resourceVersion to watch from.
 
-        If the cluster does not have the kind, the list is empty and the version is "".
+        If the cluster does not have the kind, the result is ([], "").
         read: the function that returns the record of an object;
         selector: a label selector, "" for all objects;
         name: the name of the only object to list, "" for all objects.
@@ -173,7 +173,11 @@ class Client:
     def _pages(
         self, resource: Resource, parameters: dict[str, str]
     ) -> Iterator[tuple[dict[str, Any], list[Object]]]:
-        """Yield the metadata and items of each page of a list."""
+        """Yield the metadata and items of each page of a list. Raises ApiError.
+
+        parameters: the query parameters for the first page. The method changes the parameters for
+            the next pages.
+        """
         accept = _METADATA_LIST if resource in REVISED_KINDS else "application/json"
         while True:
             size = int(parameters["limit"])
@@ -197,7 +201,8 @@ class Client:
         """Yield the type (such as `ADDED`) and the object of each change, until the watch ends.
 
         version: the resourceVersion from list_all;
-        seconds: the duration after which the server ends the watch, as a whole number from 1.
+        seconds: the time after which the server ends the watch, rounded to at least one
+            whole second.
         Raises ApiError if the API server forbids the watch. Any other refusal, an expired version
         or a lost connection ends the watch early, without an error.
         """
@@ -218,16 +223,13 @@ class Client:
             return
 
     def patch(self, resource: Resource, name: str, patch: Object) -> bool:
-        """Send a strategic merge patch for an object, and return whether the object exists.
-
-        Raises ApiError.
-        """
+        """Send a strategic merge patch, and return whether the object exists. Raises ApiError."""
         return self._change("patch", resource, name, patch, _NOT_FOUND)
 
     def delete(self, resource: Resource, name: str, preconditions: Mapping[str, str]) -> bool:
-        """Delete an object, and return False if the object does not meet the preconditions.
+        """Delete an object, and return whether the object met the preconditions. Raises ApiError.
 
-        The result is True for an object that no longer exists. Raises ApiError.
+        The result is also True for an object that does not exist.
         preconditions: the required `uid`, and optionally the required `resourceVersion`.
         """
         body: Object = {
@@ -237,7 +239,7 @@ class Client:
         try:
             return self._change("delete", resource, name, body, _CONFLICT)
         except ApiError as error:
-            # An earlier try may have deleted the object, but the answer was lost.
+            # An earlier try may have deleted the object, without an answer to the client.
             if error.status == _NOT_FOUND:
                 return True
             raise
@@ -245,8 +247,8 @@ class Client:
     def create(self, resource: Resource, data: Object) -> None:
         """Create an object. Raises ApiError.
 
-        A conflict shows that an earlier try created the object, but that the answer was lost. The
-        conflict is therefore not an error.
+        A conflict is not an error. A conflict shows that an earlier try created the object,
+        although the client did not get the answer.
         """
         self._change("create", resource, "", data, _CONFLICT)
 
@@ -262,9 +264,12 @@ class Client:
     def _change(
         self, verb: str, resource: Resource, name: str, body: Object, expected: int
     ) -> bool:
-        """Send a write, and return False if the status of the answer is `expected`.
+        """Send a request that changes an object, and return False for an expected refusal.
 
-        The client requests only metadata in the answer, because a whole Secret contains its values.
+        The client requests only metadata, so that the answer does not contain the values of a
+        Secret.
+        expected: the HTTP status of the expected refusal.
+        Raises ApiError for any other refusal or failure.
         """
         parameters = self._manager if verb != "delete" else {}
         try:
@@ -292,8 +297,10 @@ class Client:
         """Send a request with retries, and return the JSON object in the answer.
 
         verb: a key of _METHODS;
-        name: the name of the object, "" for a list or a new object.
-        Raises ApiError, and _PageSizeError if the answer has more than max_bytes.
+        name: the name of the object, "" for a list or a new object;
+        parameters: the query parameters. The client omits a parameter with the value "";
+        max_bytes: the maximum size of the answer, None for any size.
+        Raises ApiError. Raises _PageSizeError if the answer is larger than max_bytes.
         """
         method, url = _METHODS[verb], self._url(resource, name)
         action = f"{verb} {resource.plural}/{name}" if name else f"{verb} {resource.plural}"
@@ -331,7 +338,7 @@ class Client:
         """Send a request once, and return the JSON object in the answer.
 
         action: the request as a verb phrase, for messages.
-        Raises ApiError and _PageSizeError.
+        Raises ApiError. Raises _PageSizeError if the answer is larger than max_bytes.
         """
         self.requests += 1
         self.writes += method != "GET"
@@ -348,7 +355,7 @@ class Client:
         raise self._error(answer, content, action)
 
     def _note_time(self, answer: Response) -> None:
-        """Remember the time in the header Date, which the API server sends with each answer."""
+        """Store the time in the header Date of an answer. Ignore an absent or invalid header."""
         with contextlib.suppress(TypeError, ValueError):
             date = parsedate_to_datetime(answer.headers.get("Date", ""))
             self._server_time = date.astimezone(timezone.utc), time.monotonic()
@@ -356,7 +363,7 @@ class Client:
     def _should_retry(self, error: ApiError, method: str, seconds: float, delay: float) -> bool:
         """Return whether to retry a request.
 
-        A retry after 401 or 403 reduces the time that is left for later retries after 401 or 403.
+        After 401 or 403, the method also subtracts the delay from the time for further retries.
         seconds: the time since the first try, plus the delay;
         delay: the delay before the next try, in seconds.
         """
@@ -389,12 +396,12 @@ def _transport_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors for a failed connection or an unreadable answer."""
     import httpx2
 
-    # ValueError: a broken connection or a proxy causes a body that is cut off or not JSON.
+    # ValueError: because of a broken connection or a proxy, a body can be cut off, or is not JSON.
     return httpx2.TransportError, httpx2.DecodingError, httpx2.StreamError, ValueError
 
 
 def _is_untrusted(problem: BaseException | None) -> bool:
-    """Return whether the cause of an error is a server certificate that is not trusted."""
+    """Return whether an error, or its cause, is about an untrusted server certificate."""
     if isinstance(problem, ssl.SSLCertVerificationError):
         return True
     return problem is not None and _is_untrusted(problem.__cause__ or problem.__context__)
@@ -410,7 +417,11 @@ def _retry_after(answer: Response) -> float:
 
 
 def _read(answer: Response, max_bytes: int | None) -> bytes:
-    """Return the body of an answer. Raises _PageSizeError if the body has more than max_bytes."""
+    """Return the body of an answer.
+
+    max_bytes: the maximum size of the body, None for any size.
+    Raises _PageSizeError if the body is larger.
+    """
     content = bytearray()
     for part in answer.iter_bytes():
         content += part

@@ -111,15 +111,15 @@ def run_adopt(
     is_dry: bool,
     is_quiet: bool,
 ) -> list[str]:
-    """Adopt the originals that the revisions in an inventory replace. Return the report's lines.
+    """Adopt the originals of the revisions in an inventory, and return the lines of the report.
 
     inventory: the objects in an output of postrender.
     namespace: the namespace of originals without a namespace in the output. None means the
         namespace of the Pod or of the kubeconfig's context.
     context, kubeconfig: as in connect().
     in_cluster: the result of is_in_cluster().
-    is_dry: whether this is a dry run, which does not change the cluster.
-    is_quiet: whether to log only errors, and no warnings.
+    is_dry: whether to report the changes without changing the cluster.
+    is_quiet: whether to log only errors, not warnings.
     Raises UserError.
     """
     originals = find_originals(inventory)
@@ -171,9 +171,9 @@ def read_request(
 ) -> AttachRequest:
     """Return the request that the options describe. Raises UsageError for an invalid option.
 
-    rollout, config_maps: the name of a Rollout and comma-separated names of ConfigMaps, both "" for
-        none;
-    the other texts: see the parsers in the module `request`.
+    rollout: the name of a Rollout, "" for none;
+    config_maps: the names of ConfigMaps, separated by commas, "" for none;
+    the other texts: options in the forms that the parsers in the module `request` read.
     """
     if bool(rollout) != bool(config_maps):
         raise UsageError("only one of --rollout and --configmaps is passed, expected both")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from httpx2 import Client as Session
     from lightkube.config.kubeconfig import SingleConfig
 
+# The maximum times for the connection, and for each answer.
 CONNECT_SECONDS, ANSWER_SECONDS = 5, 30
 
 
@@ -37,10 +38,10 @@ class Connection(NamedTuple):
 
 
 def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | None) -> Connection:
-    """Return a connection, without sending a request.
+    """Return a connection. The function does not send a request.
 
-    is_in_cluster: whether to use the service account of the Pod. None means True in a Pod if
-    neither a context nor a kubeconfig is passed, otherwise False.
+    is_in_cluster: whether to use the service account of the Pod. None means True if the process
+        runs in a Pod, and neither a context nor a kubeconfig is passed.
     context: a context of the kubeconfig, None for the current context.
     kubeconfig: the path of a file, None for $KUBECONFIG or ~/.kube/config.
     Raises UserError if postrender's extra `attach` is not installed, or if the configuration is
@@ -74,9 +75,10 @@ def connect(is_in_cluster: bool | None, context: str | None, kubeconfig: str | N
 
 
 def _with_readable_errors(auth: Auth | None) -> Auth | None:
-    """Return an authentication that raises UserError if the login fails; None for None.
+    """Return an authentication that raises UserError if the login fails.
 
-    If an exec plugin of the kubeconfig fails, lightkube does not raise a UserError.
+    Without this function, lightkube would raise other errors, for example if an exec plugin of the
+    kubeconfig fails. The result is None if `auth` is None.
     """
     import httpx2
 
@@ -97,7 +99,7 @@ def _with_readable_errors(auth: Auth | None) -> Auth | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error, or its class if the message is empty.
+    """Return the message of an error, or the name of its class if the message is empty.
 
     A KeyError has only the missing key as its message.
     """
@@ -128,6 +130,6 @@ def _config(
         raise LookupError("the kubeconfig has no current context")
     plugin = config.user.exec if config.user else None
     if plugin and plugin.apiVersion == "client.authentication.k8s.io/v1":
-        # lightkube knows only v1beta1. The fields that lightkube reads are the same in v1.
+        # lightkube supports only v1beta1. The fields that lightkube reads are the same in v1.
         plugin.apiVersion += "beta1"
     return config

@@ -1,6 +1,6 @@
 """The check that the content of a ConfigMap matches the hash in its name.
 
-The name of a revision ends in a hash of its content. A foreign ConfigMap has the name of a
+The name of a revision ends in a hash of its content. A *foreign* ConfigMap has the name of a
 revision, but other content, because another program or a person created the ConfigMap. attach does
 not add owners to a foreign ConfigMap.
 """
@@ -24,8 +24,8 @@ class ContentCheck:
     """The check of the given ConfigMaps (see AttachRequest.given) in one run of attach.
 
     The check reads a ConfigMap once, and again if the ConfigMap changes during the run. The check
-    skips Secrets. The check also skips each ConfigMap that is being deleted, or to which attach has
-    already added owners.
+    skips Secrets, ConfigMaps that are being deleted, and ConfigMaps to which attach has already
+    added owners.
     """
 
     __slots__ = ("_client", "_foreign", "_given", "_verdicts")
@@ -41,8 +41,7 @@ class ContentCheck:
     def accepted(self, revisions: Iterable[Revision]) -> tuple[Revision, ...]:
         """Return all revisions except the foreign ConfigMaps among the given ConfigMaps.
 
-        The result also contains the revisions of postrender that somebody edited. For each edited
-        revision, the method logs a warning. Raises ApiError.
+        An edited revision stays in the result, but the method logs a warning. Raises ApiError.
         """
         revisions = tuple(revisions)
         self._foreign = tuple(item for item in revisions if self._is_excluded(item))
@@ -59,7 +58,10 @@ class ContentCheck:
             )
 
     def _is_excluded(self, revision: Revision) -> bool:
-        """Return whether a revision is a foreign ConfigMap among the given ConfigMaps."""
+        """Return whether a revision is a foreign ConfigMap among the given ConfigMaps.
+
+        Raises ApiError.
+        """
         needs_no_check = bool(revision.our_owners) or revision.is_deleting
         if revision.resource != CONFIG_MAPS or revision.key not in self._given or needs_no_check:
             return False
@@ -78,8 +80,8 @@ def _is_foreign(revision: Revision, data: Object) -> bool:
     base_name = revision.base_name or without_hash(revision.name)
     if not base_name or has_expected_content(revision, base_name, data):
         return False
-    # If the content of a revision of postrender differs, somebody edited the revision. Nobody can
-    # edit an immutable object, so an immutable object with other content is foreign.
+    # If postrender created the object, somebody edited the content later. Nobody can edit the
+    # content of an immutable object, so an immutable object with other content is foreign.
     is_ours = bool(revision.group_name and revision.base_name)
     if not is_ours or data.get("immutable") is True:
         return True
@@ -93,7 +95,8 @@ def _is_foreign(revision: Revision, data: Object) -> bool:
 def has_expected_content(revision: Revision, base_name: str, data: Object) -> bool:
     """Return whether the content of a ConfigMap matches the hash in its name.
 
-    The result is also True for an immutable ConfigMap with binaryData, which cannot be checked.
+    The result is also True for an immutable ConfigMap with binaryData, because the hash can differ
+    without an edit.
     """
     if fits_content(revision.name, base_name, revision.resource.group_kind, data):
         return True

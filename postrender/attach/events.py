@@ -1,4 +1,4 @@
-"""Kubernetes Events on workloads, which `kubectl describe` of a workload shows."""
+"""Kubernetes Events on workloads. `kubectl describe` shows the Events of a workload."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from postrender.attach.resources import EVENTS
 
 # The API server refuses an Event with a longer message.
 _LONGEST_MESSAGE = 1024
-# The maximum number of characters of a workload's name in the name of the Event. Kubernetes permits
-# 253 characters for the whole name, which ends in a dot and a random ID (17 characters).
+# The maximum number of characters of a workload's name in the name of an Event. A dot and a random
+# ID (17 characters) follow. Kubernetes permits 253 characters for the whole name.
 _LONGEST_NAME = 200
 
 
@@ -23,7 +23,7 @@ def record_event(
 
     uid: the uid of the workload, "" if the workload does not exist or its uid is unknown;
     event_type: `Normal` or `Warning`;
-    reason: a CamelCase word;
+    reason: a CamelCase word, such as `AttachFailed`;
     message: the text. The Event contains only the first 1,024 characters.
     """
     now = client.now().strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -25,9 +25,10 @@ class Failure(NamedTuple):
     """A failure of a run, which attach reports at the end of the run.
 
     fix: an imperative, "" for none;
-    workloads: the affected workloads, with their uids ("" if absent or unknown);
-    is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are a
-        missing revision that has a consumer, a ConfigMap with wrong content, and a missing
+    workloads: the affected workloads, each with its uid. The uid is "" if the workload does not
+        exist, or if the uid is unknown;
+    is_severe: whether the exit code is 1 even with `--on-failure report`. Severe failures are the
+        loss of a revision that has a consumer, a ConfigMap with wrong content, and a missing
         permission.
     """
 
@@ -79,7 +80,7 @@ def replacement_failures(arrival: Arrival, uids: Uids) -> Iterator[Failure]:
 def lost_revision_failures(
     missing: Sequence[RevisionRef], arrival: Arrival, state: ClusterState, uids: Uids
 ) -> Iterator[Failure]:
-    """Yield one failure for all given revisions that were deleted after the wait of the run.
+    """Yield one failure for all given revisions that were deleted after wait() returned.
 
     missing: the given revisions that do not exist at the end of the run.
     """

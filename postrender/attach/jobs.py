@@ -1,9 +1,13 @@
-"""The attacher's Jobs in an attach group.
+"""The Jobs of the attacher in an attach group.
 
-A run of attach does not delete revisions if the Jobs show that a later apply may be under way. In
-the attacher's mode *job*, a run deletes the finished Jobs that its own Job supersedes. In the mode
-*hook*, the Jobs have a TTL, after which Kubernetes deletes the Jobs. In each function, `arguments`
-is the command line of this process, by which the process finds its own Job.
+A run of attach does not delete revisions if the Jobs show that a later apply may be under way.
+
+The attacher has two modes. In the mode *job*, a run deletes the finished Jobs that the Job of the
+run supersedes. In the mode *hook*, Kubernetes deletes each Job after the time in
+ttlSecondsAfterFinished.
+
+In each function, `arguments` is the command line of this process. The process finds its own Job by
+these arguments.
 """
 
 from __future__ import annotations
@@ -22,8 +26,8 @@ from postrender.kubernetes.kinds import strings_at
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import mappings_in, value_at
 
-# The Pod of a Job usually starts within this time. By default, Helm waits five minutes for a hook.
-# START_LIMIT and the default of --timeout together are shorter than five minutes.
+# The Pod of a Job usually starts within this time. START_LIMIT plus the default of --timeout must
+# be below five minutes, the default time for which Helm waits for a hook.
 START_LIMIT = timedelta(minutes=1)
 
 _log = logging.getLogger(__name__)
@@ -33,7 +37,7 @@ class AttacherJob(NamedTuple):
     """A Job of an attach group.
 
     wave: the sync wave of Argo CD, "" for none;
-    created: the creationTimestamp, unparsed;
+    created: the creationTimestamp, such as `2026-01-31T12:00:00Z`;
     arguments: the arguments of the container.
     """
 
@@ -79,8 +83,8 @@ def _newest_job(jobs: Iterable[AttacherJob], arguments: Sequence[str]) -> Attach
 def other_job_reason(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> str:
     """Return why a later apply may be under way, "" if no other Job shows a later apply.
 
-    Another Job shows a later apply if it is unfinished, or newer than the Job of this process. If
-    the process runs outside of a Job, the newest Job with the same arguments counts as its Job.
+    Another Job shows a later apply if the Job is unfinished, or newer than the Job of this process.
+    If the process runs outside of a Job, the function uses the newest Job with the same arguments.
     """
     own_job = running_job(jobs, arguments) or _newest_job(jobs, arguments)
     for job in jobs:
@@ -97,9 +101,9 @@ def late_job_reason(
     """Return why a run is too late to delete revisions, "" if the run is in time.
 
     While Helm 4 or Argo CD waits for a hook, the tool does not start a later apply. If the hook
-    starts late, the tool can stop waiting, and start a later apply that has no Job yet.
-    A run outside of a Job is never late.
-    limit: the maximum age of the run's Job.
+    starts late, the tool can stop waiting, and start a later apply. The later apply does not have a
+    Job at first. A run outside of a Job is never late.
+    limit: the maximum age of the Job of a run.
     """
     own_job = running_job(jobs, arguments)
     created = parse_time(own_job.created) if own_job else None
@@ -110,7 +114,7 @@ def late_job_reason(
 
 
 def find_conflict(client: Client, group_name: str, arguments: Sequence[str], timeout: float) -> str:
-    """Return why a run must not delete revisions, "" if the Jobs of the attach group permit this.
+    """Return why a run must not delete revisions, "" if no Job of the group prevents the deletion.
 
     timeout: the maximum time for which the run waits for its workloads, in seconds.
     Raises ApiError.
@@ -126,8 +130,7 @@ def superseded(jobs: Sequence[AttacherJob], arguments: Sequence[str]) -> list[At
     """Return the finished Jobs that the Job of this process supersedes, [] outside of a Job.
 
     A superseded Job has the same wave as the Job of this process, and is not newer. A Job of
-    another wave can belong to the same apply. If attach deleted the Job, Argo CD would re-create
-    the Job.
+    another wave can belong to the same apply. Argo CD would re-create this Job after a deletion.
     """
     running = running_job(jobs, arguments)
     if running is None:

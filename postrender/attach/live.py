@@ -1,7 +1,6 @@
 """Live objects as records: consumers with their references, and revisions with their owners.
 
-attach reduces each object to a record as soon as attach has read the object. A record does not have
-long texts, so memory use does not depend on the size of the objects.
+To save memory, attach keeps only the record of each object. A record does not contain long texts.
 """
 
 from __future__ import annotations
@@ -72,15 +71,17 @@ class Owner(NamedTuple):
 
 
 class Consumer(NamedTuple):
-    """A possible consumer: a live object with a pod template, or with a copy of a template.
+    """A possible consumer: a live object of one of CONSUMER_KINDS.
 
-    Only a ControllerRevision has a copy of a template.
+    The pod template of a Pod is the Pod itself. The pod template of a ControllerRevision is the
+    copy of the template of a StatefulSet or DaemonSet.
 
     controller: the uid of the controller, "" for none;
     references: the kinds and names of all ConfigMaps and Secrets that the pod templates reference;
     render_ids: the values of postrender/render-id in the pod templates;
-    template_from: the target of spec.workloadRef, None if absent or if its kind is not in
-        CONSUMER_KINDS;
+    template_from: the target of spec.workloadRef, None if absent or if the kind of the target is
+        not in CONSUMER_KINDS;
+    is_paused: whether spec.paused is true;
     status_problems: the problems that the status reports, as one text, "" for none.
     """
 
@@ -143,7 +144,7 @@ class Revision(NamedTuple):
 
     @property
     def key(self) -> RevisionRef:
-        """The kind and name, in the form of AttachRequest.given."""
+        """The kind in lower case, and the name."""
         return self.resource.kind.lower(), self.name
 
     def __str__(self) -> str:
@@ -236,7 +237,7 @@ def _template_from(resource: Resource, data: Object) -> NamedObject | None:
 
 
 def _status_problems(data: Object) -> Iterator[str]:
-    """Yield the problems in a status: the phase and message, and the failed conditions."""
+    """Yield the message of the status with the phase, and each condition that reports a problem."""
     status = mapping_at(data, ("status",))
     phase, message = status.get("phase"), str(status.get("message") or "")
     if message:

@@ -1,7 +1,6 @@
 """The log on stderr, as text or as JSON lines.
 
-The JSON keys are level, msg and time, as in the older tool configmap-attacher. The modules of this
-package log through `logging.getLogger(__name__)`.
+The JSON keys are level, msg and time, as in the older tool configmap-attacher.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from datetime import datetime, timezone
 from postrender.text.escapes import visible
 
 LEVELS = ("debug", "info", "warning", "error")
-# The additional values of LOG_LEVEL that configmap-attacher accepts (the levels of logrus).
+# Other values of LOG_LEVEL, and their meaning. configmap-attacher accepts these levels of logrus.
 ALIASES = {"trace": "debug", "warn": "warning", "fatal": "error", "panic": "error"}
 
 
 def configure_log(level: str, *, is_json: bool) -> None:
-    """Configure the log of the package `attach`, which goes to stderr.
+    """Configure the log of the package `attach` on stderr.
 
-    level: the lowest level of the lines to print, one of LEVELS or ALIASES;
+    level: the lowest level to print, a value of LEVELS or a key of ALIASES;
     is_json: whether to print JSON lines, not text.
     """
     handler = _StderrHandler()
@@ -35,7 +34,7 @@ def configure_log(level: str, *, is_json: bool) -> None:
 
 
 class _StderrHandler(logging.Handler):
-    """A handler that writes to the current sys.stderr, and ignores the errors of these writes.
+    """A handler that writes to the current sys.stderr, and ignores write errors.
 
     A closed stream or a full disk must not stop a run of attach.
     """

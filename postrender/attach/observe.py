@@ -23,7 +23,8 @@ class GroupRevisions(NamedTuple):
         group;
     others: the revisions of other attach groups; () if the attach group of the run is unknown;
     group_name: the attach group of the run, "" if unknown;
-    base_names: the kinds and base names of the live revisions in AttachRequest.in_stream.
+    base_names: the kinds in lower case, and the base names, of the live revisions in
+        AttachRequest.in_stream.
     """
 
     revisions: tuple[Revision, ...]
@@ -33,12 +34,13 @@ class GroupRevisions(NamedTuple):
 
 
 def read_revisions(client: Client, request: AttachRequest) -> GroupRevisions:
-    """Return the given revisions, the revisions of the attach group, and those of other groups.
+    """Return the live revisions that a run of attach reads. Raises ApiError.
 
-    If the request has no attach group, the group is the common label of the given revisions. The
-    function ignores revisions without a label. If the labels differ, or if no given revision has a
-    label, the group is unknown. An original in AttachRequest.emitted, but not in
-    AttachRequest.given, has the fields that _protected sets. Raises ApiError.
+    If the request has no attach group, the group is the label of the given revisions. If no given
+    revision has a label, or if the labels differ, the group is unknown.
+
+    An original that is in AttachRequest.emitted, but not in AttachRequest.given, becomes a
+    protected record (see _protected).
     """
     candidates: list[Revision] = []
     in_stream = request.in_stream
@@ -85,10 +87,11 @@ def _protected(revision: Revision) -> Revision:
 
 
 def _read_kind(client: Client, resource: Resource, request: AttachRequest) -> list[Revision]:
-    """Return all objects of a kind that have the label GROUP_LABEL with any value.
+    """Return the objects of a kind that have the label GROUP_LABEL, with any value.
 
-    If the request has no attach group, the result contains all objects of the kind. The result also
-    contains all objects of the kind if a given revision is not among the objects with the label.
+    The result contains all objects of the kind in two cases:
+    - The request has no attach group.
+    - A given revision is not among the objects with the label.
     """
     selector = GROUP_LABEL if request.group_name else ""
     revisions, _ = client.list_all(resource, partial(read_revision, resource), selector)
@@ -113,7 +116,7 @@ def _read_retired(client: Client, resource: Resource, request: AttachRequest) ->
 
 
 def _read_by_name(client: Client, resource: Resource, name: str) -> list[Revision]:
-    """Return a list with the revision, [] if absent or if the Role forbids the request."""
+    """Return a list with one revision, [] if absent or if the Role forbids the request."""
     try:
         return client.list_all(resource, partial(read_revision, resource), name=name)[0]
     except ApiError as error:
@@ -130,8 +133,8 @@ def read_state(
 
     The result also contains the revisions of other attach groups that the run looks after (see
     find_related). If the Role forbids the list of a kind, the kind is in `unreadable`.
-    group: the result of read_revisions. The function lists the consumers after the revisions.
-    Otherwise an owner that was created between the two lists would count as deleted.
+    group: the result of read_revisions. attach lists the consumers after the revisions. In the
+    other order, an owner that was created between the lists would count as deleted.
     """
     consumers, unreadable = read_consumers(client)
     state = ClusterState(

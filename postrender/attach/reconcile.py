@@ -1,18 +1,19 @@
 """The patches for the owners and the mark of each revision, and the list of unused revisions.
 
-The rule: the owners of a revision are the release owner, the consumers, and their controllers. The
-module `release_owner` defines the release owner. A Pod is never an owner. A Job is an owner only if
-the Job has a controller. There are two exceptions:
+The rule: the owners of a revision are the release owner, the consumers, and the controllers of the
+consumers. The module `release_owner` defines the release owner. The rule has four exceptions:
 
-- The release owner does not own an original. If a rollback applies the original again and deletes
-  the release owner, Kubernetes would delete the original too.
-- Consumers do not own an object with is_sweepable=False that the release owner does not own.
-  Other objects can need this object after all workloads are deleted.
+- A Pod is not an owner. A Job without a controller is not an owner.
+- A consumer is not an owner if the run cannot read the controller of the consumer.
+- The release owner does not own an original. A rollback can apply the original again and delete the
+  release owner. Kubernetes would then also delete the original.
+- Consumers own a revision with is_sweepable=False only together with the release owner. Other
+  objects can need this revision after all workloads are deleted.
 
 A revision is unused if the revision has no consumer. A run of attach marks an unused revision that
 is not in the applied stream. The applied stream is the output of postrender for which attach runs.
 The mark is the annotation postrender/unused-since with the current time. The module `sweep` deletes
-the revision once the mark is old enough. The module `reconcile` does not send requests.
+the revision once the mark is old enough.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ GRACE = timedelta(minutes=10)
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _RELEASE_OWNERS = frozenset(resource.group_kind for resource in RELEASE_OWNER_KINDS)
 # People create and delete objects of these kinds by hand, such as a copy of a Pod for debugging.
+# Without a controller, an object of these kinds is therefore not an owner.
 _SHORT_LIVED = frozenset({PODS, JOBS})
 
 
@@ -60,13 +62,13 @@ class ClusterState(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The data by which a run recognises the revisions that the run looks after.
+    """The properties of the revisions that a run looks after.
 
-    The name of an attach group can change between two applies. A run recognises revisions with an
-    earlier name of the group by their consumers, their owners and their base names.
-    group_name: the attach group of the run, "" for none;
+    The name of an attach group can change between two applies. A run recognises the revisions of
+    the group with the earlier name by their consumers, owners and base names.
+    group_name: the attach group of the run. If the name is "", covers() is always False;
     workloads: the uids of the run's workloads;
-    base_names: the kinds and base names of the revisions in the applied stream.
+    base_names: the kinds in lower case, and the base names, of the revisions in the applied stream.
     """
 
     group_name: str
@@ -104,7 +106,7 @@ class Patch(NamedTuple):
 
     @property
     def body(self) -> Object:
-        """The strategic merge patch. The API server merges owners by uid and keeps other owners."""
+        """The strategic merge patch. The API server keeps the owners that are not in the patch."""
         references: list[Json] = [_owner_reference(owner) for owner in self.added]
         references += [{"$patch": "delete", "uid": owner.uid} for owner in self.removed]
         metadata: Object = {}
@@ -131,12 +133,13 @@ def pin(
     workloads_of: Callable[[RevisionRef], Sequence[Consumer]],
     release_owner: Owner | None = None,
 ) -> list[Patch]:
-    """Return patches that add workloads as owners to the revisions that the workloads reference.
+    """Return patches that add the release owner and the workloads as owners of revisions.
 
-    The patches also remove the marks of these revisions. A Pod or Job does not become an owner. The
-    function skips revisions that are being deleted, and originals in the applied stream.
-    workloads_of: returns the live workloads that, according to the request, reference a revision;
-    release_owner: an additional owner of each revision, None if unknown.
+    The function adds a workload only to the revisions that the workload references, and removes the
+    marks of these revisions. A Pod or Job does not become an owner. The function skips revisions
+    that are being deleted, and originals in the applied stream.
+    workloads_of: the function that returns the live workloads with references to a revision;
+    release_owner: None if unknown.
     """
     patches = []
     for revision in revisions:
@@ -154,12 +157,13 @@ def pin(
 def reconcile(
     state: ClusterState, scope: Scope, in_stream: frozenset[RevisionRef], now: datetime
 ) -> list[Patch]:
-    """Return the patches that give every revision the owners and the mark by this module's rule.
+    """Return the patches that give each revision the owners and the mark that the rule requires.
 
     The patches of the revisions in the applied stream are first. The function skips revisions that
     are being deleted.
-    scope: the scope that covers the unused revisions to mark;
-    in_stream: the revisions of the applied stream, which a run never marks.
+    scope: the function marks only unused revisions that the scope covers;
+    in_stream: the revisions of the applied stream, which the function never marks;
+    now: the current time.
     """
     consumers_of = _consumers_by_revision(state)
     patches = []
@@ -196,11 +200,11 @@ def find_unused(
     *,
     includes_unmarked: bool = False,
 ) -> list[tuple[Revision, str]]:
-    """Return the marked revisions that the scope covers and that have no consumer.
+    """Return the unused revisions with a mark, each with the reason to keep the revision.
 
-    The text after each revision is the reason to keep the revision, "" for a revision to delete.
-    The result does not contain revisions that are being deleted.
-    includes_unmarked: whether the result also contains the revisions without a mark.
+    The reason is "" for a revision to delete. The result contains only revisions that the scope
+    covers, and does not contain revisions that are being deleted.
+    includes_unmarked: whether the result also contains unused revisions without a mark.
     """
     consumers_of = _consumers_by_revision(state)
     return [
@@ -296,12 +300,13 @@ def _may_consumers_own(revision: Revision, release_owner: Owner | None) -> bool:
 
 
 def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list[Owner]:
-    """Return the owners by the rule, except the release owner.
+    """Return the owners that the rule requires, except the release owner.
 
-    The consumers and their controllers are owners, up to the workload. A consumer is not an owner
-    if the run cannot read its controller. Otherwise the garbage collector could delete the revision
-    with the consumer, although the controller still uses the revision. A bare Pod or Job is not an
-    owner, because another object may need the revision later.
+    The function adds each consumer, the controller of the consumer, and so on, up to the workload.
+    The function skips a consumer if the run cannot read the controller. Otherwise the garbage
+    collector could delete the revision with the consumer, although the controller still uses the
+    revision. The function also skips a bare Pod or Job, because another object may need the
+    revision later.
     """
     owners: dict[str, Consumer] = {}
     for consumer in consumers:
@@ -315,7 +320,7 @@ def _required_owners(state: ClusterState, consumers: Iterable[Consumer]) -> list
 
 
 def _controller_chain(state: ClusterState, consumer: Consumer) -> list[Consumer]:
-    """Return a consumer, its controller, and so on, up to the last controller in the state."""
+    """Return a consumer, its controller, and so on, up to the last object in state.consumers."""
     chain = {consumer.uid: consumer}
     while (controller := state.consumers.get(consumer.controller)) and controller.uid not in chain:
         chain[controller.uid] = consumer = controller
@@ -328,15 +333,18 @@ def _missing_owners(revision: Revision, owners: Iterable[Owner]) -> tuple[Owner,
 
 
 def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
-    """Return whether a run removes an owner that an earlier run added, and that is not required.
+    """Return whether a run removes an owner that attach added.
 
-    An owner is stale if the owner was deleted. An owner that a controller made is also stale, and a
-    bare Pod or Job is always stale. A workload remains an owner, because its next ReplicaSet may
-    reference the revision again.
-    If consumers may not own the revision, every owner except a release owner is stale. A release
-    owner is stale if somebody re-created the owner, which has another uid then. A release owner is
-    also stale if the revision is an original. If a release owner was deleted and not re-created,
-    the garbage collector removes the owner reference.
+    owner: an owner that the rule does not require.
+    The run removes these owners:
+    - a release owner of an original, or a release owner that somebody re-created with another uid;
+    - any other owner, if consumers may not own the revision;
+    - an owner that was deleted;
+    - a bare Pod or Job;
+    - an owner that a controller created, unless the owner is being deleted.
+
+    A workload remains an owner, because its next ReplicaSet may reference the revision again. If a
+    release owner was deleted and not re-created, the garbage collector removes the owner reference.
     """
     if owner.group_kind in _RELEASE_OWNERS:
         return revision.is_original or _is_replaced(owner, state.release_owner)
@@ -349,7 +357,7 @@ def _is_stale(state: ClusterState, revision: Revision, owner: Owner) -> bool:
 
 
 def _is_replaced(owner: Owner, release_owner: Owner | None) -> bool:
-    """Return whether the release owner is this owner, re-created with another uid."""
+    """Return whether somebody re-created an owner, with another uid, as the release owner."""
     return release_owner is not None and owner._replace(uid=release_owner.uid) == release_owner
 
 
@@ -369,10 +377,11 @@ def _is_readable(state: ClusterState, owner: Owner) -> bool:
 
 
 def _foreign_owners(state: ClusterState, revision: Revision) -> list[Owner]:
-    """Return the existing owners that another program added, and all owners of unread kinds.
+    """Return the owners because of which a run must not delete a revision.
 
-    An unread kind is a kind that the run did not list.
-    A release owner, even of another release, is not foreign if attach added the owner.
+    The result contains the existing owners that attach did not add, and all owners of kinds that
+    the run did not list. The result does not contain a release owner that attach added, even for
+    another release.
     """
     return [
         owner

@@ -1,9 +1,12 @@
 """The release owner: an object that exists until somebody uninstalls the application.
 
-The release owner is the ServiceAccount or the Role that `postrender render` adds to the output for
-an attach group. An uninstall with a tool such as Helm deletes the release owner. attach adds the
-release owner to every revision as an additional owner. Otherwise Kubernetes would delete a revision
-together with its old workload when the workload gets another name or kind.
+By default, the release owner is the ServiceAccount that `postrender render` adds to the output for
+an attach group. If render does not add a ServiceAccount, the release owner is the Role that render
+adds. An uninstall with a tool such as Helm deletes the release owner.
+
+attach adds the release owner to every revision, but not to originals. Without a release owner,
+Kubernetes would delete a revision with its old workload if the workload gets another name
+or kind.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ class Account(NamedTuple):
 
 
 def account_of(token: str) -> Account | None:
-    """Return the ServiceAccount in the payload of a token, or None for a token of another form.
+    """Return the ServiceAccount in the payload of a token, None for a token of another form.
 
     account_of does not check the signature. The API server checks the token in every request.
     """
@@ -55,10 +58,11 @@ def account_of(token: str) -> Account | None:
 def find_release_owner(
     client: Client, wanted: NamedObject | None, account: Account | None
 ) -> Owner | None:
-    """Return the release owner of a run, None if the owner is unknown, absent or unreadable.
+    """Return the release owner of a run, None if the run has no release owner.
 
-    If the account is the wanted object, the function does not send a request.
-    wanted: the object that the request sets as the release owner, None if unknown;
+    If the wanted object does not exist or the API server refuses the request, the function logs a
+    warning. If the account is the wanted object, the function does not send a request.
+    wanted: the release owner in AttachRequest, None if unknown;
     account: the ServiceAccount of the run, None if unknown.
     Raises ApiError if the API server does not answer.
     """

@@ -1,4 +1,4 @@
-"""The parameters of one run of attach (the request), and the parsers of the arguments.
+"""The request, a record with the parameters of one run of attach, and the parsers of arguments.
 
 Each run of attach belongs to one output of postrender, the applied stream.
 """
@@ -63,8 +63,8 @@ class AttachRequest(NamedTuple):
     prunes: whether to mark and delete unused revisions;
     deletes_finished_jobs: whether to delete the finished Jobs that the Job of this run supersedes;
     release_owner: as defined in the module `release_owner`, None if unknown;
-    retired: revisions of earlier outputs. Their kind (Secret) has no revisions in the applied
-        stream. A run deletes a retired revision once no object uses this revision.
+    retired: earlier revisions of Secrets, if the applied stream has no revision of a Secret. A run
+        deletes a retired revision once no object uses the revision.
     """
 
     workloads: tuple[WantedWorkload, ...]
@@ -92,7 +92,7 @@ class AttachRequest(NamedTuple):
 def parse_workload(text: str) -> WantedWorkload:
     """Return the workload in an argument such as `Kind/name@RENDERID=configmap/a,secret/b`.
 
-    `@RENDERID` is optional. Raises ValueError with the problem.
+    `@RENDERID` is optional. Raises ValueError, with a message, for an invalid text.
     """
     match = _WORKLOAD.fullmatch(text)
     if not match:
@@ -115,7 +115,10 @@ def parse_workload(text: str) -> WantedWorkload:
 
 
 def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
-    """Return the revisions in `configmap/a,secret/b`. Raises ValueError with the problem."""
+    """Return the revisions in `configmap/a,secret/b`.
+
+    Raises ValueError, with a message, for an invalid text.
+    """
     refs = []
     for part in filter(None, text.split(",")):
         kind, _, name = part.strip().partition("/")
@@ -130,7 +133,7 @@ def parse_revision_refs(text: str) -> tuple[RevisionRef, ...]:
 def parse_release_owner(text: str) -> NamedObject | None:
     """Return the object in `ServiceAccount/name` or `Role/name`, None for "".
 
-    Raises ValueError with the problem.
+    Raises ValueError, with a message, for an invalid text.
     """
     if not text:
         return None
@@ -144,7 +147,7 @@ def parse_release_owner(text: str) -> NamedObject | None:
 
 
 def check_group(name: str) -> None:
-    """Raise ValueError if the name of an attach group is not a valid label value."""
+    """Raise ValueError if the name of an attach group is not "" and not a valid label value."""
     if name and not _LABEL_VALUE.fullmatch(name):
         raise ValueError(
             f"{shown(name)} is not a valid name of an attach group, expected a valid label value"

@@ -1,4 +1,4 @@
-"""The kinds of objects that attach and adopt read, create or change, and their paths in the API.
+"""The kinds of objects that attach and adopt use, and the paths of these kinds in the API.
 
 To add a kind of consumer, add an entry to CONSUMER_KINDS, and a rule to the Role in
 plan/attacher_job.py. A kind with pod templates also needs an entry in kubernetes/kinds.py.
@@ -11,7 +11,10 @@ from postrender.startup.records import NamedTuple
 
 
 class Resource(NamedTuple):
-    """A kind in the Kubernetes API, such as `apps/v1`, `ReplicaSet`, `replicasets`."""
+    """A kind in the Kubernetes API.
+
+    plural: the name in paths, such as `replicasets`.
+    """
 
     api_version: str
     kind: str
@@ -49,10 +52,9 @@ REVISED_KINDS = (CONFIG_MAPS, SECRETS)
 # The possible kinds of a release owner, as defined in the module `release_owner`.
 RELEASE_OWNER_KINDS = (SERVICE_ACCOUNTS, ROLES)
 
-# The kinds of possible consumers, in the order in which attach lists the kinds. The kind of a
-# controlling object precedes the kinds of its controlled objects. attach can miss an object that a
-# controller creates during the lists. Even then, attach has read the same references from the
-# controlling object.
+# The kinds of possible consumers, in the order of the list requests. The kind of a controlling
+# object precedes the kinds of the objects under its control. If a controller creates an object too
+# late for a list, attach has already read the references in the controlling object.
 CONSUMER_KINDS = (
     ROLLOUTS,
     DEPLOYMENTS,
@@ -72,7 +74,7 @@ CONSUMER_KINDS = (
 BY_GROUP_KIND = {resource.group_kind: resource for resource in CONSUMER_KINDS}
 BY_KIND = {resource.kind: resource for resource in CONSUMER_KINDS}
 
-# By kind of workload, the kind of the objects with the current and earlier pod templates.
+# For each kind of workload, the kind of object that contains a current or earlier pod template.
 HISTORY_KINDS = {
     ROLLOUTS: REPLICA_SETS,
     DEPLOYMENTS: REPLICA_SETS,
@@ -80,9 +82,9 @@ HISTORY_KINDS = {
     DAEMON_SETS: CONTROLLER_REVISIONS,
 }
 
-# The kinds of objects that a controller creates and deletes. An object of these kinds is an owner
-# of a revision only while the object is a consumer, or controls a consumer. A workload of another
-# kind remains an owner until somebody deletes the workload.
+# The kinds of objects that a controller creates and deletes. An object of these kinds with
+# a controller owns a revision only while the object is or controls a consumer. All other workloads
+# remain owners until somebody deletes the workloads.
 CONTROLLER_MADE_KINDS = frozenset(
     {REPLICA_SETS, CONTROLLER_REVISIONS, JOBS, PODS, EXPERIMENTS, ANALYSIS_RUNS}
 )

@@ -1,6 +1,6 @@
-"""One run of attach: wait, reconcile, sweep, verify.
+"""One run of attach. The run waits, reconciles and sweeps, and then checks the result.
 
-A run can be interrupted at any point, and the next run does the remaining work. A patch does not
+If somebody interrupts a run at any point, the next run does the remaining work. A patch does not
 remove an owner that a revision still needs.
 """
 
@@ -47,7 +47,7 @@ def attach(
     """Add owners to revisions, mark or delete unused revisions, and return the failures.
 
     The run first waits until the workloads are ready, for at most request.timeout seconds.
-    arguments: the command line of this run, which identifies its own Job;
+    arguments: the command line of this run, by which the run finds its own Job;
     account: the ServiceAccount of this run, None if unknown.
     Raises ApiError.
     """

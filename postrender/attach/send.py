@@ -1,7 +1,6 @@
-"""The function that sends the patches of a run, one by one.
+"""The function that sends the patches of a run, one by one, and logs the changes.
 
-The log has a line for each patch that the API server does not refuse. The caller reports the
-refusals at the end of the run.
+The caller reports the refused patches at the end of the run.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def send(client: Client, patches: Iterable[Patch]) -> list[UserError]:
 
 
 def _send(client: Client, patch: Patch) -> ApiError | None:
-    """Send a patch, and return the refusal, or None if the API server did not refuse.
+    """Send a patch, and return the refusal, None if the API server does not refuse the patch.
 
     Raises ApiError if the API server does not answer.
     """

@@ -54,7 +54,8 @@ def sweep(
         for revision, keep_reason in find_unused(state, scope, request.in_stream, client.now())
         if revision.key in to_delete and not keep_reason
     ]
-    # A later apply may have created its ConfigMaps, but not yet the workloads that use them.
+    # A later apply may have created its ConfigMaps, but not yet the workloads that reference these
+    # ConfigMaps.
     conflict = find_conflict(client, scope.group_name, arguments, request.timeout)
     if conflict:
         _log.info(f"attach does not delete revisions, because {conflict}")
@@ -96,7 +97,10 @@ def report_unused(
 
 
 def _without_kept(client: Client, unused: Sequence[tuple[Revision, str]]) -> Iterator[Revision]:
-    """Yield the revisions without a reason to keep them, and log why attach keeps the others."""
+    """Yield the revisions that attach does not keep, and log why attach keeps the other revisions.
+
+    unused: the result of find_unused. Raises ApiError.
+    """
     for revision, keep_reason in unused:
         reason = keep_reason or _edit_reason(client, revision)
         if reason:

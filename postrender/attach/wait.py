@@ -16,9 +16,9 @@ from postrender.attach.resources import Resource
 from postrender.attach.send import send
 from postrender.attach.watched import Watched
 
-# The first and the longest interval after which attach lists everything again. The interval doubles
-# each time. The lists contain new ConfigMaps and Secrets, which attach does not watch. The lists
-# also contain changes that a broken watch did not report.
+# The first and the longest interval between two lists of all objects. The interval doubles each
+# time. attach finds new ConfigMaps and Secrets only in the lists, because attach does not watch
+# these kinds. The lists also contain changes that a broken watch did not report.
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 10.0
 # If all watches end within SHORTEST_SECONDS, attach treats the watches as broken, and waits for
 # PAUSE_SECONDS before the next lists.
@@ -38,7 +38,7 @@ def wait(
     Until then, attach adds each existing workload as an owner to the existing revisions that the
     workload references.
     deadline: the end of the wait on the clock of time.monotonic;
-    pins: returns the patches that add these owners.
+    pins: the function that returns the patches to add these owners.
     Raises ApiError.
     """
     seconds = FIRST_SECONDS
@@ -60,9 +60,9 @@ def wait(
 
 
 def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
-    """Watch one kind after another until all workloads are ready.
+    """Watch each workload in turn, until the workload is ready or the watch ends.
 
-    seconds: the maximum duration, or the exact duration if a revision is missing.
+    seconds: the maximum duration. If a revision is missing, the function always takes this time.
     """
     started = time.monotonic()
     ends = started + seconds
@@ -70,7 +70,7 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
         while (pending := find_pending(workload, watched)) and time.monotonic() < ends:
             is_enough = partial(_is_enough, workload, pending.awaited, watched)
             if not watched.follow(pending.awaited, ends - time.monotonic(), is_enough):
-                break  # the watch has ended or is broken, so the caller lists everything again
+                break  # the watch has ended or is broken, so the caller lists all objects again
     if arrival.missing:
         time.sleep(max(0.0, ends - time.monotonic()))
     elif time.monotonic() - started < SHORTEST_SECONDS:
@@ -78,6 +78,6 @@ def _watch(watched: Watched, arrival: Arrival, seconds: float) -> None:
 
 
 def _is_enough(workload: WantedWorkload, awaited: Resource, watched: Watched) -> bool:
-    """Return whether a workload no longer waits for a kind of object."""
+    """Return whether a workload does not wait for an object of the kind `awaited` any more."""
     pending = find_pending(workload, watched)
     return pending is None or pending.awaited != awaited

@@ -1,4 +1,4 @@
-"""The live objects of some kinds, which attach lists once and then updates by watches."""
+"""The live objects of some kinds. attach lists each kind once, and updates the list by a watch."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Watched:
         return next((item for item in self.objects(resource) if item.name == name), None)
 
     def follow(self, resource: Resource, seconds: float, is_enough: Callable[[], bool]) -> bool:
-        """Watch a kind until `is_enough` returns True, and return False if the watch ends earlier.
+        """Watch a kind until `is_enough` returns True. Return False if the watch ends earlier.
 
-        seconds: the maximum duration, at least 1.
+        seconds: the maximum duration, rounded to at least one whole second.
         """
         self.objects(resource)
         version = self._versions[resource]
