@@ -1,8 +1,8 @@
 """A YAML document: its data, and the location of each value in the text.
 
 The module `plain` reads nearly every document line by line. The YAML parser (module `nodes`) reads
-the other documents. The YAML parser also reads a document if a message needs a location, or if the
-module `plain` cannot find a value.
+the other documents. The YAML parser also reads a document if a message needs the location of a
+value. For some values and edits, only the YAML parser finds the position in the text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from postrender.yaml.nodes import NodeDocument
     from postrender.yaml.paths import Json, Path
 
-# The limit is far above the 3 MiB that an API server accepts for one object.
+# This limit is far above 3 MiB, the maximum size of an object that an API server accepts.
 MAX_CHARACTERS = 32 * 1024 * 1024
 
 
 class ParsedDocument:
-    """A document, read by the module `plain` or by the YAML parser.
+    """A document that the module `plain` or the YAML parser has read.
 
+    text: the text of the document.
     location: the location of the text's first line.
     plain: the result of the module `plain`, None if the module cannot read the text.
     """
@@ -49,7 +50,7 @@ class ParsedDocument:
 
     @property
     def nodes(self) -> NodeDocument:
-        """The document as nodes of the YAML parser. Raises UserError as parse_document does."""
+        """The document as nodes of the YAML parser. Raises UserError as nodes.compose() does."""
         if self._nodes is None:
             from postrender.yaml.nodes import compose
 
@@ -61,12 +62,18 @@ class ParsedDocument:
         return [] if self.plain else self.nodes.duplicate_keys()
 
     def line_of(self, path: Path) -> int:
-        """Return the line of the document, from 0, on which the value at a path begins."""
+        """Return the line of the document, from 0, on which the value at a path begins.
+
+        The path must exist.
+        """
         line = self.plain.line_of(path) if self.plain else None
         return self.nodes.line_of(path) if line is None else line
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the value at a path is a literal block scalar (`|`)."""
+        """Return whether the value at a path is a literal block scalar (`|`).
+
+        Returns False for a missing path.
+        """
         is_literal = self.plain.is_literal(path) if self.plain else None
         return self.nodes.is_literal(path) if is_literal is None else is_literal
 
@@ -81,7 +88,8 @@ class ParsedDocument:
     def location_of(self, path: Path, fallback: Path = ()) -> Location:
         """Return the location of the value at a path.
 
-        fallback: if no value is at `path`, the path of the value that gives the line instead.
+        fallback: the path of an existing value. If `path` is missing, the line is the line of this
+            value.
         """
         from postrender.yaml.nodes import node_at
 
@@ -90,7 +98,10 @@ class ParsedDocument:
         return self.nodes.location_of(node, path)
 
     def location_of_key(self, path: Path) -> Location:
-        """Return the location of the key at a path, or of its value if a merge key sets the key."""
+        """Return the location of the key at a path.
+
+        If a merge key sets the key, the location is the location of the value.
+        """
         from postrender.yaml.nodes import key_node
 
         key = key_node(self.nodes.root, path)

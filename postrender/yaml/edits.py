@@ -1,7 +1,7 @@
-"""Edits of a document, as records, and the effect of edits on parsed data.
+"""The records of edits, and the application of edits to parsed data.
 
-postrender applies an edit of a revision twice. apply_edits() applies the edit to parsed data,
-because the hash covers the edited data. The module `splice` applies the edit to the text.
+Hashes cover the edited data, so apply_edits() applies edits to parsed data. The module `splice`
+applies edits to the text.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from postrender.yaml.paths import Json, Path
 
 
 class SetScalar(NamedTuple):
-    """An edit that replaces the scalar at a path by a string or a boolean."""
+    """An edit that replaces the scalar at a path with a string or a boolean."""
 
     path: Path
     value: str | bool
 
 
 class AddKeys(NamedTuple):
-    """An edit that adds new keys to the mapping at a path, and creates a missing mapping."""
+    """An edit that adds new keys to the mapping at a path.
+
+    If the mapping is missing, the edit also creates the mapping.
+    """
 
     path: Path
     entries: Mapping[str, Json]
 
 
 class AddItems(NamedTuple):
-    """An edit that inserts items at the start of the list at a path, and creates a missing list."""
+    """An edit that inserts items at the start of the list at a path.
+
+    If the list is missing, the edit also creates the list.
+    """
 
     path: Path
     items: Sequence[Json]
@@ -41,7 +47,7 @@ class AddAfter(NamedTuple):
 
 
 class Remove(NamedTuple):
-    """An edit that removes the value at a path from its list or mapping."""
+    """An edit that removes the list item or the key at a path."""
 
     path: Path
 
@@ -51,15 +57,21 @@ Edit = SetScalar | Addition | Remove
 
 
 class Site(NamedTuple):
-    """The site of an edit: the characters of the text from start to end that the edit replaces.
+    """The site of an edit: the part of the text that the edit replaces.
 
-    form: the form in which the module `splice` writes the new text: `scalar` for a scalar; `value`,
-        `whole`, `flow` or `flow-after` for one line; `block`, `block-after` or `lines` for a block.
-    indent: the column of the new text if the form is for a block, else 0.
+    start, end: the range of the replaced characters, as indexes in the document; equal for an
+        insertion.
+    form: the form of the new text. The module `splice` writes a scalar for `scalar`, and one line
+        for `value`, `whole`, `flow` and `flow-after`. For `block`, `block-after` and `lines`, the
+        module writes block YAML.
+    indent: the column of the block YAML, 0 for the other forms.
     missing: the keys at the end of the edit's path that do not exist. The edit creates these keys.
-    quote: the quote, `|` or `>` of the replaced scalar, "" for an unquoted scalar.
-    alias_paths: the other paths whose values the edit also changes, because of YAML aliases.
-    line: the line, from 0, of the scalar of SetScalar or of the item of AddAfter; else 0.
+    quote: the quote, `|` or `>` of the replaced scalar; "" for an unquoted scalar, and if the form
+        is not `scalar`.
+    alias_paths: the paths at which YAML aliases have the changed value. The edit also changes the
+        values at these paths.
+    line: the line, from 0, of the replaced scalar (SetScalar) or of the item (AddAfter); 0 for
+        other edits.
     """
 
     start: int
@@ -76,9 +88,10 @@ SiteKey = tuple[type[Edit], Path]
 
 
 def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]) -> list[Edit]:
-    """Return the edits that set values in a mapping, [] if the mapping has all these values.
+    """Return the edits that set keys of the mapping at a path, [] if every key has its new value.
 
     existing: the mapping at the path.
+    values: the new value of each key.
     """
     changed: list[Edit] = [
         SetScalar((*path, key), value)
@@ -90,13 +103,15 @@ def set_keys(path: Path, existing: Mapping[str, Json], values: Mapping[str, str]
 
 
 def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
-    """Apply edits to data in place and return the data.
+    """Return the data with edits applied. The function changes the data in place.
 
-    data: the value at `prefix` in the document. The function skips edits outside of this value.
+    data: the value at the path `prefix` of the document.
+    edits: edits with paths in the document. The function skips edits outside the data.
     """
     selected = [edit for edit in edits if edit.path[: len(prefix)] == prefix]
     if any(isinstance(edit, (AddItems, AddAfter, Remove)) for edit in selected):
-        # Edit the last item first, because an added or removed item shifts all later items.
+        # An added or removed item shifts all later items of its list. Apply the edits from the last
+        # item to the first item, and apply AddItems last.
         selected.sort(key=_sort_key, reverse=True)
     for edit in selected:
         _apply(data, edit, edit.path[len(prefix) :])
@@ -104,7 +119,7 @@ def apply_edits(data: Json, edits: Iterable[Edit], prefix: Path = ()) -> Json:
 
 
 def _sort_key(edit: Edit) -> tuple[bool, list[tuple[int, str]]]:
-    """Return a sort key: AddItems have lower keys than other edits, and otherwise paths decide."""
+    """Return a key that sorts AddItems before other edits, and then sorts the edits by path."""
     path = [(part, "") if isinstance(part, int) else (0, part) for part in edit.path]
     return not isinstance(edit, AddItems), path
 
@@ -132,7 +147,10 @@ def _apply(data: Json, edit: Edit, path: Path) -> None:
 
 
 def _reach(data: Json, path: Path, empty: Json) -> Json:
-    """Return the value at a path. Set a missing or null value to `empty`; create its parents."""
+    """Return the value at a path.
+
+    The function sets a missing or null value to `empty`, and creates missing mappings on the path.
+    """
     for number, part in enumerate(path, 1):
         if isinstance(data, list) and isinstance(part, int):
             data = data[part]

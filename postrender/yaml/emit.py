@@ -1,4 +1,4 @@
-"""Data as YAML text, for text that postrender adds or writes again."""
+"""Data as YAML text, for values that postrender adds and objects that postrender writes again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=False)
 _PLAIN = pattern(r"-?[A-Za-z/](?:[A-Za-z0-9_./=,@-]|:(?=[A-Za-z0-9]))*\Z")
 # A table with which str.translate deletes the punctuation that a simple string can contain.
 _PUNCTUATION = str.maketrans("", "", "_./-")
-# Characters that the JSON encoder does not escape. YAML 1.1 treats some of these characters as line
-# breaks, and rejects the rest of these characters.
+# Characters that the JSON encoder does not escape, and that a YAML parser can reject or read as a
+# line break.
 _UNPRINTABLE = pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# Text that a literal block scalar (`|`) can contain, and that does not begin with white space.
+# A string that a literal block scalar (`|`) can contain, unless the string begins with white space.
 _LITERAL = pattern(
     "[^\\s\x00-\x1f][^\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]*\\Z"
 )
@@ -33,7 +33,10 @@ class Verbatim:
 
 @lru_cache(maxsize=4096)
 def _string_text(value: str) -> str:
-    """Return a string as YAML on one line, without quotes if YAML certainly needs no quotes."""
+    """Return a string as YAML on one line.
+
+    The result lacks quotes only if the string certainly does not need quotes.
+    """
     is_plain = _is_simple(value) or _PLAIN.match(value) is not None
     is_plain = is_plain and isinstance(resolve_plain(value), str)
     return value if is_plain else _json(value)
@@ -68,7 +71,11 @@ def flow_text(value: Json) -> str:
 
 
 def block_text(value: Json, indent: int = 0, newline: str = "\n") -> str:
-    """Return data as block YAML, with the indent before each line except the first line."""
+    """Return data as block YAML.
+
+    indent: the number of spaces before each line except the first line.
+    newline: the line break between lines.
+    """
     lines = _block_lines(value)
     return newline.join([lines[0], *(" " * indent + line if line else "" for line in lines[1:])])
 

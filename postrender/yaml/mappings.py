@@ -29,8 +29,8 @@ class DuplicateKey(NamedTuple):
     path: the path of the key in the document.
     key: the key node of the last entry with the key.
     first: the key node of the first entry with the key.
-    is_ambiguous: whether the key is a string in one entry, and not in another entry, such as "true"
-        and `on`.
+    is_ambiguous: whether only some of the entries write the key as JSON does. For example, "true"
+        and `on` are the same key in JSON.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class DuplicateKey(NamedTuple):
 
 
 def key_name(key: YamlNode) -> str:
-    """Return the name that a key has in the data, such as `true` for an unquoted `on`."""
+    """Return the name of a key in the data: `true` for an unquoted `on`. key: a scalar node."""
     text: str = key.value
     if key.style or (text.isidentifier() and text not in WORDS):
         return text
@@ -53,15 +53,16 @@ def is_merge_key(key: YamlNode) -> bool:
 
 
 def merge_sources(value: YamlNode) -> list[YamlNode]:
-    """Return the nodes that a merge key merges; value: the value node of the merge key."""
+    """Return the nodes that a merge key merges. value: the value node of the merge key."""
     return list(value.value) if isinstance(value, SequenceNode) else [value]
 
 
 def winning_entry(mapping: YamlNode, name: str | int) -> tuple[YamlNode, YamlNode, YamlNode] | None:
-    """Return the mapping, the key and the value of the entry that sets a key.
+    """Return the nodes of the entry that sets a key: the mapping, the key and the value.
 
-    name: the key_name() of the key. If a merge key sets the key, the entry is in a merged mapping.
-    Returns None if no entry sets the key.
+    name: the key_name() of the key.
+    If a merge key sets the key, the mapping is the merged mapping. Returns None if the key is
+    missing.
     """
     for key, value in reversed(mapping.value):
         if is_merge_key(key):
@@ -90,8 +91,8 @@ def winning_values(mapping: YamlNode) -> dict[str, YamlNode]:
 def duplicate_keys(root: YamlNode) -> Iterator[DuplicateKey]:
     """Yield the duplicate keys of a document.
 
-    The duplicate keys of a mapping are before the duplicate keys in its values. A key that occurs
-    three times in a mapping has only one DuplicateKey.
+    The function yields the duplicate keys of a mapping, and then the duplicate keys in the values
+    of the mapping. A key that occurs three times in a mapping has only one DuplicateKey.
     """
     seen: set[int] = set()
     pending: list[tuple[Path, YamlNode]] = [((), root)]

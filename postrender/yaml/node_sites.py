@@ -1,7 +1,4 @@
-"""The search for the site of an edit in the nodes of the YAML parser.
-
-A site is the part of the text that an edit replaces.
-"""
+"""The search for the site of an edit in the nodes of the YAML parser."""
 
 from __future__ import annotations
 
@@ -27,7 +24,8 @@ def locate_in_nodes(document: NodeDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, or None if postrender must write the whole object again.
 
     Raises UserError if AddKeys has the path of a value that is neither a mapping nor null. Also
-    raises UserError if AddItems has the path of a value that is neither a list nor null.
+    raises UserError if AddItems has the path of a value that is neither a list nor null. If the
+    path is missing, the innermost existing value must be a mapping or null.
     """
     if isinstance(edit, SetScalar):
         site = _locate_scalar(document, edit.path)
@@ -82,6 +80,7 @@ def _after_colon(document: NodeDocument, path: Path, line: int = 0) -> Site | No
 def _locate_collection(document: NodeDocument, path: Path, kind: type[YamlNode]) -> Site | None:
     """Return the site of added keys or items in the collection at a path.
 
+    kind: the type of the collection, MappingNode or SequenceNode.
     If the collection is missing, the site is in the innermost existing mapping on the path.
     """
     node, depth = document.root, 0
@@ -104,7 +103,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
     first = node.value[0][0] if isinstance(node, MappingNode) else node.value[0]
     start = first.start_mark.index
     if not node.start_mark.index <= start < node.end_mark.index:
-        return None  # the first entry is an alias, so its node is elsewhere in the text
+        return None  # the first entry is an alias, so the node is elsewhere in the text
     if node.flow_style:
         return Site(start=start, end=start, form="flow")
     if isinstance(node, MappingNode):
@@ -119,7 +118,7 @@ def _before_first(text: str, node: YamlNode) -> Site | None:
 
 
 def _dash_of(text: str, sequence: YamlNode, index: int) -> int | None:
-    """Return where in the text the `-` of an item is, None if the function cannot find the `-`."""
+    """Return the index of the `-` of an item, None if the function cannot find the `-`."""
     if index == 0:
         start = after_properties(text, sequence)
     elif is_alias(sequence, index - 1):

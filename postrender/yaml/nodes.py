@@ -1,10 +1,10 @@
 """A document as nodes of the YAML parser.
 
-postrender imports this module, and with it ruamel.yaml, only when a document needs the YAML parser.
-The module `scalars`, and not ruamel.yaml, converts scalars to values. ruamel.yaml would crash on an
-unquoted `=`, and read `1e3` and `0o7` differently than the API server. Nodes take about fifty times
-the memory of the text. postrender therefore deletes the nodes of each document before postrender
-reads the next document.
+postrender imports this module and ruamel.yaml only when a document needs the YAML parser. The
+module `scalars`, and not ruamel.yaml, converts scalars to values. ruamel.yaml would crash on an
+unquoted `=`, and would not read `1e3` and `0o7` as Kubernetes tools do. Nodes take about fifty
+times the memory of the text. postrender therefore does not keep the nodes of a document, and parses
+the document again if a later step needs the nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class NodeDocument:
     root: the root node, None if the document has no content.
     location: the location of the text's first line.
     has_aliases: whether any node is at several paths, because of an alias.
-    may_repeat_keys: whether read() has found a key that several entries of one mapping set.
+    may_repeat_keys: whether read() has found a mapping in which several entries or merge keys set
+        the same key.
     """
 
     __slots__ = ("_paths", "has_aliases", "location", "may_repeat_keys", "root", "text")
@@ -84,22 +85,28 @@ class NodeDocument:
         return list(duplicate_keys(self.root)) if self.may_repeat_keys else []
 
     def line_of(self, path: Path) -> int:
-        """Return the line, from 0, on which the value at a path begins."""
+        """Return the line, from 0, on which the value at a path begins. The path must exist."""
         return int(node_at(self.root, path).start_mark.line)
 
     def is_literal(self, path: Path) -> bool:
-        """Return whether the value at a path is a literal block scalar (`|`)."""
+        """Return whether the value at a path is a literal block scalar (`|`).
+
+        Returns False for a missing path.
+        """
         node = node_at(self.root, path)
         return isinstance(node, ScalarNode) and bool(node.style == "|")
 
     def paths_to(self, node: YamlNode) -> list[Path]:
-        """Return every path at which the value of a node is in the data."""
+        """Return every path at which the data contains the value of a node."""
         if not self._paths:
             self._paths = _paths_by_node(self.root)
         return self._paths[id(node)]
 
     def location_of(self, node: YamlNode, path: Path = ()) -> Location:
-        """Return the location of a node: its line, its object and its path in the object."""
+        """Return the location of a node. path: the path of the node in the document, () if unknown.
+
+        The location has the line of the node, the object with the node, and the path in the object.
+        """
         parent = object_path(path)
         return self.location._replace(
             line=self.location.line + node.start_mark.line,
@@ -171,7 +178,7 @@ def _has_shared_nodes(root: YamlNode, location: Location) -> bool:
 
 
 def _join_surrogates(node: YamlNode, location: Location) -> None:
-    """Replace each surrogate pair by the character that JSON writes as this pair.
+    """Replace each surrogate pair in a node and its children with the encoded character.
 
     Raises UserError for a half of a pair without the other half.
     """
@@ -189,7 +196,7 @@ def _join_surrogates(node: YamlNode, location: Location) -> None:
 
 
 def children(node: YamlNode) -> list[YamlNode]:
-    """Return the child nodes of a node: items, or keys and values; [] for a scalar."""
+    """Return the items of a list, or the keys and values of a mapping; [] for a scalar."""
     if isinstance(node, MappingNode):
         return [child for pair in node.value for child in pair]
     return list(node.value) if isinstance(node, SequenceNode) else []
@@ -250,7 +257,7 @@ def _from_base64(text: str) -> str:
 
 
 def _merge(mapping: dict[str, Json], value: YamlNode, document: NodeDocument) -> None:
-    """Update a mapping as a merge key does; value: the value node of the merge key.
+    """Add the keys of a merge key to a mapping. value: the value node of the merge key.
 
     If several merged mappings have a key, the first mapping wins. Raises UserError if a merged
     value is not a mapping.
@@ -268,7 +275,10 @@ def _refuse_key(node: YamlNode, document: NodeDocument, problem: str) -> NoRetur
 
 
 def child(node: YamlNode, part: str | int) -> YamlNode:
-    """Return the child at a key or index of a node, None if missing. A merge key can set a key."""
+    """Return the child at a key or index of a node, None if the child is missing.
+
+    The key can also be a key that a merge key sets.
+    """
     if isinstance(node, SequenceNode):
         return node.value[part] if isinstance(part, int) and part < len(node.value) else None
     if not isinstance(node, MappingNode):
@@ -288,15 +298,19 @@ def node_at(root: YamlNode, path: Path) -> YamlNode:
 
 
 def key_node(root: YamlNode, path: Path) -> YamlNode | None:
-    """Return the node of the last key of a path, None if the key is missing or from a merge key."""
+    """Return the node of the last key of a path.
+
+    Returns None if the key is missing, or if a merge key sets the key.
+    """
     parent = node_at(root, path[:-1])
     entry = winning_entry(parent, path[-1]) if isinstance(parent, MappingNode) else None
     return entry[1] if entry is not None and entry[0] is parent else None
 
 
 def is_alias(parent: YamlNode, index: int | str) -> bool:
-    """Return whether the item or value at an index of a parent is an alias in the text.
+    """Return whether an item of a list, or a value of a mapping, is an alias in the text.
 
+    index: the index of the item or entry in the node `parent`, from 0; -1 for the last.
     For an alias, the parser returns the node of the anchor, which is earlier in the text.
     """
     if isinstance(parent, MappingNode):
@@ -349,10 +363,10 @@ def last_block_scalar(node: YamlNode) -> tuple[Path, str] | None:
 
 
 def folded_scalars(node: YamlNode, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the path and value of each folded scalar in a node; path: the path of the node.
+    """Yield the path and value of each folded scalar in a node. path: the path of the node.
 
-    Helm 4 can add newlines to a folded scalar, so postrender replaces the folded scalars of
-    revisions.
+    Helm 4 can add newlines to a folded scalar. In revisions, postrender therefore writes folded
+    scalars in double quotes.
     """
     kind = node.__class__
     if kind is ScalarNode:

@@ -33,7 +33,7 @@ UNTAGGED = Tag(suffix="")
 # The tag of a quoted scalar or a block scalar, and of an unquoted scalar with the tag `!`.
 STRING = Tag(suffix="tag:yaml.org,2002:str")
 
-# JSON writes a character beyond U+FFFF as two of these escapes.
+# JSON can contain a character beyond U+FFFF as two of these escapes.
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # Each level of nesting adds one of these texts, or at least one space of indentation.
 _NESTING = ("[", "{", "- ", "? ", "-\t", "?\t")
@@ -43,8 +43,8 @@ _DEEP_INDENT = " " * MAX_DEPTH
 class _NoResolver:
     """A resolver for ruamel.yaml that does not derive the type of a scalar from its text."""
 
-    # ruamel.yaml calls both methods for every node. These C functions accept the arguments, change
-    # nothing, and are faster than Python functions.
+    # ruamel.yaml calls both methods for every node. These C functions accept the arguments without
+    # an effect, and are faster than Python functions.
     descend_resolver = staticmethod(operator.is_)
     ascend_resolver = staticmethod(gc.isenabled)
 
@@ -84,8 +84,9 @@ def parse(text: str, location: Location) -> YamlNode:
 def _parse_events(text: str, location: Location) -> YamlNode:
     """Return the root node of a text that defines an anchor several times.
 
-    In YAML 1.2, an alias refers to the nearest definition above. The C parser rejects a second
-    definition only when it composes nodes, and ruamel.yaml's composer accepts the definition.
+    In YAML 1.2, an alias refers to the nearest definition above. The composer of the C parser
+    rejects a second definition. This function combines the events of the C parser with the composer
+    of ruamel.yaml, which accepts the definition. Raises UserError as parse() does.
     """
     from ruamel.yaml.composer import MaxDepthExceededError
 
@@ -98,10 +99,10 @@ def _parse_events(text: str, location: Location) -> YamlNode:
 
 
 def _parse_again(text: str, error: YAMLError, location: Location) -> YamlNode:
-    """Return the root node from the pure Python parser; error: the error of the C parser.
+    """Return the root node from the pure Python parser. error: the error of the C parser.
 
-    Raises UserError if the pure Python parser also rejects the text, or would be too slow.
-    check_depth stops at the error of the C parser, so the pure Python parser has its own limit.
+    Raises UserError if the pure Python parser also rejects the text, or would be too slow. Also
+    raises UserError for deep nesting after the position of `error`, at which check_depth() stops.
     """
     if not _is_worth_a_retry(text, error):
         _refuse(error, location)
@@ -155,7 +156,7 @@ def _is_flow_colon(error: YAMLError) -> bool:
     """Return whether the error is a colon in an unquoted scalar of a flow collection.
 
     The C parser of ruamel.yaml.clib 0.2.15 rejects this colon (yaml_parser_scan_plain_scalar).
-    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept it.
+    sigs.k8s.io/yaml, libyaml 0.2.5 and the pure Python parser accept the colon.
     """
     return getattr(error, "problem", None) == "found unexpected ':'"
 

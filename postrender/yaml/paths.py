@@ -1,8 +1,9 @@
 """Paths of values in an object, and patterns that match paths.
 
-A path is a tuple of keys and indexes. In the configuration, a pattern is a text such as
-`spec.template.spec.volumes[].configMap.name`. `[]` matches every item, and `*` matches every key. A
-key with special characters has quotes, as in `metadata.annotations["example.com/config"]`.
+A path is a tuple of keys and indexes, such as `("spec", "volumes", 0)`. A pattern is a tuple of
+keys, in which "[]" matches every item of a list, and "*" matches every key of a mapping. In the
+configuration, a pattern is a text such as `spec.volumes[].configMap.name`. In this text, a key that
+contains `.`, `[`, `]`, `"` or `*` has quotes: `metadata.annotations["example.com/config"]`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ EVERY_ITEM = "[]"
 EVERY_KEY = "*"
 
 _PART = pattern(r"""(?:^|\.)([^.\[\]"*]+|\*)|\["((?:[^"\\]|\\.)*)"\]|(\[\])""")
-# If a text has one of these characters outside of `[]`, parse_pattern needs _PART.
+# If a text without its `[]` still has one of these characters, parse_pattern needs _PART.
 _SPECIAL = frozenset('*"[]')
 _SIMPLE_KEY = pattern(r"[A-Za-z0-9_-]+\Z")
 
@@ -52,8 +53,8 @@ def format_path(path: Path) -> str:
 def object_path(path: Path) -> Path:
     """Return the path of the object that contains the value at a path.
 
-    For an object in a List, the result is `items` and the index, repeated for nested Lists. For any
-    other object, the result is ().
+    For an object outside a List, the result is (). For the third object of a List, the result is
+    `("items", 2)`. In a nested List, the result has more items, as in `("items", 2, "items", 0)`.
     """
     depth = 0
     while len(path) > depth + 1 and path[depth] == "items" and isinstance(path[depth + 1], int):
@@ -62,7 +63,10 @@ def object_path(path: Path) -> Path:
 
 
 def parse_pattern(text: str) -> tuple[str, ...]:
-    """Return the parts of a pattern. Raises UserError for text that is not a pattern."""
+    """Return the pattern of a text: `("spec", "volumes", "[]")` for `spec.volumes[]`.
+
+    Raises UserError for a text that is not a pattern.
+    """
     simple = text.replace(EVERY_ITEM, "." + EVERY_ITEM).split(".")
     has_only_items = simple.count(EVERY_ITEM) == text.count(EVERY_ITEM)
     if has_only_items and "" not in simple and _SPECIAL.isdisjoint(text.replace(EVERY_ITEM, "")):
@@ -93,7 +97,7 @@ def matches_start(path: Path, pattern: Sequence[str]) -> bool:
 
 
 class PatternTree:
-    """A prefix tree of patterns, so that one walk over an object matches all patterns."""
+    """A prefix tree of patterns, which matches all patterns in one walk over the data."""
 
     __slots__ = ("children", "payloads")
 
@@ -102,7 +106,7 @@ class PatternTree:
         self.payloads: list[Any] = []
 
     def add(self, pattern: Iterable[str], payload: Any) -> None:
-        """Add a pattern with the payload that find() returns for the pattern."""
+        """Add a pattern. payload: any object, which find() returns with each match."""
         tree = self
         for part in pattern:
             tree = tree.children.setdefault(part, PatternTree())
@@ -111,8 +115,8 @@ class PatternTree:
     def find(self, data: Json) -> list[tuple[Path, Json, Any]]:
         """Return the (path, value, payload) of every match.
 
-        The matches of patterns with the same beginning are adjacent. If a pattern has several
-        payloads, its matches at one path are in the order of the calls of add().
+        If add() has added a pattern several times, the payloads at each path are in the order of
+        the calls.
         """
         matches: list[tuple[Path, Json, Any]] = []
         self._collect(data, (), matches)
@@ -135,7 +139,7 @@ class PatternTree:
 
 
 def value_at(data: Json, path: Path) -> Json:
-    """Return the value at a path, None for a missing path."""
+    """Return the value at a path, None if the path is missing or the value is null."""
     for part in path:
         if isinstance(data, dict):
             data = data.get(part)
@@ -147,11 +151,11 @@ def value_at(data: Json, path: Path) -> Json:
 
 
 def mappings_in(data: Json) -> list[dict[str, Json]]:
-    """Return the items of a list that are mappings; an empty list if data is not a list."""
+    """Return the items of a list that are mappings, [] if the data is not a list."""
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 
 def mapping_at(data: Json, path: Path) -> dict[str, Json]:
-    """Return the mapping at a path, {} if no mapping is at the path."""
+    """Return the mapping at a path, {} if the value is missing or is not a mapping."""
     value = value_at(data, path)
     return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
 r"""A fast line-by-line reader for simple block YAML, which covers nearly every chart.
 
 `read_plain` returns a document only if the grammar below covers every line. Otherwise `read_plain`
-returns None, and the YAML parser (module `nodes`) reads the document or reports the error.
+returns None. The YAML parser (module `nodes`) then reads the document or reports an error.
 tests/yaml/test_plain.py checks that both readers return equal data.
 
     document  = [ "---" [comment] ] line*
@@ -18,14 +18,15 @@ tests/yaml/test_plain.py checks that both readers return equal data.
 A block mapping or list is indented deeper than its key; a list may also be at the column of its
 key. The root is a mapping.
 
-The grammar does not cover, among others:
+For example, the grammar does not cover:
 
-- anchors, aliases, tags, merge keys, directives
-- folded scalars, indentation indicators, scalars and flow collections of several lines
-- tabs outside literals, carriage returns
-- a list directly in a list, a duplicate key
+- anchors, aliases, tags, merge keys and directives
+- folded scalars, indentation indicators, and quoted or unquoted scalars of several lines
+- flow collections of several lines
+- tabs outside literals, and carriage returns
+- a list directly in a list, and a duplicate key
 
-read_plain caches the result for each distinct line, because charts repeat most of their lines.
+read_plain caches parsed lines, because charts repeat most of their lines.
 """
 
 from __future__ import annotations
@@ -47,25 +48,27 @@ if TYPE_CHECKING:
     # The fields of a Line.
     Fields = tuple[int, int, str | None, Any, tuple[int, int, str] | None, Any]
 
-# read_plain returns None for more nested levels. The YAML parser reads parser.MAX_DEPTH levels.
+# For a document with more nested levels, read_plain returns None. The YAML parser then reads up to
+# parser.MAX_DEPTH levels.
 _MAX_DEPTH = 150
 _MAX_CACHED_LINES = 4096
 
-# The first five forms of a line are `key: scalar`, `key:`, `key: |`, `key: {…}` and a list item.
-# The others are an empty line or comment, a scalar, and a line that the grammar does not cover.
-# read_plain relies on the order of these numbers. After a dash, LITERAL and FLOW do not need a key.
+# The forms of a line. The first four forms are `key: scalar`, `key:`, `key: |` and `key: {…}`. An
+# ITEM is a list item. A line without content, or only with a comment, is SKIPPED. NOT_COVERED is a
+# line outside the grammar. read_plain relies on the order of these numbers. After a dash, LITERAL
+# and FLOW do not need a key, and SCALAR does not have a key.
 PAIR, OPEN, LITERAL, FLOW, ITEM, SKIPPED, SCALAR, NOT_COVERED = range(8)
 
 _WORD = r"(?:[A-Za-z0-9_/.+$(^<\\]|-(?![ ]|$))(?:[^\s:#]|:(?![ ]|$)|(?<![ ])\#|\ +(?![ \#]|$))*"
 _QUOTED = r"""\"(?:[^"\\]|\\["\\nt])*\"|'(?:[^']|'')*'"""
-# A colon is a part of the word if a character of the word follows: `http://api:8080`.
+# A colon is a part of the word if a letter, a digit or `_/.+@=%*-` follows: `http://api:8080`.
 _FLOW_WORD = (
     r"(?:[A-Za-z0-9_/.+]|-(?=[A-Za-z0-9_./-]))"
     r"(?:[A-Za-z0-9_/.+@=%*-]|:(?=[A-Za-z0-9_/.+@=%*-]))*"
 )
 _FLOW_SCALAR = rf"""(?:{_FLOW_WORD}|"[^"\\]*"|'[^']*')"""
 _FLOW_KEY = r"[A-Za-z_][A-Za-z0-9_./-]*"
-# Without `(?!\ )`, a line with many spaces would take quadratic time.
+# Without `(?!\ )`, matching a line with many spaces would take quadratic time.
 _LINE = pattern(
     rf"""
     (?P<indent>\ *)(?!\ )(?P<dash>-\ +(?!\ ))?
@@ -82,7 +85,7 @@ _LINE = pattern(
     """,
     re.VERBOSE,
 )
-# A pattern for nine lines in ten, which takes a third of the time of _LINE.
+# This pattern covers nine lines in ten, and takes a third of the time of _LINE.
 _USUAL_LINE = re.compile(
     r"(?P<indent> *)(?P<dash>- +)?(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: |$))?"
     r"(?:(?P<word>[A-Za-z0-9/][A-Za-z0-9_./:@=,-]*(?<!:))"
@@ -92,7 +95,7 @@ _FLOW_PART = pattern(rf"(?:({_FLOW_KEY}):\ +)?({_FLOW_SCALAR})", re.VERBOSE)
 _ESCAPE = pattern(r"\\(.)")
 _ESCAPED = {"n": "\n", "t": "\t"}
 
-# Patterns for the lines of a literal: one for ASCII text, one for any text. %d is the indentation.
+# Patterns for the lines of a literal. _ASCII_BODY covers only ASCII. %d is the indentation.
 _ASCII_BODY = "(?:(?: {%d}[\t -~]*)?\n)*"
 _WIDE_BODY = "(?:(?: {%d}[^\x00-\x08\x0a-\x1f\x7f-\x9f]*)?\n)*"
 _body_patterns: dict[tuple[str, int], re.Pattern[str]] = {}
@@ -102,12 +105,13 @@ class Line(NamedTuple):
     """One line of a document, as the grammar divides the line.
 
     form: a constant from PAIR to NOT_COVERED.
-    column: the column at which the line begins, after the indentation.
-    key: the key, None if the line has no key.
-    value: the scalar of a PAIR or SCALAR; the chomping indicator of a LITERAL; for a FLOW, a
-        function that returns the collection; None for the other forms.
-    span: the start, end and quote ("" if unquoted) of the scalar in the line, or None.
-    entry: the fields of the entry after the dash of an ITEM, None for the other forms.
+    column: the number of characters before the key, the value or the dash.
+    key: the key, None if the line does not have a key.
+    value: for a PAIR or SCALAR, the scalar; for a LITERAL, the chomping indicator "", "-" or "+";
+        for a FLOW, a function that returns a new collection; None for the other forms.
+    span: for a PAIR or SCALAR, the start, end and quote ("" if unquoted) of the scalar in the line;
+        None for the other forms.
+    entry: for an ITEM, the fields of the entry after the dash; None for the other forms.
     """
 
     form: int
@@ -125,10 +129,11 @@ _line_cache: dict[str, Fields] = {}
 
 
 class PlainDocument:
-    """The data of a document, with the line of each entry of its block collections.
+    """The data of a document, and the line numbers of the entries in block collections.
 
     lines: the texts of the lines. A line number is an index in this list.
-    entry_lines: by the id() of a block collection, the line number of each of its entries.
+    entry_lines: the line numbers of the entries of each block collection. The key is the id() of
+        the collection.
     """
 
     __slots__ = ("_starts", "data", "entry_lines", "lines")
@@ -143,7 +148,7 @@ class PlainDocument:
         """Return the index in the text at which a line begins."""
         if not self._starts:
             self._starts = [0, *accumulate(map(len, self.lines))]
-        return self._starts[number] + number  # `_starts` do not count the line breaks
+        return self._starts[number] + number  # `_starts` does not count line breaks
 
     def parsed_line(self, number: int) -> Line:
         """Return the Line at a line number."""
@@ -190,13 +195,17 @@ class PlainDocument:
         return numbers[0] if numbers else self.entry_line(path)
 
     def is_literal(self, path: Path) -> bool | None:
-        """Return whether the scalar at a path is a literal, None if entry_line() returns None."""
+        """Return whether the value at a path is a literal, None if entry_line() returns None."""
         number = self.entry_line(path)
         return None if number is None else self.parsed_entry(number).form == LITERAL
 
 
 def index_of(collection: Any, part: str | int) -> Any:
-    """Return the index of an entry of a collection. Raises ValueError for a missing key."""
+    """Return the index of an entry of a collection.
+
+    part: the key of the entry. For a list, `part` is already the index.
+    Raises ValueError for a missing key.
+    """
     return list(collection).index(part) if collection.__class__ is dict else part
 
 
@@ -210,7 +219,8 @@ def read_plain(text: str) -> PlainDocument | None:
         _line_cache.clear()
     root: dict[str, Json] = {}
     # `inner` is the innermost block collection at the current line. `numbers` and `level` are the
-    # line numbers and the column of its entries. `outer` has the collections around `inner`.
+    # line numbers and the column of the entries in `inner`. `outer` has the collections around
+    # `inner`.
     inner: Any = root
     numbers: list[int] = []
     level, is_list = 0, False
@@ -383,7 +393,7 @@ def _read_scalar(text: str) -> Json:
 
 
 def _flow_maker(text: str) -> Callable[[], Json] | None:
-    """Return a function that creates a flow collection, None if the grammar does not cover it."""
+    """Return a function that creates a flow collection, None for text outside the grammar."""
     parts = _flow_parts(text)
     if parts is None:
         return None
@@ -422,7 +432,10 @@ def _skip_spaces(text: str, start: int) -> int:
 
 
 def flow_spans(text: str) -> list[tuple[int, int, str]]:
-    """Return the start, end and quote of each value of the flow collection in a line, if any."""
+    """Return the start, end and quote of each value in the flow collection of a line.
+
+    Returns [] for a line without a flow collection.
+    """
     match = _LINE.match(text)
     parts = _flow_parts(match["flow"]) if match and match["flow"] else None
     if match is None or parts is None:
@@ -437,8 +450,9 @@ def flow_spans(text: str) -> list[tuple[int, int, str]]:
 def _read_literal(
     document: PlainDocument, text: str, number: int, column: int, chomping: str
 ) -> tuple[str, int] | None:
-    """Return the value and last line number of a literal, None if the grammar does not cover it.
+    """Return the value and last line number of a literal, None for a literal outside the grammar.
 
+    text: the text of the document.
     number: the number of the line with `|`.
     column: the column of the mapping or list that contains the literal.
     chomping: "", "-" or "+".
@@ -460,7 +474,8 @@ def _read_literal(
         if not body.isascii() and not body.replace("\n", "").replace("\t", "").isprintable():
             return None
     last = number + body.count("\n")
-    # The next line must not consist of spaces, and must not be indented deeper than `column`.
+    # The patterns do not cover the whole literal if the next line consists of spaces, or is
+    # indented deeper than `column`.
     following = lines[last + 1] if last + 1 < end else ""
     content = following.lstrip(" ")
     if following and (not content or len(following) - len(content) > column):

@@ -21,8 +21,10 @@ from postrender.yaml.splice import Splice
 def rewrite_object(
     document: NodeDocument, path: Path, edits: Sequence[Edit], newline: str
 ) -> Splice:
-    """Return the splice that replaces the object at a path by the edited object.
+    """Return the splice that replaces the object at a path with the edited object.
 
+    edits: the edits of the object, with paths in the document.
+    newline: the line break of the new text.
     Keys keep their order, and numbers, booleans and tagged scalars keep their text. The new text
     lacks the comments of the object, and has values instead of aliases and merge keys.
     """
@@ -43,7 +45,10 @@ def verbatim_at(document: NodeDocument, path: Path) -> Json:
 
 
 def verbatim(node: YamlNode) -> Json:
-    """Return a node as data in which numbers, booleans and tagged scalars keep their text."""
+    """Return a node as data.
+
+    Numbers, booleans and tagged scalars are Verbatim, so that the scalars keep their text.
+    """
     if isinstance(node, SequenceNode):
         return [verbatim(item) for item in node.value]
     if not isinstance(node, MappingNode):

@@ -1,4 +1,4 @@
-"""The values of plain YAML scalars (unquoted and untagged), as the API server reads the scalars.
+"""The values of plain YAML scalars (unquoted and untagged), as Kubernetes tools read the scalars.
 
 Helm, kubectl and kustomize use sigs.k8s.io/yaml 1.4 to convert manifests to JSON. This library
 contains a fork of go-yaml v2, which implements YAML 1.1.
@@ -27,11 +27,11 @@ _BEFORE_PREFIX = frozenset("0+-")
 _OCTAL = pattern(r"[-+]?0[0-7]*\Z")
 _DECIMAL = pattern(r"[-+]?[0-9]+\Z")
 _FLOAT = pattern(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-# From this value on, Go prints a float with an exponent.
+# Go's encoding/json writes an exponent for a float of at least this absolute value.
 _EXPONENT_FROM = 1e21
 _MAX_UINT64 = 2**64 - 1
-# The maximum number of characters. _number returns a longer text as a string, because Python's
-# int() would raise an error for thousands of digits.
+# The maximum length of a number. _number returns a longer text as a string, because Python's int()
+# would raise an error for thousands of digits.
 _LONGEST_NUMBER = 400
 _INFINITE = (float("inf"), float("-inf"))
 

@@ -1,7 +1,7 @@
-"""The search for the site of an edit in the text of a document.
+"""The search for the site of an edit: the part of the text that the edit replaces.
 
-A site is the part of the text that an edit replaces. `locate` finds most sites in the lines that
-the module `plain` has read. `locate` finds the other sites in the nodes of the YAML parser.
+`locate` finds most sites in the lines that the module `plain` has read. `locate` finds the other
+sites in the nodes of the YAML parser.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def locate(document: ParsedDocument, edit: Edit) -> Site | None:
     """Return the site of an edit, or None if postrender must write the whole object again.
 
-    Raises UserError if the edit adds keys or items to a value of another type, such as a string.
+    Raises UserError if the edit adds keys or items to a value of a wrong type, such as a string.
     """
     site = locate_in_lines(document.plain, edit) if document.plain else None
     if site is not None:
@@ -38,14 +38,15 @@ def locate_in_lines(plain: PlainDocument, edit: Edit) -> Site | None:
     try:
         return locate_edit(plain, edit.path) if locate_edit else None
     except (KeyError, IndexError, TypeError, ValueError):
-        return None  # the path is missing, or the module `plain` cannot read its line
+        return None  # the path is missing
 
 
 def _locate_first_entry(plain: PlainDocument, path: Path, kind: type) -> Site | None:
     """Return the site before the first entry of the block collection at a path.
 
+    kind: the type of the collection, dict or list.
     If the collection is missing, the site is in the innermost existing mapping on the path.
-    Returns None for a flow collection, an empty collection, and a value of another kind.
+    Returns None for a flow collection, an empty collection, and a value of another type.
     """
     value: Any = plain.data
     depth = 0
@@ -111,9 +112,11 @@ def _locate_after(plain: PlainDocument, path: Path) -> Site | None:
 def _span_in_flow(
     plain: PlainDocument, path: Path, parent: Any
 ) -> tuple[int, tuple[int, int, str]]:
-    """Return the line number of a flow collection, and the span in this line of the value at path.
+    """Return the line number and the span of the value at a path in a flow collection.
 
-    Raises IndexError, TypeError or ValueError if the value does not exist.
+    parent: the flow collection.
+    The span is the start, end and quote of the value in the line. Raises IndexError, TypeError or
+    ValueError if the value does not exist.
     """
     number = plain.entry_line(path[:-1])
     if number is None:

@@ -14,12 +14,13 @@ from postrender.yaml.emit import block_text, flow_text
 from postrender.yaml.paths import Json, Path, format_path
 from postrender.yaml.scalars import resolve_plain
 
-# A string that does not need quotes in block and flow style, unless it is a word such as `true`.
+# A string that does not need quotes in block or flow style. _is_plain also excludes words such as
+# `true`, which YAML does not read as strings.
 _PLAIN_ANYWHERE = pattern(r"[A-Za-z/][A-Za-z0-9._/-]*\Z|[0-9a-f]*[.-][A-Za-z0-9.-]*[A-Za-z]\Z")
 
 
 class Splice(NamedTuple):
-    """A replacement of the characters of a text from start to end by another text."""
+    """A text that replaces the characters from index `start` up to index `end` of a document."""
 
     start: int
     end: int
@@ -29,7 +30,8 @@ class Splice(NamedTuple):
 def apply_splices(text: str, splices: Iterable[Splice]) -> str:
     """Return a text with splices applied.
 
-    The function applies equal splices once, and different splices at one position in their order.
+    The function applies equal splices once. Different splices with the same range keep the order
+    of the argument.
     """
     parts, position = [], 0
     for start, end, replacement in sorted(dict.fromkeys(splices), key=attrgetter("start", "end")):
@@ -47,13 +49,14 @@ def splice(
 ) -> list[Splice] | None:
     """Return the splices for edits, or None if postrender must write the whole object again.
 
-    The result is None if an edit lacks a site or is a Remove, or if two edits change one text
-    differently. For an addition to a value with aliases, the result is None unless all_edits has
-    the same addition for each alias.
+    The result is None if an edit lacks a site or is a Remove. The result is also None if two edits
+    replace the same text differently. For an addition to a value with aliases, the result is None
+    unless all_edits has the same addition for each alias.
 
     edits: the edits of one object.
     all_edits: the edits of all objects of the document.
-    sites: for each edit, the part of the text that the edit replaces, None if there is none.
+    sites: the site of each edit, None if `locate` has not found the site.
+    newline: the line break of the new text.
     location_of: a function that returns the location of a path, for errors.
     Raises UserError if an edit changes a string with aliases, but all_edits lacks the same change
     at the path of an alias.
@@ -131,5 +134,5 @@ def _scalar(value: Json, site: Site, newline: str) -> str:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a string can be written without quotes. `true` and other words need quotes."""
+    """Return whether a string certainly does not need quotes."""
     return _PLAIN_ANYWHERE.match(value) is not None and resolve_plain(value) == value

@@ -1,12 +1,14 @@
-"""Splitting the input into YAML documents, and joining the documents again byte for byte.
+"""The split of the input into YAML documents.
 
-A line with `---` or `...` at column 0 is never inside a YAML node, so these lines divide the input.
-A document begins at `---`, at the directives above `---`, after a `...` line, or at the start of
-the input. A document ends where the next document begins. There are two exceptions:
+A marker is the word `---` or `...` at the start of a line. YAML does not allow a marker inside a
+value, so markers divide the input. A document begins at `---`, at the directives above `---`, after
+a line with `...`, or at the start of the input. A document ends where the next document begins. Two
+more rules apply:
 
 - If several JSON objects follow each other, each JSON object is a document.
-- kubectl ignores a byte order mark on the line after a marker. In this module, the marker and the
-  byte order mark are a document without content. The text after them is the next document.
+- kubectl ignores a byte order mark at the start of the line after `---`. In this module, the `---`
+  and the byte order mark are a document without content. The text after the mark is the next
+  document.
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ class Source(NamedTuple):
 class Document(NamedTuple):
     """One document of the input.
 
-    number: the number of the document, from 1. 0 for comments before the first document.
+    number: the number of the document, from 1; 0 for comments before the first document.
     line: the line on which the document begins, from 1.
     text: the text with the document marker, up to the next document.
-    source: the name of the source.
+    source: the name of the source in messages.
     """
 
     number: int
@@ -60,7 +62,8 @@ class Document(NamedTuple):
 class Stream(NamedTuple):
     """The documents of the input, in order.
 
-    The joined texts of all documents are the input without the byte order mark at its start.
+    The joined texts of all documents are the input, without a byte order mark at the start of a
+    source.
     source: the name of the whole input in messages.
     newline: the line break after the first line, and in text that postrender adds.
     has_bom: whether the input begins with a byte order mark; always false for several sources.
@@ -131,14 +134,18 @@ def read_streams(sources: Sequence[Source], name: str) -> Stream:
 
 
 def stream_texts(stream: Stream, texts: list[str]) -> list[str]:
-    """Return the texts of the documents, after a byte order mark if the input has one."""
+    """Return the parts of the output.
+
+    texts: the new texts of the documents. If the input begins with a byte order mark, the mark is
+        the first part. The texts are the other parts.
+    """
     return [BOM, *texts] if stream.has_bom else texts
 
 
 def has_content(text: str) -> bool:
     """Return whether a document has more than comments, directives and markers."""
     if "\napiVersion:" in text or "\nkind:" in text:
-        return True  # nearly every document; only the others need the pattern
+        return True  # this check is fast, and sufficient for nearly every document
     text = text.removesuffix(BOM)
     return bool(_CONTENT.search(text) or _CONTENT_ON_MARKER.match(text))
 
@@ -152,7 +159,7 @@ def _location_of_byte(data: bytes, index: int, source: str) -> Location:
 
 
 def _documents(data: bytes, begin: int, source: str) -> Iterator[Document]:
-    """Yield the documents in the bytes of a source.
+    """Yield the documents in the bytes of a source, from the index `begin`.
 
     The function decodes each document separately, to save memory. If a text contains any character
     beyond Latin-1, Python stores every character of the text in two or four bytes.
@@ -190,15 +197,15 @@ def _starts(data: bytes, begin: int) -> list[int]:
             continue
         if start > starts[-1]:
             starts.append(start)
-    # Search for the first byte of the byte order mark first. Most streams do not contain this byte,
-    # and this search is much faster than the search for the whole mark.
+    # The search for one byte is much faster than the search for the whole byte order mark. Most
+    # streams do not contain the first byte of the mark.
     if _BOM[:1] in data and data.find(b"\n" + _BOM, begin) >= 0:
         starts = _with_bom_starts(data, starts)
     return starts if starts[-1] < len(data) else starts[:-1] or [begin]
 
 
 def _with_bom_starts(data: bytes, starts: list[int]) -> list[int]:
-    """Return starts and the index after each byte order mark that follows a marker, in order."""
+    """Return starts and the index after each byte order mark that follows `---`, in order."""
     ends = (_next_line(data, start) for start in starts if data.startswith(b"---", start))
     after_boms = {end + len(_BOM) for end in ends if data.startswith(_BOM, end)}
     return sorted({*starts, *after_boms})
@@ -231,7 +238,7 @@ def _markers(data: bytes, begin: int) -> list[int]:
 
 
 def _split_json(text: str) -> list[str]:
-    """Return one text for each JSON object of a document, or the whole text if it is not JSON."""
+    """Return a text for each JSON object of a document, [text] for a document in YAML."""
     begin = text.find("\n") + 1 if text.startswith("---") else 0
     character = text[begin : begin + 1]
     may_be_json = character == "{" or character.isspace()
