@@ -1,4 +1,4 @@
-"""Rules for references between objects, and BUILT_IN, which has the module for each kind.
+"""Rules for references between objects.
 
 Rules are data (patterns), so that the same rules apply to manifests and to objects in the cluster.
 """
@@ -13,9 +13,9 @@ from postrender.references import pods
 from postrender.references.rule import Rule
 from postrender.yaml.paths import Json, Path, PatternTree
 
-# The module with the rules of each kind, for fields outside pod templates. postrender imports a
-# module only if an object has a kind of this module. To add rules, write a module with RULES, and
-# add its kinds here.
+# The modules with rules for fields outside pod templates, by the group and kind of the object.
+# postrender imports a module only if an object has a kind of this module. To add rules, write a
+# module with RULES, and add the kinds of the rules here.
 BUILT_IN = {
     ("argoproj.io", "AnalysisTemplate"): "analysis",
     ("argoproj.io", "ClusterAnalysisTemplate"): "analysis",
@@ -26,7 +26,8 @@ BUILT_IN = {
     ("", "ServiceAccount"): "service_accounts",
 }
 
-# The built-in kinds in references/catalogue. postrender never rewrites references in these kinds.
+# The kinds of Kubernetes itself that are in the catalogue. postrender never rewrites references in
+# these kinds.
 _KEPT_KINDS: frozenset[GroupKind] = frozenset(
     {
         ("", "PersistentVolume"),
@@ -38,7 +39,7 @@ _KEPT_KINDS: frozenset[GroupKind] = frozenset(
 
 
 def rules_in(module: str) -> tuple[Rule, ...]:
-    """Return the rules of a module of this package."""
+    """Return the rules of a module of this package. module: a value of BUILT_IN."""
     # importlib.import_module would also work, but the import of importlib would take longer.
     name = f"{__name__}.{module}"
     __import__(name)

@@ -7,8 +7,9 @@ If the configuration has `references: [{kind: Widget, path: spec.configName}]`, 
     spec:
       configName: web-config
 
-If the configuration has `embeddedPodSpecs: true`, every mapping with a list of named `containers`
-counts as a pod spec. In this example, the value of `configMapRef.name` is the reference:
+If the configuration has `embeddedPodSpecs: true`, postrender searches objects for embedded pod
+specs. A mapping is a pod spec if the key `containers` has a list of mappings with a `name`. In this
+example, the value of `configMapRef.name` is the reference:
 
     kind: Widget
     spec:
@@ -31,7 +32,10 @@ from postrender.yaml.paths import Json, Path, PatternTree
 def find_custom(
     rules: tuple[Rule, ...], identity: Identity, data: Json
 ) -> list[tuple[Path, Json, Rule]]:
-    """Return (path, value, rule) for each match of the user's rules in an object."""
+    """Return (path, value, rule) for each match of the user's rules in an object.
+
+    The value can have any type.
+    """
     tree = PatternTree()
     for rule in rules:
         if rule.applies_to(identity.group_kind, identity.name):
@@ -44,7 +48,9 @@ def embedded_pod_specs(
 ) -> list[tuple[Path, Json, Rule]]:
     """Return (path, value, rule) for each reference in the embedded pod specs of an object.
 
-    The result is empty for a kind in WORKLOAD_KINDS, because the module `pods` has its rules.
+    targets: the kinds of the referenced objects.
+    The result is [] for a kind in WORKLOAD_KINDS, because the module `pods` has the rules for these
+    kinds.
     """
     if identity.group_kind in WORKLOAD_KINDS:
         return []

@@ -1,4 +1,4 @@
-"""Strings that look like references, recognised by the names of their fields.
+"""Strings that look like references, because of nearby keys or kinds.
 
 In these examples, the strings that begin with `web` are references:
 
@@ -8,9 +8,10 @@ In these examples, the strings that begin with `web` are references:
     tls: {secretName: web-tls}
     username: {name: web-users, key: username}
 
-Some matches are not references, but a missed reference would be worse than a wrong match.
-postrender therefore keeps the original of the object with the matched name. postrender rewrites a
-match only if the catalogue describes the field.
+A string that looks like a reference can have another meaning. postrender therefore rewrites the
+string only if the catalogue describes the field. Otherwise, postrender leaves the string unchanged
+and keeps the original of the object with this name. An unnecessary original does less harm than a
+missed reference.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ _SKIPPED = frozenset({"apiVersion", "kind", "metadata", "status"})
 class EmbeddedReference(NamedTuple):
     """A string that looks like a reference to an object.
 
+    path: the path of the string in the object with the reference.
+    name: the string.
+    target: the kind of the referenced object.
     is_qualified: whether the string can have the form `namespace/name`.
-    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. If so, the
-        target is also a guess.
+    is_guess: whether only the keys `name` and `key` of a mapping suggest a reference. If so, every
+        possible target has a separate EmbeddedReference.
     """
 
     path: Path
@@ -48,7 +52,8 @@ def embedded_references(
 ) -> Iterator[EmbeddedReference]:
     """Yield the strings that look like references, except strings in metadata and status.
 
-    data: the object; targets: the kinds of the referenced objects.
+    data: the object.
+    targets: the kinds of the referenced objects.
     """
     for key, value in data.items():
         if key not in _SKIPPED:
@@ -58,7 +63,7 @@ def embedded_references(
 def _search(
     data: Json, path: Path, suggested: tuple[GroupKind, ...], targets: tuple[GroupKind, ...]
 ) -> Iterator[EmbeddedReference]:
-    """Yield the references in a value; suggested: the targets that the value's key suggests."""
+    """Yield the references in a value. suggested: the targets that the value's key suggests."""
     if isinstance(data, str):
         for target in suggested:
             yield EmbeddedReference(path=path, name=data, target=target, is_qualified=True)

@@ -9,7 +9,7 @@ In this example, the value of `secretName` and the value of the annotation are r
     spec:
       tls: [{secretName: web-tls}]
 
-The value of these annotations is a name or `namespace/name` (user guide of ingress-nginx 1.12).
+The value of each annotation is a name or `namespace/name` (user guide of ingress-nginx 1.12).
 """
 
 from __future__ import annotations

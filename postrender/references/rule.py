@@ -24,7 +24,7 @@ OUTSIDE = "outside"
 
 
 class Rule(NamedTuple):
-    """A field in which objects of one group and kind reference an object of the kind `target`.
+    """A field in which some objects reference objects of the kind `target`.
 
     group: the API group of the object with the field; None: any group.
     kind: the kind of the object with the field, as a glob.
@@ -33,13 +33,16 @@ class Rule(NamedTuple):
     family: POD_TEMPLATE, RBAC, or OUTSIDE for all other fields.
     name: the name of the object with the field, as a glob.
     is_word: whether the field is text that contains the referenced name as a whole word.
-    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule.
+    only_if: the condition on the mapping two levels above the string, such as an RBAC policy rule;
+        None: no condition.
     is_qualified: whether the string can have the form `namespace/name`.
-    namespace_key: the key with the referenced object's namespace, in the mapping with the string.
-        "" if there is none.
+    namespace_key: the key with the referenced object's namespace, in the mapping with the string;
+        "" if the mapping does not have this key.
     triggers_rename: whether the reference is a reason to rename the referenced object.
-    permits_rename: whether the reference is enough for a rename that the user requests.
-    keep_reason: a clause with the reason why postrender never rewrites the reference, or "".
+    permits_rename: whether the reference is a reason to rename the referenced object if the user
+        sets the strategy `rename`.
+    keep_reason: a clause with the reason why postrender never rewrites the reference, "" if
+        postrender can rewrite the reference.
     is_written: whether the object with the field makes a program write to the referenced object.
     origin: the name of the user's rule in messages, "" for a built-in rule.
     """

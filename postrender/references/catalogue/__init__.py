@@ -1,15 +1,18 @@
 """The catalogue of custom kinds: the fields in which objects reference ConfigMaps and Secrets.
 
-The catalogue also has a few kinds of Kubernetes itself, in which postrender never rewrites a
-reference. Each module has the entries of some API groups. postrender imports a module only if the
-input has an object of its groups. A `Use` in an entry describes the references at one path.
-postrender either rewrites these references, or keeps the originals for the reason in the `Use`. The
-module `embedded` finds references in other fields, for which postrender keeps the originals.
+The catalogue also has a few kinds of Kubernetes itself. postrender never rewrites references in
+these kinds. Each module has the entries of some API groups. postrender imports a module only if the
+input has an object of these groups.
 
-A reference from the catalogue does not cause a rename, because the attacher does not read custom
-kinds. The attacher would therefore never delete a revision that only a custom object references. If
-a workload causes a rename, postrender also rewrites the references in custom objects. A rename that
-the user requests needs only a reference in the pod spec of a custom object.
+A `Use` in an entry describes the references at one path. postrender either rewrites these
+references, or keeps the originals for the reason in the `Use`. The module `embedded` finds strings
+in other fields that look like references. For these strings, postrender also keeps the originals.
+
+A reference from the catalogue does not cause a rename. The attacher does not read custom kinds, and
+does not know whether a custom object still uses a revision. The attacher would therefore never
+delete the revision while the release exists. If a workload causes a rename, postrender also
+rewrites the references in custom objects. If the user sets the strategy `rename`, a reference in
+the pod spec of a custom object also causes a rename.
 """
 
 from __future__ import annotations
@@ -84,7 +87,7 @@ Match = tuple[Path, Json, Rule]
 
 
 def entries_of(module: str) -> tuple[Entry, ...]:
-    """Return the entries of one module of the catalogue."""
+    """Return the entries of one module of the catalogue. module: a value of MODULES."""
     entries: tuple[Entry, ...] = import_module(f"{__name__}.{module}").ENTRIES
     return entries
 
@@ -100,11 +103,14 @@ def entry_of(group_kind: GroupKind) -> Entry | None:
 def find_catalogued(
     group_kind: GroupKind, targets: tuple[GroupKind, ...], data: Mapping[str, Json]
 ) -> tuple[list[Match], list[Match]]:
-    """Return the references in an object of a custom kind, as two lists.
+    """Return the references in an object of a custom kind, as two lists of (path, value, rule).
 
+    targets: the kinds of the referenced objects.
+    data: the object.
     The first list has the references for which the entry has a reason to keep the original. For
     these references, the entry overrides the setting `embeddedPodSpecs`. The second list has the
-    references that postrender rewrites, followed by every string that looks like a reference.
+    references that postrender rewrites, and then every string that looks like a reference. If the
+    lists contain a path several times, the caller must use the first match of each target.
     """
     matches = list(_matches(group_kind, targets, data))
     kept = [match for match in matches if match[2].keep_reason]
@@ -168,7 +174,10 @@ def _object_reference(
 def _searched(
     path: Path, value: Json, use: Use, targets: tuple[GroupKind, ...], reason: str
 ) -> list[Match]:
-    """Return all references below a path if the shape is EVERYTHING, else the key selectors."""
+    """Return the references below a path that match the shape of a use.
+
+    The shape is EVERYTHING or KEY_SELECTORS.
+    """
     parent = {str(path[-1]): value}
     embedded = [
         match._replace(path=(*path[:-1], *match.path))
@@ -184,7 +193,11 @@ def _searched(
 
 
 def _is_key_selector(match: EmbeddedReference, parent: Json, path: Path) -> bool:
-    """Return whether a reference is certain, and is the name in a mapping with `name` and `key`."""
+    """Return whether a reference is the name in a mapping with `name` and `key`, and not a guess.
+
+    parent: a mapping that contains the searched value. The key is the last part of `path`.
+    path: the path of the searched value in the object.
+    """
     selector = mapping_at(parent, match.path[len(path) - 1 : -1])
     is_selector = match.path[-1] == "name" and isinstance(selector.get("key"), str)
     return is_selector and not match.is_guess

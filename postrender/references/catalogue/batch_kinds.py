@@ -1,4 +1,4 @@
-"""Kinds that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
+"""Kinds of projects that run jobs: Volcano, JobSet, Kubeflow, Spark, Flink and Ray.
 
 If an object is one run of a job, postrender keeps the originals that the object references.
 postrender rewrites references in templates of later runs, as in a ScheduledSparkApplication:

@@ -1,14 +1,15 @@
 """Kinds of cert-manager.
 
-postrender rewrites references to the credentials of an Issuer (`binding` in the example).
-cert-manager writes to the Secrets of Certificates and ACME accounts (`account-key`), so by default
-postrender does not rename these Secrets:
+In this example, postrender rewrites `binding`, a reference to the credentials of an Issuer:
 
     kind: Issuer
     spec:
       acme:
         privateKeySecretRef: {name: account-key}
         externalAccountBinding: {keySecretRef: {name: binding, key: secret}}
+
+cert-manager writes to the Secrets of Certificates and of ACME accounts, such as `account-key`. By
+default, postrender therefore does not rename these Secrets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kinds that deliver or build software: Flux, Tekton and Crossplane.
+"""Kinds of projects that deliver or build software: Flux, Tekton and Crossplane.
 
 postrender rewrites the names in `valuesFrom` of a HelmRelease. If a name changes, the controller of
 Flux sees the new name at once:

@@ -29,7 +29,7 @@ _BY_HAND = "a person writes the offsets to the ConfigMap"
 
 
 def _pods(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of Strimzi's pod templates; paths: the paths of the templates."""
+    """Return the uses of pod templates of Strimzi. paths: the paths of the templates."""
     fields = ("volumes[]", "templatedVolumes[]")
     return (
         *(volume(f"{path}.{field}") for path in paths for field in fields),
@@ -38,7 +38,10 @@ def _pods(*paths: str) -> tuple[Use, ...]:
 
 
 def _offsets(path: str) -> tuple[Use, ...]:
-    """Return the uses of the ConfigMaps with a connector's offsets; path: the connector's path."""
+    """Return the uses of ConfigMaps that contain the offsets of a connector.
+
+    path: the path of the mapping with `listOffsets` and `alterOffsets`.
+    """
     return (
         written(everything(f"{path}.listOffsets", _WRITTEN)),
         everything(f"{path}.alterOffsets", _BY_HAND),

@@ -9,7 +9,7 @@ postrender keeps the original of a Secret that a PersistentVolume references:
 
 postrender also keeps originals that bindings of admission policies reference, because new
 parameters would apply to the whole cluster at once. The policy, and not the binding, sets the kind
-of the parameters. The entry of a binding therefore has both a ConfigMap and a Secret.
+of the parameters. The entry of a binding therefore has a `Use` for a ConfigMap and for a Secret.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from postrender.references.pods import POD_SPEC_PATTERNS
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, parse_pattern
 
-# The shapes of a Use: the form of the value at its path. For KEY_SELECTORS and EVERYTHING, the
-# catalogue searches the value for references.
+# The shapes of the value at the path of a Use. For KEY_SELECTORS and EVERYTHING, the catalogue
+# searches the value for references.
 NAME = "name"
 POD_SPEC = "pod spec"
 OBJECT_REFERENCE = "object reference"
@@ -34,11 +34,13 @@ Condition = Callable[[Mapping[str, Json]], bool]
 class Use(NamedTuple):
     """The references at one path of a kind.
 
-    patterns: the patterns of the names, relative to `path`, each with its target; () if postrender
-        must examine the value to find the names.
-    keep: a clause with the reason why postrender never rewrites the references, or "".
+    shape: the shape of the value at the path, a constant from NAME to EVERYTHING.
+    patterns: pairs of a pattern and a target. Each pattern is the path of a name, relative to
+        `path`. () if postrender must search the value for names.
+    keep: a clause with the reason why postrender never rewrites the references, "" if postrender
+        rewrites the references.
     keep_if: the condition on the object under which `keep` applies; None: `keep` always applies.
-    default_target: the target of an object reference that has no kind; None: every target.
+    default_target: the target of an object reference without a kind; None: every target.
     is_written: whether a program writes to the referenced objects.
     """
 
@@ -51,7 +53,10 @@ class Use(NamedTuple):
     is_written: bool = False
 
     def keep_reason(self, data: Mapping[str, Json]) -> str:
-        """Return `keep`, or "" if `keep_if` is false; data: the object with the references."""
+        """Return the reason to keep the originals, "" if postrender rewrites the references.
+
+        data: the object with the references.
+        """
         return self.keep if self.keep_if is None or self.keep_if(data) else ""
 
 
@@ -59,8 +64,9 @@ class Template(NamedTuple):
     """The pod template of a kind, or the field that contains all pod templates of the kind.
 
     is_scheduled: whether only Jobs that start later use a changed template.
-    rolls_if: a function that returns, for an object, whether new pods replace the running pods if
-        the template changes; None if new pods always do, or if `is_scheduled`.
+    rolls_if: the condition on the object under which a changed template replaces the running pods;
+        None: a changed template always replaces the pods. `rolls_if` has no effect if
+        `is_scheduled` is True.
     """
 
     path: Pattern
@@ -71,10 +77,11 @@ class Template(NamedTuple):
 class Entry(NamedTuple):
     """One kind of the catalogue.
 
-    source: the project and version of the definition of the kind.
+    source: the project that defines the kind, with the commit and the API version.
     uses: the references. If several uses match a string, a use with `keep` overrides a use
         without `keep`.
-    template: the pod template, None if the effect of a changed template is not known.
+    template: the pod template; None for a kind without a pod template. Also None if the catalogue
+        does not describe the effect of a changed template.
     """
 
     group: str
@@ -85,7 +92,10 @@ class Entry(NamedTuple):
 
 
 def rolling(path: str, rolls_if: Condition | None = None) -> Template:
-    """Return a pod template. If the template changes, new pods replace the running pods."""
+    """Return a pod template. If the template changes, new pods replace the running pods.
+
+    rolls_if: the condition on the object for this replacement; None: no condition.
+    """
     return Template(parse_pattern(path), rolls_if=rolls_if)
 
 
@@ -152,9 +162,10 @@ def object_reference(path: str, default: GroupKind | None = None) -> Use:
 
 
 def key_selectors(path: str) -> Use:
-    """Return the use of every key selector below a path: a mapping with `name` and `key`.
+    """Return the use of every key selector below a path.
 
-    The name of the field, or the kind in the mapping, must contain `configMap` or `secret`.
+    A key selector is a mapping with `name` and `key`. The key of the mapping must contain
+    `configMap` or `secret`, or the mapping must contain the kind of the target.
     """
     return Use(shape=KEY_SELECTORS, path=parse_pattern(path))
 
@@ -165,5 +176,8 @@ def everything(path: str, keep: str) -> Use:
 
 
 def written(use: Use) -> Use:
-    """Return a use with `is_written`. By default, postrender does not rename these objects."""
+    """Return a use with `is_written`.
+
+    By default, postrender does not rename the objects to which a program writes.
+    """
     return use._replace(is_written=True)

@@ -1,7 +1,7 @@
-"""Kinds that monitor: Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
+"""Kinds of Prometheus operator, VictoriaMetrics, Grafana operator and OpenTelemetry.
 
 postrender rewrites the names in key selectors (mappings with `name` and `key`). postrender does not
-rewrite the names in `configMaps` and `secrets`, because a folder in the pod has the same name:
+rewrite the names in `configMaps` and `secrets`, because folders in the pod have these names:
 
     kind: Prometheus
     spec:
@@ -33,9 +33,10 @@ _INJECTED = "pods of any namespace can use the object"
 
 
 def _server(*paths: str) -> tuple[Use, ...]:
-    """Return the uses of a program such as Prometheus: mounts, fields of a pod spec, key selectors.
+    """Return the uses of mappings that configure a program such as Prometheus.
 
-    paths: the paths of the mappings with these fields.
+    paths: the paths of the mappings.
+    A mapping lists mounted objects, and has fields of a pod spec and key selectors.
     """
     return tuple(
         use
@@ -50,7 +51,7 @@ def _server(*paths: str) -> tuple[Use, ...]:
 
 
 def _credentials(path: str) -> tuple[Use, ...]:
-    """Return the uses of a kind with endpoints; path: the path of an endpoint.
+    """Return the uses of a kind with endpoints. path: the path of an endpoint.
 
     `key_selectors` does not find the selectors in `username`, `password` and `credentials`, because
     the names of these fields do not contain `secret`.

@@ -8,7 +8,8 @@ postrender rewrites references to certificates in the kinds of Gateway API:
         caCertificateRefs: [{group: "", kind: ConfigMap, name: web-ca}]
 
 In the kinds of Istio, `credentialName` references a Secret. Istio reads the Secret in the namespace
-of the gateway's pods, which can be another namespace. postrender therefore keeps the original.
+of the gateway's pods, which can be another namespace. postrender therefore keeps the original of
+this Secret.
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ _HOOKS = tuple(
 
 
 def _has_config_trigger(data: Mapping[str, Json]) -> bool:
-    """Return whether a changed template starts a deployment; True if `triggers` is absent."""
+    """Return whether a changed template starts a deployment. data: a DeploymentConfig.
+
+    Returns True for a DeploymentConfig without `spec.triggers`.
+    """
     triggers = value_at(data, ("spec", "triggers"))
     if not isinstance(triggers, list):
         return True

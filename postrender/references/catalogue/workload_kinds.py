@@ -42,7 +42,7 @@ def _has_fixed_name(data: Mapping[str, Json]) -> bool:
 
 
 def _deletes_jobs(data: Mapping[str, Json]) -> bool:
-    """Return whether a change of a ScaledJob deletes its Jobs (scaledjob_controller.go)."""
+    """Return whether KEDA deletes the Jobs of a changed ScaledJob (scaledjob_controller.go)."""
     strategy = value_at(data, ("spec", "rolloutStrategy"))
     return (strategy or value_at(data, ("spec", "rollout", "strategy"))) != "gradual"
 
@@ -100,7 +100,7 @@ ENTRIES = (
             group="serving.knative.dev",
             kind=kind,
             source=_KNATIVE,
-            # The source of _FIXED_NAME is revision_validation.go.
+            # Knative's revision_validation.go contains the rule about fixed names.
             uses=(pod_spec("spec.template.spec", _FIXED_NAME, _has_fixed_name),),
             template=rolling("spec.template"),
         )
