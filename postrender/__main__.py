@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. An interrupt causes exit code 130, even during the imports."""
+    """Run the command line of the process. An interrupt during the imports causes exit code 130."""
     try:
         from postrender.cli.main import main as run
     except KeyboardInterrupt:

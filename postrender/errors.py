@@ -3,8 +3,8 @@
 A UserError or a finding is one line on stderr: `SEVERITY: LOCATION: PROBLEM. FIX.` A UserError
 without a location lacks `LOCATION:`. A finding ends with its code in brackets. The problem is a
 clause such as "X is Y, expected Z". The fix is an imperative that starts with a capital. The fields
-`problem` and `fix` have no final period. `cli/main.py` reports a UserError, unless a command
-handles the error. click reports a UsageError (`cli/click_app.py`).
+`problem` and `fix` do not end with a period. If a command does not catch a UserError, `cli/main.py`
+reports the UserError. click reports a UsageError (`cli/click_app.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOOK_ON_HELM_3, UNPROTECTED = "hook-on-helm-3", "unprotected"
 
 
 class Location(NamedTuple):
-    """A location in an input or in another file.
+    """A location in an input, in the configuration or in another file.
 
     source: the name of the input or file in messages, such as a path or `<stdin>`.
     line: the number of the line in the source, from 1; 0 if unknown.
@@ -43,7 +43,10 @@ class Location(NamedTuple):
 
 
 class UserError(Exception):
-    """An error in the input, the configuration or the environment; the exit code is 1."""
+    """An error in the input, the configuration or the environment. The exit code is 1.
+
+    location: None if the error does not have a location in a file or an input.
+    """
 
     def __init__(self, problem: str, fix: str, location: Location | None = None) -> None:
         self.problem = problem
@@ -56,14 +59,14 @@ class UserError(Exception):
 
 
 class UsageError(Exception):
-    """An error in the command line; the exit code is 2."""
+    """An error in the command line. The exit code is 2."""
 
 
 class Finding(NamedTuple):
     """A warning or note about the input.
 
     code: a key of CODES.
-    strict: whether the finding is an error if `--strict` is set.
+    strict: whether a run with `--strict` fails because of the finding.
     """
 
     code: str
@@ -82,7 +85,7 @@ class Finding(NamedTuple):
 
 
 def sentences(problem: str, fix: str) -> str:
-    """Return a problem and its fix as sentences on one line. fix: "" for none."""
+    """Return a problem and its fix as sentences on one line. fix: "" for a missing fix."""
     parts = (" ".join(part.split()) for part in (problem, fix) if part)
     return " ".join(part if part.endswith((".", "?")) else f"{part}." for part in parts)
 

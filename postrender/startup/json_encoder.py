@@ -22,9 +22,9 @@ def json_encoder(
     sort_keys: bool,
     default: Callable[[object], object] = _reject,
 ) -> Callable[[object], str]:
-    """Return a function that encodes data as JSON on one line, without escapes for non-ASCII.
+    """Return a function that encodes data as JSON on one line.
 
-    The data must not contain cycles.
+    The function does not escape characters outside ASCII. The data must not contain cycles.
     default: a function that takes a value of a type that JSON lacks, and returns a replacement
         or raises TypeError. If the caller does not pass `default`, such a value causes TypeError.
     """

@@ -1,7 +1,7 @@
 """Regular expressions that are compiled on first use.
 
-postrender has about seventy patterns, and uses about ten for a small chart. Compiling a pattern
-takes up to a millisecond. For type checkers, `pattern` is `re.compile`.
+postrender has about seventy patterns, and needs about ten of these patterns for a small chart.
+Compiling a pattern takes up to a millisecond. For type checkers, `pattern` is `re.compile`.
 """
 
 from __future__ import annotations

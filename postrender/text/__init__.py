@@ -1,1 +1,1 @@
-"""Helpers for text: common prefixes, escapes, base64 in Secrets, and names as whole words."""
+"""Helpers for text: names as words, base64 in Secrets, escapes, printed values, common prefixes."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def common_length(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return the length of the common prefix of two texts or lists, found by bisection."""
+    """Return the length of the common prefix of two texts, or of two lists."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2

@@ -26,9 +26,10 @@ def decoded(value: str) -> str:
 
 
 def decoded_values(text: str) -> Iterator[str]:
-    """Yield the decoded text of each part of a document that can be a base64 value.
+    """Yield the decoded text of each base64 value in the document of a Secret.
 
-    text: the document of a Secret.
+    The function skips values that decoded() cannot decode. Some words that are not base64 also look
+    like base64 values, so the result can contain meaningless text.
     """
     if "data:" in text or '"data"' in text:
         yield from filter(None, map(decoded, _VALUE.findall(text)))

@@ -15,11 +15,11 @@ _BLANK = pattern(
 def visible(text: str, keep: str = "") -> str:
     r"""Return a text in which an escape such as `\x1b` replaces each invisible character.
 
-    Invisible characters are control characters, format characters (also for bidirectional
-    text), and separators except the space. Unassigned and private-use characters, unpaired
-    surrogates, fillers and variation selectors also count as invisible.
-    keep: characters to leave unchanged, such as a tab. The function replaces fillers and variation
-        selectors even if they are in `keep`.
+    Invisible characters are control characters, format characters such as the controls of
+    bidirectional text, and separators except the space. Unassigned and private-use characters,
+    unpaired surrogates, fillers and variation selectors also count as invisible.
+    keep: characters to leave unchanged, such as a tab. `keep` has no effect on fillers and
+        variation selectors.
     """
     has_blank = not text.isascii() and _BLANK.search(text) is not None
     if text.isprintable() and not has_blank:

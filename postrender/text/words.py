@@ -1,7 +1,7 @@
 """The search for names as whole words in a text, and the replacement of these words.
 
-A word consists of ASCII letters, digits, `.` and `-`. The default value of a shell variable is a
-word of its own: in `${NAME:-web-config}`, the words are `NAME` and `web-config`.
+A word consists of ASCII letters, digits, `.` and `-`. The `-` before the default value of a shell
+variable is not a part of a word. In `${NAME:-web-config}`, the words are `NAME` and `web-config`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VARIABLE = r"(?<![A-Za-z0-9.-])\$\{\w+:?-"
 _DEFAULT = pattern(_VARIABLE)
 _WORD = pattern(rf"((?:{_VARIABLE})?)([A-Za-z0-9.-]+)")
 # A WordSet of at most this many names first searches a text for each name as a substring. If the
-# text has no name, this search is faster than the split of the text into words.
+# text does not contain any of the names, this search is faster than splitting the text into words.
 _FEW = 12
 # A table that replaces every byte outside a word with a space. Splitting at spaces is faster than
 # a search with _WORD.
@@ -64,8 +64,9 @@ class WordSet:
 
     def has_more_than(self, count: int, text: str) -> bool:
         """Return whether more than `count` words of a text are in the set."""
-        # A name that is a word of the text is also a substring, so the number of substrings is an
-        # upper limit. Counting substrings is faster than counting words.
+        # Each name that is a word is also a substring. If the text has at most `count` of these
+        # substrings, the count of words cannot be higher. Counting substrings is faster than
+        # counting words.
         if self._few is not None and sum(map(text.count, self._few)) <= count:
             return False
         return self._count_words(text) > count
