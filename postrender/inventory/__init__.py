@@ -1,1 +1,1 @@
-"""The inventory: the objects of the input, their references, and the sites of likely edits."""
+"""The inventory: the objects, their references, and the positions of possible edits."""

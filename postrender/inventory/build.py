@@ -1,13 +1,13 @@
-"""The inventory of a stream: its objects, their references, and the sites of likely edits.
+"""The inventory of a stream: the objects, their references, and the sites of possible edits.
 
-A stream is the input, divided into documents. A site is the part of the text that an edit replaces.
-A likely edit is an edit that postrender may make later. take_inventory parses one document at a
-time, and does not keep the parsed nodes.
+A stream is the input, divided into YAML documents. A site is the part of the text that an edit
+replaces. ConfigMaps are revisable. If the setting `secrets` is true, Secrets are also revisable.
+take_inventory has two steps:
 
-take_inventory first parses the documents that can contain revisable objects: ConfigMaps, and
-Secrets if `with_secrets` is set. This step also parses documents whose end could be missing. The
-module `prefilter` then uses the names of the revisable objects to select the other documents to
-parse.
+1. Parse the documents that can contain revisable objects, and the documents whose end may be
+   missing.
+2. If step 1 finds revisable objects, parse the other documents that can use these objects. The
+   module `prefilter` selects the documents for both steps.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Inventory(NamedTuple):
     """The facts about a stream that the package `plan` needs.
 
     items: the objects of the parsed documents.
-    sites: by document index, the site of each likely edit. A site is None if postrender cannot
-        edit the text of the object, and must write the whole object again.
-    last_items: by document index, the path of the last item if the document is a List.
+    sites: by document index, the site of each possible edit. None in place of a site means that
+        postrender must write the whole object again.
+    last_items: by document index, the path of the last item. Only Lists with items have an entry.
     open_ends: by document index, the edit that adds a missing line break after a block scalar at
-        the end of the document. postrender applies the edit only if postrender adds objects to
-        the output.
-    findings: the findings about duplicate keys.
-    fixed_kinds: the kinds that postrender does not revise although their items have `content`.
+        the end of the document. postrender applies the edit only if the output gets new objects.
+    findings: a finding for each duplicate key.
+    fixed_kinds: kinds that postrender does not revise, although Item.content is set. `diff` sets
+        this field for Secrets if the setting `secrets` is false.
     """
 
     stream: Stream
@@ -54,8 +54,8 @@ class Inventory(NamedTuple):
     def fixed_names(self) -> set[str]:
         """The names of the parsed objects that postrender never revises, such as Services.
 
-        The result lacks CustomResourceDefinitions, because `postrender render` does not parse their
-        documents.
+        The result does not include CustomResourceDefinitions. `diff` parses their documents, but
+        `render` does not, and both commands must get the same result.
         """
         return {
             item.identity.name
@@ -73,7 +73,7 @@ class Inventory(NamedTuple):
         """Return the location of an object, or of a part of the object.
 
         path: the path of the part in the document.
-        line: the line of the part in the document, None for the first line of the object.
+        line: the line of the part in the document, from 0. None means the first line of the object.
         """
         document = self.stream.documents[item.document]
         location = self.stream.location_of(document, item.line if line is None else line)
@@ -84,9 +84,8 @@ class Inventory(NamedTuple):
 def take_inventory(stream: Stream, settings: Settings) -> Inventory:
     """Return the inventory of a stream.
 
-    Raises UserError if a parsed document is not YAML or is incomplete. Also raises UserError for an
-    invalid reference, or an invalid annotation `postrender/rewrite-references`. For an invalid
-    ConfigMap or Secret, the function does not raise the error, but stores the error in Item.error.
+    Raises UserError as `examine` does, and if the input ends in the middle of an object. The error
+    of an invalid ConfigMap or Secret is in Item.error instead.
     """
     kinds = {kind for _, kind in settings.revisable}
     root_kinds = [root_kind(document.text) for document in stream.documents]
@@ -113,9 +112,9 @@ def take_inventory(stream: Stream, settings: Settings) -> Inventory:
 def take_full_inventory(
     stream: Stream, indexes: Iterable[int], settings: Settings
 ) -> tuple[Inventory, dict[int, Json]]:
-    """Return the inventory of documents at some indexes, and the data of the documents by index.
+    """Return the inventory of the documents at `indexes`, and the data of each document by index.
 
-    postrender does not edit the text of these documents, so the inventory has no sites. The
+    postrender does not edit the text of these documents, so the inventory does not have sites. The
     inventory includes references to objects that are not in the stream.
     Raises UserError as take_inventory does, and for an invalid ConfigMap or Secret.
     """

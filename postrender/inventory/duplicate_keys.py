@@ -1,8 +1,10 @@
 """Findings and errors about duplicate keys in a mapping.
 
-If a key is duplicated, kubectl, Helm and the API server use the last value. The exception is two
-keys that are equal only in JSON, such as an unquoted `on` and a quoted "true". For such an
-ambiguous pair, the library sigs.k8s.io/yaml in these tools picks one of the values at random.
+If a key is duplicated, kubectl, Helm and the API server use the last value.
+
+A pair of keys is ambiguous if the keys differ in YAML, but are equal in JSON. An example is an
+unquoted `on`, which is a boolean in YAML, and a quoted "true". kubectl, Helm and the API server
+then pick one of the two values at random (sigs.k8s.io/yaml).
 """
 
 from __future__ import annotations

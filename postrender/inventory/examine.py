@@ -1,7 +1,7 @@
-"""The examination of one parsed document: its objects, and the sites of likely edits.
+"""The examination of one document: the objects, and the sites of possible edits.
 
-A site is the part of the text that an edit replaces. A likely edit is an edit that postrender may
-make later. The result does not contain YAML nodes, because nodes take much memory.
+A site is the part of the text that an edit replaces. The result does not contain YAML nodes,
+because nodes take much memory.
 """
 
 from __future__ import annotations
@@ -47,15 +47,16 @@ _ATTACHER_KINDS = frozenset({"ServiceAccount", "Role", "RoleBinding", "Job"})
 
 
 class ExaminedDocument(NamedTuple):
-    """The objects of one document, and the sites of likely edits.
+    """The objects of one document, and the sites of possible edits.
 
-    sites: the site of each likely edit, None if postrender must write the whole object again.
+    sites: the site of each possible edit, None if postrender must write the whole object again.
     last_item: the path of the last item of a List, () if the document is not a List with items.
-    open_end: the edit that adds a missing final line break after a block scalar, or None.
-    findings: the findings about duplicate keys.
-    is_fragment: whether the document has the key `apiVersion` or `kind`, but is not a complete
-        object or List.
-    data: all data of the document; None if postrender can edit the document, to save memory.
+    open_end: the edit that adds a line break after a block scalar at the end of the document. None
+        if the line break exists, or if the document does not end with a block scalar.
+    findings: a finding for each duplicate key.
+    is_fragment: whether the document has the key `apiVersion` or `kind`, but is incomplete. A
+        complete document has both keys, and either `metadata` or the items of a List.
+    data: the data of the document. To save memory, None if the argument `is_edited` was True.
     """
 
     items: tuple[Item, ...]
@@ -76,15 +77,17 @@ def examine(
     *,
     is_edited: bool,
 ) -> ExaminedDocument:
-    """Return the objects of one document, and the sites of likely edits.
+    """Return the objects of one document, and the sites of possible edits.
 
-    index: the index of the document in the input.
-    location: the location of the text's first line.
-    names: the names of possible targets of references, None for all names. References to other
-        names are in the result only if the name ends in a hash, or if Rule.is_word is set.
-    is_edited: whether postrender can edit the document. If not, the result has data, but no sites.
-    Raises UserError for text that is not YAML, and for a reference that is not a string. Also
-    raises UserError for an annotation `postrender/rewrite-references` without an effect.
+    index: the index of the document in the stream.
+    location: the location of the first line of `text`.
+    names: the names of the possible targets of references, None if every name is possible. The
+        result lacks a reference to another name, unless this name ends in a hash or Rule.is_word is
+        set.
+    is_edited: whether postrender may edit the document. If False, the result has `data`, but does
+        not have sites.
+    Raises UserError for text that is not YAML, and for a reference whose name is not a string.
+    Also raises UserError if an annotation `postrender/rewrite-references` does not have an effect.
     """
     document, data = _parsed(text, location)
     if data is None:
@@ -136,7 +139,10 @@ def _is_fragment(data: Json) -> bool:
 
 
 class _Examiner:
-    """A converter from the objects of a document to items; sites: the sites of likely edits."""
+    """A converter of objects to items, for one document.
+
+    sites: as in ExaminedDocument. The methods add the sites.
+    """
 
     __slots__ = ("document", "index", "is_edited", "names", "settings", "sites")
 
@@ -218,7 +224,7 @@ class _Examiner:
         )
 
     def check_metadata(self, item: Item, data: dict[str, Json]) -> None:
-        """Raise UserError if a name, namespace, label or annotation is not a string or null."""
+        """Raise UserError if a name, namespace, label or annotation is neither string nor null."""
         path, metadata = (*item.path, "metadata"), mapping_at(data, ("metadata",))
         for key in ("name", "namespace"):
             if not isinstance(metadata.get(key, ""), (str, type(None))):
@@ -251,7 +257,7 @@ class _Examiner:
             return item._replace(content=data, error=error)
 
     def editable_item(self, item: Item, data: dict[str, Json]) -> Item:
-        """Return the item of a valid ConfigMap or Secret, and locate its likely edits."""
+        """Return the item of a valid ConfigMap or Secret, and store the sites of its edits."""
         metadata = (*item.path, "metadata")
         self.locate(SetScalar((*metadata, "name"), ""))
         self.locate(AddKeys((*metadata, "labels"), {}))
@@ -306,7 +312,11 @@ class _Examiner:
     def references(
         self, item: Item, data: dict[str, Json], templates: list[tuple[Path, Json]]
     ) -> tuple[Reference, ...]:
-        """Return the references in an object; templates: the path and data of each pod template."""
+        """Return the references in an object.
+
+        templates: the path and data of each pod template of the object.
+        Raises UserError as the method `reference` does.
+        """
         settings, group_kind = self.settings, item.identity.group_kind
         if group_kind[1] == CRD:
             return ()  # the schema in a CRD does not have references
@@ -347,7 +357,8 @@ class _Examiner:
     ) -> Reference | None:
         """Return the reference at a path, or None if the value cannot be the name of a target.
 
-        Raises UserError for a value that can be such a name, but is not a string.
+        templates: as in the method `references`.
+        Raises UserError for a value that is not a string, unless is_unrelated returns True.
         """
         if not isinstance(value, str):
             if self.is_unrelated(value, rule):
@@ -431,7 +442,8 @@ def _string_fix(value: Json) -> str:
 def _name_text(name: Json) -> str:
     """Return a name as text, "" for a value that is neither a string nor a number.
 
-    A number is not a valid name, but a reference can contain the digits as a string.
+    A YAML parser reads the unquoted name `123` as a number. A reference to the object can
+    contain the string "123".
     """
     is_number = isinstance(name, (int, float)) and not isinstance(name, bool)
     return str(name) if is_number or isinstance(name, str) else ""

@@ -19,8 +19,8 @@ from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json, Path
 
 _MOUNTS = (MOUNT_PATH_ANNOTATION, ENV_FROM_ANNOTATION)
-# The number of a revision: at most 18 digits, so that the number fits in 64 bits. Python's int()
-# rejects a text with thousands of digits, which a user could write.
+# The number of a revision. A number of at most 18 digits fits in 64 bits. Python's int() would
+# raise an error for a text of thousands of digits.
 _REVISION_NUMBER = pattern(r"[1-9][0-9]{0,17}\Z")
 
 ItemKey = tuple[int, Path]
@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
     path: the path of the field in the document.
     name: the name in the field, without a namespace. If rule.is_word is set, the whole string in
-        the field, which can contain the name as a word.
+        the field. Each word of this string can be a name.
     namespace: the namespace in the reference, None for the namespace of the referencing object.
     template: the index of the pod template that contains the field, None outside pod templates.
     line: the line of the field in the document, from 0.
@@ -48,16 +48,17 @@ class Reference(NamedTuple):
 class Item(NamedTuple):
     """One Kubernetes object of the input.
 
-    key: the index of the document and the path of the object, together unique in the input.
+    key: the index of the document, and the path of the object in the document.
     line: the first line of the object in the document, from 0.
+    labels, annotations: the entries of metadata with a string as value.
     is_hook: whether Helm or Argo CD runs the object as a hook.
     is_attacher: whether an earlier run of postrender appended the object for the attacher.
-    is_rewritable: whether postrender rewrites the references of the object. False for a hook, an
-        object with a generated name, an immutable kind such as Job, or if has_opted_out.
+    is_rewritable: whether postrender rewrites the references of the object. False if the object is
+        a hook, has a generated name, has opted out, or has an immutable kind such as Job.
     templates: the pod templates, () if `is_rewritable` is False.
-    content: the whole object, if the object is revisable or `is_attacher` is set; else None. A
-        ConfigMap is revisable, and a Secret only if the setting `with_secrets` is set.
-    folded: the path in the document, and the value, of each folded block scalar (`>`) in content.
+    content: the whole object if the object is revisable or `is_attacher` is True, else None.
+        ConfigMaps are revisable. If the setting `secrets` is true, Secrets are also revisable.
+    folded: the path and the value of each folded block scalar (`>`) in `content`.
     workload_ref: the (group, kind) and the name in the workloadRef of a Rollout, else None.
     history_limit: spec.revisionHistoryLimit, None if absent or not an integer.
     error: the error in an invalid ConfigMap or Secret, else None. postrender raises the error only
@@ -82,7 +83,7 @@ class Item(NamedTuple):
 
     @property
     def requests_auto_mount(self) -> bool:
-        """Whether an annotation requests an auto-mount."""
+        """Whether the object has an annotation that can request an auto-mount."""
         return not self.annotations.keys().isdisjoint(_MOUNTS)
 
     @property
@@ -107,7 +108,7 @@ class Item(NamedTuple):
 
     @property
     def is_revision(self) -> bool:
-        """Whether the object is a revision that an earlier run of postrender created."""
+        """Whether the object has the label and the annotation of a revision."""
         return GROUP_LABEL in self.labels and BASE_NAME_ANNOTATION in self.annotations
 
     @property
@@ -117,6 +118,6 @@ class Item(NamedTuple):
 
     @property
     def order(self) -> int:
-        """The number in the annotation of a revision, 0 if the number is missing or invalid."""
+        """The revision number in the annotations, 0 if the number is missing or invalid."""
         number = self.annotations.get(NUMBER_ANNOTATION, "")
         return int(number) if number and _REVISION_NUMBER.match(number) else 0

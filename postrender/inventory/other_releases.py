@@ -1,8 +1,8 @@
-"""Notes for `explain` about references to other Helm releases, and about ownerReferences.
+"""Notes for `explain` about references to other releases, and about ownerReferences.
 
 A reference to a revision of another release fails after the other release deletes the revision. A
-manifest that a user copied from a cluster can have ownerReferences. Kubernetes deletes the object
-if these owners do not exist. An attacher cannot prevent these deletions.
+manifest that a user copied from a cluster can have ownerReferences. If these owners do not exist,
+Kubernetes deletes the object.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def find_other_owners(inventory: Inventory, settings: Settings) -> Iterator[Find
 
 
 def _foreign_references(inventory: Inventory, names: set[str]) -> Iterator[Finding]:
-    """Yield a note for each reference to a revision of another release.
+    """Yield a note for each reference to a ConfigMap that is probably from another release.
 
-    Neither this revision nor its original is in the input.
+    The name in the reference ends in a hash. The input contains neither a ConfigMap with this name,
+    nor a ConfigMap with the base name.
     names: the names of the revisable objects in the input, and of the objects of attachers.
     """
     seen = set()

@@ -1,8 +1,8 @@
 """The prefilter: a search of the text that selects the documents to parse.
 
-Most documents of a chart do not concern ConfigMaps. postrender does not parse these documents,
-except some Roles, so rendering is fast, and unusual YAML rarely causes an error. If `with_secrets`
-is set, "ConfigMap" means "ConfigMap or Secret" in this module.
+Most documents of a chart do not reference ConfigMaps. postrender parses only few of these
+documents, so postrender is fast, and unusual YAML rarely causes an error. If the setting `secrets`
+is true, "ConfigMap" means "ConfigMap or Secret" in this module.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from postrender.yaml.stream import Stream
 
 _KIND = "kind: "
 _ROOT_KIND = pattern(r"kind:[ \t]+([A-Za-z]+)[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z)")
-# The start of a line that can contain the root key `kind` in quotes or braces. Python searches
-# megabytes of CRDs quickly, because the pattern begins with a fixed character, the newline.
+# The start of a line that can contain the root key `kind` in an unusual form, such as `"kind"`.
+# The pattern begins with a fixed character (the newline), because Python then searches quickly.
 _UNUSUAL_LINE = pattern("\n[\"'?&!*{\\[]")
 # Escapes in a double-quoted scalar. A text search does not find a name that contains an escape.
 _NAME_ESCAPE = pattern(r"\\(?:x[2-7]|u00[2-7]|U000000[2-7]|\r?\n)")
@@ -30,7 +30,7 @@ def may_escape_names(text: str) -> bool:
 
 
 def root_kind(text: str) -> str:
-    """Return the value of the root key `kind`, "" if a text search cannot be certain."""
+    """Return the value of the root key `kind`, "" if only a YAML parser can find the value."""
     start = 0 if text.startswith("kind:") else text.find("\nkind:") + 1
     kind = _kind_at(text, start)
     if not kind or text.find("\nkind:", start) >= 0 or _UNUSUAL_LINE.search(text):
@@ -43,13 +43,17 @@ def _kind_at(text: str, start: int) -> str:
     end = text.find("\n", start)
     kind = text[start + len(_KIND) : end]
     if text.startswith(_KIND, start) and end >= 0 and kind.isascii() and kind.isalpha():
-        return kind  # nearly every document; only the others need the pattern
+        return kind  # Nearly every document has this form. The pattern is slower.
     match = _ROOT_KIND.match(text, start)
     return match[1] if match else ""
 
 
 def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
-    """Return whether a document can contain an object of the `kinds`; kind: root_kind(text)."""
+    """Return whether a document can contain an object of some kinds.
+
+    kind: root_kind(text).
+    kinds: the kinds, without groups.
+    """
     if kind and not kind.endswith("List"):
         return kind in kinds
     return any(name in text for name in kinds) or may_escape_names(text)
@@ -58,8 +62,8 @@ def may_hold(text: str, kind: str, kinds: set[str]) -> bool:
 def must_check_end(stream: Stream, index: int) -> bool:
     """Return whether postrender must parse a document because its end could be missing.
 
-    The signs are JSON without its last bracket, and a source whose last document has no final line
-    break.
+    The end could be missing in two cases: the document is JSON without the last bracket, or
+    Stream.may_be_cut returns True.
     """
     body = stream.documents[index].text.strip()
     if body[:1] in ("{", "[") and body[-1] not in "}]":
@@ -68,10 +72,11 @@ def must_check_end(stream: Stream, index: int) -> bool:
 
 
 def is_relevant(text: str, kind: str, names: WordSet, *, has_mounts: bool) -> bool:
-    """Return whether postrender must parse a document that does not contain ConfigMaps.
+    """Return whether postrender must parse a document.
 
-    postrender must parse a document that can reference a ConfigMap. Some workloads, hooks and
-    annotations can also affect the output without a reference.
+    The caller has parsed the documents with ConfigMaps. postrender must also parse a document that
+    can reference a ConfigMap. A document can also affect the output without a reference, for
+    example a hook, or a Rollout with a workloadRef.
     kind: root_kind(text).
     names: the names of the ConfigMaps.
     has_mounts: whether any ConfigMap requests an auto-mount.
@@ -98,7 +103,7 @@ def is_encoded_in(text: str, names: WordSet, kind: str | None = None) -> bool:
     if kind is None:
         kind = root_kind(text)
     if kind and kind != "Secret" and not kind.endswith("List"):
-        return False  # `Secret` is a part of another word, such as imagePullSecrets
+        return False  # The text contains another word with `Secret`, such as imagePullSecrets.
     # Imported late, because most inputs have no Secret with data.
     from postrender.text.encoded import decoded_values
 

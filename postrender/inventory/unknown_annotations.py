@@ -1,4 +1,4 @@
-"""Unknown annotations with the prefix `postrender/`, such as misspelled annotations."""
+"""Findings about unknown annotations, such as misspelled annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems of inputs that are not manifests: Helm templates, and the values file of a chart."""
+"""An error for Helm templates, and a finding for an input without Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ACTION = "{{"
 def template_error(error: UserError, text: str, location: Location) -> UserError | None:
     """Return an error if a text that is not YAML looks like a Helm template, else None.
 
-    In a template, an action (`{{ … }}`) is in the line of the error, or in the nearest non-empty
-    line above. An action in any other line can be ConfigMap data.
+    The function searches for an action (`{{ … }}`) in the line of the error, and in the nearest
+    non-empty line above. An action in any other line can be ConfigMap data.
     error: the error of the YAML parser.
     location: the location of the first line of the text.
     """
@@ -39,7 +39,7 @@ def template_error(error: UserError, text: str, location: Location) -> UserError
 def find_no_objects(stream: Stream, items: Sequence[Item]) -> Finding | None:
     """Return a finding if the input has content and no Kubernetes object, else None.
 
-    items: the items of the inventory, which lacks the documents that `prefilter` has skipped.
+    items: the items of the inventory. The items do not include objects of skipped documents.
     """
     if items:
         return None
