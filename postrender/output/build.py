@@ -1,4 +1,4 @@
-"""The output of a plan: the input with the edits of the plan, and all other bytes unchanged.
+"""The output of a plan: the input with the edits of the plan. All other bytes are unchanged.
 
 If postrender cannot edit the text of an object, postrender writes the whole object again, without
 comments. If the document of this object has aliases, postrender writes the whole document again.
@@ -24,7 +24,7 @@ from postrender.yaml.stream import BOM, has_content, stream_texts
 
 
 def render(plan: Plan) -> list[str]:
-    """Return the output of a plan, as texts to join.
+    """Return the texts whose concatenation is the output of a plan.
 
     Raises UserError if an edit would also change another value through an alias.
     """
@@ -67,7 +67,7 @@ def _extra_edits(plan: Plan, sole_list: int | None) -> defaultdict[int, list[Edi
 
 
 def _sole_list(inventory: Inventory) -> int | None:
-    """Return the index of the only document with content if it is a List with items, else None."""
+    """Return the index of a List with items that is the only document with content, else None."""
     if not inventory.last_items:
         return None
     documents = inventory.stream.documents
@@ -79,9 +79,9 @@ class _DocumentEdits:
     """The edits of one document.
 
     index: the index of the document in the stream.
-    items: the objects that the plan edits.
+    items: the objects of the document that the plan edits.
     removed: the paths of the objects to remove.
-    extra: the edits from _extra_edits().
+    extra: the edits of the document from _extra_edits().
     """
 
     __slots__ = ("_parsed", "document", "extra", "index", "items", "plan", "removed")
@@ -106,7 +106,7 @@ class _DocumentEdits:
     def texts(self) -> list[str]:
         """Return the texts that replace the document, [] if the plan removes the document.
 
-        If the document is an original that stays in the output, the second text is its revision.
+        For an original that stays in the output, the texts are the original and the revision.
         """
         if () in self.removed:
             return []
@@ -191,7 +191,7 @@ class _DocumentEdits:
 def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
     """Return the edits of a document, by the path of the edited object.
 
-    The path is () for an edit that adds or removes an item of a List.
+    For an edit that adds or removes an item of a List, the edited object is the List.
     """
     if not any(edit.path and edit.path[0] == "items" for edit in edits):
         return {(): list(edits)}
@@ -205,7 +205,7 @@ def _by_object(edits: Sequence[Edit]) -> dict[Path, list[Edit]]:
 
 
 def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
-    """Return edits and extra edits, except an extra edit of a scalar that `edits` change."""
+    """Return all edits, without an extra SetScalar if `edits` has a SetScalar at the same path."""
     changed = {edit.path for edit in edits if isinstance(edit, SetScalar)}
     return [
         *edits,
@@ -214,6 +214,11 @@ def _with_extra(edits: Sequence[Edit], extra: Sequence[Edit]) -> list[Edit]:
 
 
 def _with_copy(original: str, copy: str, newline: str, *, is_in_json_lines: bool) -> list[str]:
+    """Return the texts of an original and of its revision, with a line `---` between the texts.
+
+    copy: the text of the revision.
+    is_in_json_lines: whether the texts are JSON objects in a row, which do not need this line.
+    """
     if not original.endswith("\n"):
         original += newline
     marker = copy.find("---") if copy.startswith("%") else 0

@@ -1,7 +1,7 @@
-"""The size of an output in Helm's release Secret, which can store at most 1 MiB.
+"""The size of an output in Helm's release Secret.
 
-Helm 3 and 4 store a release with its manifests and its chart, compressed with gzip and encoded as
-base64 (pkg/storage/driver).
+A Secret can store at most 1 MiB. Helm 3 and 4 store the manifests and the chart in the Secret,
+compressed with gzip and encoded as base64 (pkg/storage/driver).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from postrender.plan.build import Plan
 _LIMIT = 1024 * 1024  # bytes
 _WARN_AT = 0.75  # an output of at least this fraction of the limit is near the limit
 # An output of fewer bytes is never near the limit, even if gzip does not compress the output.
+# base64 encodes 3 bytes as 4 bytes.
 _ALWAYS_FITS = _LIMIT * _WARN_AT * 3 / 4
 
 
@@ -40,7 +41,10 @@ def find_size(plan: Plan, output: Sequence[str]) -> Finding | None:
 
 
 def _largest_sentence(plan: Plan) -> str:
-    """Return a sentence about the base names with the largest retained revisions, "" if none."""
+    """Return a period and a sentence about the base names with the largest retained revisions.
+
+    Returns "" if the output does not have retained revisions.
+    """
     sizes: dict[str, int] = defaultdict(int)
     for retained in plan.context.retained if plan.context else ():
         if retained.is_emitted:
