@@ -18,6 +18,6 @@ starts with the modules of the step.
 13. retired_secrets, attacher_job, appended: build the objects that the output appends.
 14. protection, leftovers, last_owner: report problems with the output.
 
-Several steps use the modules history, model, workload_refs and workload_order. No step uses
-attacher_rbac or attacher_policy: these modules serve `config rbac` and `config admission-policy`.
+Several steps use the modules history, model, workload_refs and workload_order. Only the commands
+`config rbac` and `config admission-policy` use attacher_rbac and attacher_policy.
 """

@@ -1,7 +1,4 @@
-"""The objects that render appends to a stream.
-
-The objects are retained revisions, retained originals, and the objects of attachers.
-"""
+"""The objects that render appends: retained revisions and originals, and objects of attachers."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from postrender.plan.configmap_edits import retained_object
 from postrender.plan.model import LAST_TIME, PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 
-# Helm 4 prints a template name for each object. The appended objects get these template names.
+# The template names that Helm 4 prints for appended objects.
 _ATTACHER, _HISTORY = "postrender/attacher.yaml", "postrender/history.yaml"
 
 
@@ -44,8 +41,9 @@ def new_attachers(
 ) -> tuple[tuple[dict[str, Json], ...], frozenset[ItemKey]]:
     """Return the attachers' objects to append, and the keys of outdated objects.
 
-    An attacher's object in the stream is outdated if it differs from each new object of its group.
-    A second copy is also outdated. Both results are empty if the attacher is off.
+    An attacher's object in the stream is outdated if the object differs from each new object of the
+    group. If the stream has an object twice, the second object is also outdated. Both results are
+    empty if the attacher is off.
     mode: the form of the Jobs, HOOK or JOB in the module `attacher_job`.
     """
     settings = context.settings
@@ -86,7 +84,7 @@ def attacher_key(data: Mapping[str, Json], group: AttachGroup) -> ObjectKey:
 
 
 def without_tool_annotations(item: Item) -> dict[str, Json]:
-    """Return an object of an attacher, without the annotations of Helm 4, kustomize and kpt."""
+    """Return an attacher's object, without the annotations of Helm 4, kustomize and kpt."""
     data = dict(item.content or {})
     annotations = own_annotations(item.annotations)
     if annotations != item.annotations:

@@ -2,9 +2,10 @@
 
 The module `group_names` derives the name of a new group. A namespace gets at most one new group. A
 revision that already has a group label keeps its group. The groups therefore do not change if the
-input is an output of postrender, or several outputs.
+input consists of one or several outputs of postrender.
 
-A workload is *attached* if it references revisions and the attacher can read the workload.
+A workload is *attached* if the workload references revisions and the attacher can read the
+workload.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ _GroupKey = tuple[str | None, str]
 class AttachGroups(NamedTuple):
     """The attach groups of a stream.
 
-    group_names: the group name, by ConfigMap or Secret. Includes the objects to rename, the objects
-        that attached workloads reference, and the revisions with a group label;
-    retained_group_names: the group name for each item of PlanContext.retained, in the same order;
-    named_after: pairs of a group name and the workload from which postrender derives the name.
+    group_names: the group name, by ConfigMap or Secret. The keys are the objects to rename, the
+        objects that attached workloads reference, and the revisions with a group label.
+    retained_group_names: the group name for each item of PlanContext.retained, in the same order.
+    named_after: a group name and a workload, for each name that postrender derives from a workload.
     """
 
     groups: tuple[AttachGroup, ...]
@@ -51,7 +52,7 @@ class AttachGroups(NamedTuple):
 def find_groups(context: PlanContext, render_ids: Mapping[ItemKey, str]) -> AttachGroups:
     """Return the groups of a stream.
 
-    render_ids: the render IDs, by rewritable workload that references revisions.
+    render_ids: the render ID of each rewritable workload that references a revision.
     """
     workloads = sorted(
         (
@@ -102,11 +103,12 @@ def _group_without_workloads(
     group_names: Mapping[ItemKey, str],
     emitted: Mapping[_GroupKey, set[RevisionRef]],
 ) -> Iterator[AttachGroup]:
-    """Yield one group, if all revisions have the same namespace and group name.
+    """Yield one group for a stream without attached workloads.
 
-    The stream has no attached workload, so the attacher adds only the release owner to the
-    revisions. Several groups are not safe, because an absent and an explicit namespace can be equal
-    in the cluster. The output would then define the objects of one attacher twice.
+    The attacher of this group adds only the release owner to the revisions. If the revisions have
+    several namespaces or group names, the function does not yield a group. An absent and an
+    explicit namespace can be the same namespace in the cluster. Several groups could therefore
+    define the objects of one attacher twice.
     """
     items = [context.decisions[key].item for key in group_names]
     group_keys = {
@@ -134,8 +136,8 @@ def _default_names(
     """Return the default group name, by namespace, and the value of AttachGroups.named_after.
 
     If the first workload of a namespace references a revision with a group label, the label is the
-    default. Otherwise, the default is a name for the release, or for the first workload if the
-    release is unknown.
+    default. Otherwise, postrender derives the default from the release name. If the release name is
+    unknown, postrender derives the default from the first workload.
     """
     members: dict[str | None, list[Item]] = defaultdict(list)
     for item in workloads:
@@ -155,7 +157,10 @@ def _default_names(
 
 
 def _labelled_group(context: PlanContext, item: Item) -> str:
-    """Return the group label of the first referenced revision in the stream, else ""."""
+    """Return the group label of the first revision that a workload references, else "".
+
+    Only revisions that are already in the stream count.
+    """
     for target in context.targets(item):
         if target.key not in context.names and context.revision_of(target):
             return target.labels[GROUP_LABEL]
@@ -178,8 +183,8 @@ def _group_names(
     """Return the value of AttachGroups.group_names.
 
     A revision that already has a group label keeps its group. Any other object gets the group of
-    the first attached workload that references the object. If no attached workload references the
-    object, the object gets the default group of its namespace.
+    the first attached workload that references the object. An object without a reference from an
+    attached workload gets the default group of its namespace.
     """
     names: dict[ItemKey, str] = {}
     for item in workloads:
@@ -227,13 +232,14 @@ def _revisions(
     workloads: Sequence[Item],
     group_keys: Mapping[ItemKey, _GroupKey],
 ) -> Iterator[tuple[_GroupKey, RevisionRef]]:
-    """Yield pairs of a group key and an object: a revision, or an original next to its revision.
+    """Yield the objects of the groups, each as the group key with the kind and name of the object.
 
-    A group includes originals, because `postrender adopt` adds the group label to live originals.
+    The objects are revisions, and originals that stay in the output. A group includes originals,
+    because `postrender adopt` adds the group label to live originals.
     """
     items = [(context.decisions[key].item, name) for key, name in group_names.items()]
     pairs = [((_namespace(context, item.identity), name), item) for item, name in items]
-    # If a revision sets its namespace, but its workload does not, the group keys can differ.
+    # If a revision sets a namespace, but the workload does not, the group keys can differ.
     pairs += [
         (group_keys[workload.key], target)
         for workload in workloads
@@ -263,7 +269,10 @@ def _attached_workloads(
     render_ids: Mapping[ItemKey, str],
     rollouts: Mapping[ItemKey, Sequence[Item]],
 ) -> Iterator[AttachedWorkload]:
-    """Yield each workload of a group, followed by the Rollouts that use its pod template."""
+    """Yield the workloads of a group, and the Rollouts that use the pod templates of a workload.
+
+    Each Rollout follows the workload with the pod template.
+    """
     for item in items:
         refs = _refs(context, item)
         for workload in (item, *sorted(rollouts.get(item.key, ()), key=item_order)):
@@ -278,7 +287,8 @@ def _attached_workloads(
 def _refs(context: PlanContext, item: Item) -> tuple[RevisionRef, ...]:
     """Return the revisions that the pod templates of a workload reference or auto-mount."""
     targets = [target for target in context.targets(item) if context.revision_of(target)]
-    # Sort the revisions, because an auto-mount has another position if the input is an output.
+    # If the input is an output of postrender, auto-mounts are ordinary references, and the order of
+    # the targets differs. The sorted result does not differ.
     return tuple(sorted({_ref(context, target) for target in targets}))
 
 

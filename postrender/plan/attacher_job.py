@@ -52,7 +52,8 @@ _HOOK_ANNOTATIONS = {
     ARGO_CD_HOOK_ANNOTATION: "Sync",
     ARGO_CD_HOOK_DELETE_ANNOTATION: "BeforeHookCreation",
 }
-# These values stop the injection of sidecars. A Job with an injected sidecar does not end.
+# These annotations and labels stop the injection of sidecars, because a Job with a sidecar does
+# not end.
 _NO_SIDECARS = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
 _RESOURCES = {
     "requests": {"cpu": "10m", "memory": "64Mi"},
@@ -61,9 +62,10 @@ _RESOURCES = {
 
 
 class AttachedWorkload(NamedTuple):
-    """A workload of an attach group.
+    """A workload of an attach group, or a Rollout with a workloadRef to a workload of the group.
 
-    names: the revisions that its pod templates use, sorted by kind and name;
+    render_id, names: the render ID, and the revisions that the pod templates use, sorted by kind
+        and name. For a Rollout with a workloadRef, the values of the referenced workload.
     wave: the Argo CD sync wave.
     """
 
@@ -74,12 +76,12 @@ class AttachedWorkload(NamedTuple):
 
 
 class AttachGroup(NamedTuple):
-    """The workloads of one namespace that use revisions, and all revisions of the group.
+    """The revisions of one attach group, and the workloads that use these revisions.
 
-    namespace: the namespace in the manifests of the workloads or revisions, None if absent;
-    workloads: () if the stream has no attached workload;
-    emitted: all revisions of the group in the output, including retained revisions, and the
-        originals next to these revisions;
+    namespace: the namespace in the manifests of the workloads or revisions, None if absent.
+    workloads: () if the stream does not have attached workloads.
+    emitted: the revisions of the group in the output, including retained revisions, and the
+        originals that stay in the output.
     retired: the revisions of Secrets that the attacher deletes after their last use, because the
         setting `secrets` is now false.
     """
@@ -92,7 +94,7 @@ class AttachGroup(NamedTuple):
 
     @property
     def has_secrets(self) -> bool:
-        """Return whether the group has a revision of a Secret in the output."""
+        """Whether the group has a revision of a Secret in the output."""
         return any(kind == "secret" for kind, _ in self.emitted)
 
 
@@ -100,7 +102,7 @@ def wave_of(item: Item) -> int:
     """Return the Argo CD sync wave of an object, 0 if the wave is absent or invalid."""
     text = item.annotations.get(SYNC_WAVE_ANNOTATION)
     if not text:
-        return 0  # a shortcut, because only few objects have the annotation
+        return 0  # Most objects do not have the annotation. This line only saves time.
     try:
         return int(text.strip())
     except ValueError:
@@ -111,7 +113,7 @@ _BLOCKED = "so the attacher as a Sync hook of Argo CD would block the sync"
 
 
 def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, str]:
-    """Return the form of the Job, `hook` or `job`, and the reason."""
+    """Return the form of the Job (HOOK or JOB), and the reason as a clause."""
     if settings.mode != "auto":
         return settings.mode, f"attacher.mode is {settings.mode}"
     items = [item for item in inventory.items if not item.is_attacher]
@@ -125,7 +127,7 @@ def decide_mode(inventory: Inventory, settings: AttacherSettings) -> tuple[str, 
         index not in examined and has_content(document.text)
         for index, document in enumerate(inventory.stream.documents)
     ):
-        waves.add(0)  # an object in an unexamined document does not set a wave: its wave is 0
+        waves.add(0)  # Objects in unexamined documents do not set a wave, which means wave 0.
     if len(waves) > 1:
         listed = ", ".join(map(str, sorted(waves)))
         return JOB, f"the input has the sync waves {listed}, {_BLOCKED}"
@@ -168,10 +170,11 @@ def attacher_findings(
 def attacher_objects(
     group: AttachGroup, mode: str, settings: AttacherSettings
 ) -> list[dict[str, Json]]:
-    """Return the objects of a group: ServiceAccount, Role, RoleBinding, and a Job for each wave.
+    """Return the ServiceAccount, the Role, the RoleBinding and the Jobs of an attacher.
 
-    The settings can exclude the ServiceAccount, and can exclude the Role with the RoleBinding.
-    mode: the form of the Job, HOOK or JOB.
+    Each sync wave of the workloads has a Job. The settings `attacher.serviceAccount` and
+    `attacher.rbac` can turn off the other objects.
+    mode: the form of the Jobs, HOOK or JOB.
     """
     waves = sorted({workload.wave for workload in group.workloads} or {0})
     account = settings.account_of(group.name)
@@ -233,8 +236,8 @@ def _wave_annotation(wave: int) -> dict[str, str]:
 def metadata_of(name: str, namespace: str | None, group_name: str = "") -> dict[str, Json]:
     """Return the metadata of an object of the attacher.
 
-    namespace: None or "" if the object does not set a namespace;
-    group_name: the attach group, "" if there is none.
+    namespace: None or "" if the object does not set a namespace.
+    group_name: the attach group, "" for an object that all attach groups share.
     """
     metadata: dict[str, Json] = {"name": name}
     if namespace:
@@ -252,7 +255,8 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
 
     Each of these objects can own the revisions of the group. An owner reference contains the uid of
     the owner. The ServiceAccount is first, because the token in the Job's Pod contains the
-    ServiceAccount's uid. For a Role, `attach` must read the uid from the API server.
+    ServiceAccount's uid. For a Role, `attach` must read the uid from the API server. The result is
+    [] if the settings turn off both objects.
     """
     objects = []
     if settings.appends_service_account:
@@ -263,7 +267,7 @@ def lasting_objects(settings: AttacherSettings, group: AttachGroup) -> list[str]
 
 
 def release_owner_of(settings: AttacherSettings, group: AttachGroup) -> str:
-    """Return the release owner, the first of lasting_objects, or "" if there is none."""
+    """Return the release owner as `Kind/name`, "" if the attacher does not have lasting objects."""
     return next(iter(lasting_objects(settings, group)), "")
 
 
@@ -289,9 +293,9 @@ def _rules(group: AttachGroup, mode: str, settings: AttacherSettings) -> list[Js
 
 
 def role_rules(mode: str, with_secrets: bool) -> list[Json]:
-    """Return the rules of the Role: exactly the verbs that `postrender attach` uses.
+    """Return the rules of the Role. The rules permit only the requests of `postrender attach`.
 
-    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms;
+    mode: the form of the Job, HOOK or JOB. The rules for JOB are sufficient for both forms.
     with_secrets: whether the rules permit access to Secrets.
     """
     watch = ["list", "watch"]
@@ -397,7 +401,7 @@ def _pod_template(
 
 
 def default_image() -> str:
-    """Return the name of the image that the Dockerfile builds; no public registry has the image."""
+    """Return the name of the image that the Dockerfile builds. Public registries lack the image."""
     return f"postrender:{__version__}"
 
 
@@ -432,10 +436,11 @@ def _ref_lists(refs: Sequence[RevisionRef]) -> list[str]:
 
 
 def merge_patch(data: Json, patch: Json) -> Json:
-    """Return data, changed by a patch.
+    """Return data after the application of a patch.
 
-    The function merges mappings by key, and lists by name if every item has a string as its name. A
-    null in a mapping of the patch removes the key. Any other value replaces the existing value.
+    The function merges mappings by key. If every item of two lists has a string as `name`, the
+    function merges the lists by name. A null in a mapping of the patch removes the key. Any other
+    value replaces the existing value.
     """
     if isinstance(data, dict) and isinstance(patch, Mapping):
         merged = {key: merge_patch(data.get(key), value) for key, value in patch.items()}

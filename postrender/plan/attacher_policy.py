@@ -1,10 +1,8 @@
 """The ValidatingAdmissionPolicy that limits the requests of attachers.
 
-The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits new
-Events only of the component `postrender`. The policy requires the label of an attach group on every
-object that an attacher changes or deletes. In a ConfigMap or Secret, the policy permits changes
-only to the owner references and to the annotation UNUSED_ANNOTATION. The policy needs Kubernetes
-1.30.
+The Role of an attacher permits changes to every ConfigMap of the namespace. The policy permits only
+the changes that an attacher needs. The messages in _VALIDATIONS describe the limits. The policy
+needs Kubernetes 1.30.
 """
 
 from __future__ import annotations
@@ -87,7 +85,10 @@ _RULES: list[Json] = [
 
 
 def policy_objects(settings: AttacherSettings, namespace: str) -> list[dict[str, Json]]:
-    """Return the policy, and its binding to a namespace; namespace: "" for all namespaces."""
+    """Return the policy and a binding.
+
+    namespace: the namespace of the attachers, "" for the attachers of all namespaces.
+    """
     binding: dict[str, Json] = {"policyName": SHARED_ACCOUNT, "validationActions": ["Deny"]}
     name = SHARED_ACCOUNT
     if namespace:
@@ -122,9 +123,9 @@ def _spec(settings: AttacherSettings) -> dict[str, Json]:
 def _condition(settings: AttacherSettings) -> str:
     """Return the CEL condition that selects the requests of attachers, by ServiceAccount.
 
-    The condition selects every account with the suffix SUFFIX, even an account that a user creates.
-    The condition selects the account in attacher.serviceAccount.name only if releases create this
-    account. An account that a user creates could have other tasks.
+    The condition selects every account with the suffix SUFFIX. If releases create the account in
+    attacher.serviceAccount.name, the condition also selects this account. If a user creates this
+    account, the account could have other tasks, so the condition does not select the account.
     """
     user = "request.userInfo.username"
     suffixes = [SUFFIX]

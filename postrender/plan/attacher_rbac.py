@@ -1,4 +1,4 @@
-"""The objects that give attachers their permissions, if releases do not create Roles.
+"""The objects that give attachers their permissions, if `attacher.rbac.create` is false.
 
 A user with permission to create Roles applies these objects once to a namespace. The objects have
 no group label, so postrender does not treat the objects as a part of an earlier output.
@@ -21,12 +21,12 @@ from postrender.yaml.paths import Json
 def rbac_objects(
     settings: AttacherSettings, namespace: str, *, with_secrets: bool
 ) -> list[dict[str, Json]]:
-    """Return the objects: a ServiceAccount, and the Role and RoleBinding of attachers.
+    """Return a ServiceAccount, a Role and a RoleBinding for all attachers of a namespace.
 
     The result lacks the ServiceAccount if `attacher.serviceAccount` sets a name, or turns off the
     creation of ServiceAccounts.
-    with_secrets: whether the Role also permits access to Secrets;
-    namespace: the namespace that the objects set, "" if they set none.
+    namespace: the namespace in the objects, "" for objects without a namespace.
+    with_secrets: whether the Role also permits access to Secrets.
     """
     account = settings.service_account or SHARED_ACCOUNT
     # An account with other tasks can already have a Role with the name of the account.

@@ -1,9 +1,13 @@
-"""Auto-mounts: mounts that annotations of a ConfigMap or Secret request, and that render adds.
+"""Auto-mounts: volumes or variables that postrender adds to pod templates.
 
-Either `postrender/mount-path: /etc/app` or `postrender/env-from: "true"` requests an auto-mount.
-`postrender/mount-in: Rollout/app` selects the workload. If `mount-in` is absent, the object's
-namespace must have exactly one workload. `postrender/containers: app,worker` selects the
-containers; the default is every container except init containers.
+A user requests an auto-mount with annotations on a ConfigMap or Secret:
+
+- `postrender/mount-path: /etc/app` requests a volume.
+- `postrender/env-from: "true"` requests variables.
+- `postrender/mount-in: Rollout/app` selects the workload. Without this annotation, the namespace
+  must have exactly one workload that postrender rewrites.
+- `postrender/containers: app,worker` selects the containers. Without this annotation, postrender
+  selects every container except init containers.
 """
 
 from __future__ import annotations
@@ -39,10 +43,10 @@ _NON_LABEL_CHARACTERS = pattern(r"[^a-z0-9-]+")
 class Mount(NamedTuple):
     """The auto-mount of one ConfigMap or Secret in a workload.
 
-    workload: the object with the pod template. For a Rollout with a workloadRef, the referenced
-        workload;
-    path: the value of `postrender/mount-path`, "" if absent;
-    env_from: whether `postrender/env-from` is true;
+    workload: the object with the pod template. If a Rollout has a workloadRef, this object is the
+        referenced workload.
+    path: the value of `postrender/mount-path`, "" if absent.
+    env_from: whether the value of `postrender/env-from` is "true".
     containers: the names in `postrender/containers`, () if absent.
     """
 
@@ -56,8 +60,9 @@ class Mount(NamedTuple):
 def find_mounts(inventory: Inventory, resolver: Resolver) -> dict[ItemKey, list[Mount]]:
     """Return, by workload, the auto-mounts that ConfigMaps and Secrets request.
 
-    Raises UserError if a mount path is relative, or if two objects have the same mount path in one
-    container. Also raises UserError if an object selects no workload or several.
+    The function ignores hooks, revisions, and objects with a revision that is also in the stream.
+    Raises UserError if a mount path is relative, or if the annotations do not select exactly one
+    workload. Also raises UserError if two objects have the same mount path in one container.
     """
     mounts: dict[ItemKey, list[Mount]] = defaultdict(list)
     for item in sorted(inventory.items, key=item_order):
@@ -156,9 +161,9 @@ def _workload(inventory: Inventory, resolver: Resolver, item: Item) -> Item:
 def _check_rewritable(
     inventory: Inventory, item: Item, in_namespace: Sequence[Item], selected: Sequence[Item]
 ) -> None:
-    """Raise UserError if postrender does not rewrite the workload for an auto-mount.
+    """Raise UserError if postrender does not rewrite the workload of an auto-mount.
 
-    in_namespace: all workloads in the namespace of the ConfigMap or Secret;
+    in_namespace: all workloads in the namespace of the ConfigMap or Secret.
     selected: the rewritable workloads that `mount-in` selects, by default all rewritable workloads.
     """
     refused = _refused(item, in_namespace, selected)
@@ -195,7 +200,7 @@ def _refused(item: Item, in_namespace: Sequence[Item], selected: Sequence[Item])
 
 
 def _template_holders(workload: Item, workloads: Iterable[Item]) -> list[Item]:
-    """Return the workload itself or, if it has a workloadRef, the target of the workloadRef."""
+    """Return [workload] or, for a Rollout with a workloadRef, the targets of the workloadRef."""
     if not workload.workload_ref:
         return [workload]
     return [
@@ -220,9 +225,9 @@ def _check_paths(inventory: Inventory, earlier: Mount, mount: Mount) -> None:
 
 
 def mount_edits(inventory: Inventory, mount: Mount, name: str) -> list[AddItems]:
-    """Return the edits that mount an object in each pod template of its workload.
+    """Return the edits that add an auto-mount to each pod template of a workload.
 
-    A container that already has the auto-mount gets no edit.
+    The edits do not change a container that already has the auto-mount.
     name: the name of the mounted object in the output.
     Raises UserError if a container is missing, or already mounts another volume at the path.
     """
@@ -277,7 +282,11 @@ def _env_from(item: Item, name: str) -> Json:
 
 
 def _volume_name(base_name: str, spec: Json) -> str:
-    """Return the base name as a volume name, with a hash if the name is too long or in use."""
+    """Return a volume name for a base name.
+
+    The volume name contains a hash if the base name is too long, or if a volume has the base name.
+    spec: the pod spec with the existing volumes.
+    """
     label = _NON_LABEL_CHARACTERS.sub("-", base_name.lower()).strip("-")
     used_names = [volume.get("name") for volume in mappings_in(value_at(spec, ("volumes",)))]
     if len(label) <= MAX_LABEL_LENGTH and label not in used_names:
@@ -287,7 +296,7 @@ def _volume_name(base_name: str, spec: Json) -> str:
 
 
 def _containers(inventory: Inventory, mount: Mount, spec: Json) -> list[tuple[str, int, Json]]:
-    """Return the containers for a mount, as (key of the list, index in the list, container).
+    """Return the containers for an auto-mount, as (key of the list, index in the list, container).
 
     Raises UserError if the pod template has no containers, or lacks a selected container.
     """

@@ -1,6 +1,6 @@
 """The plan of `postrender render`: edits, removed objects, appended objects and findings.
 
-make_plan is a pure function. The docstring of the package postrender.plan lists the steps.
+The docstring of the package `plan` lists the steps.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 class PlanBasis(NamedTuple):
     """The decisions of a plan, without edits.
 
-    context: None if neither the stream nor the history has a relevant object. ConfigMaps, objects
-        of attachers and, if the setting `secrets` is true, Secrets are relevant;
+    context: None if the stream and the history do not contain relevant objects. ConfigMaps and
+        objects of attachers are relevant. If the setting `secrets` is true, Secrets are also
+        relevant.
     repeated: the objects that repeat an earlier object of the stream.
     """
 
@@ -59,12 +60,13 @@ class PlanBasis(NamedTuple):
 class Plan(NamedTuple):
     """The changes that turn a stream into its output.
 
-    context: the decisions, names and links; None as in PlanBasis;
-    edits: the edits, by object;
-    copies: the originals that stay unchanged. The output also has the revision of each original;
-    removed: the objects of the stream that are not in the output;
-    appended: the new objects at the end of the output;
-    mode: the form of the attacher Jobs, and the reason;
+    context: the decisions, names and links. None as in PlanBasis.
+    edits: the edits, by object.
+    copies: the originals that stay in the output. The output also has a new revision of each of
+        these originals.
+    removed: the objects of the stream that are not in the output.
+    appended: the new objects at the end of the output.
+    mode: the form of the attacher Jobs, and the reason. ("", "") if the context is None.
     groups: the attach groups.
     """
 
@@ -80,9 +82,10 @@ class Plan(NamedTuple):
 
 
 def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HISTORY) -> Plan:
-    """Return the plan for a stream; history: the earlier outputs.
+    """Return the plan for a stream.
 
-    Raises UserError if a step finds an error in the stream; each step documents its errors.
+    history: the earlier outputs, NO_HISTORY if postrender has not read earlier outputs.
+    Raises UserError if a step finds an error in the stream.
     """
     basis = build_basis(inventory, settings, history)
     context = basis.context
@@ -96,7 +99,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
     replaced = find_replaced(context)
     kept = frozenset(key for key in context.names if context.decisions[key].keep_reason)
     for key in kept & replaced:
-        del edits[key]  # the original stays, and the stream already has its revision
+        del edits[key]  # the original stays, and the stream already has the revision
 
     groups = attach_groups.groups
     if _may_have_retired_secrets(context, history):
@@ -123,7 +126,7 @@ def make_plan(inventory: Inventory, settings: Settings, history: History = NO_HI
 def _result_findings(
     context: PlanContext, attach_groups: AttachGroups, mode: str, history: History
 ) -> Iterator[Finding]:
-    """Yield the findings about the attachers, old pods, leftovers and deleted owners."""
+    """Yield the findings about attachers, unprotected old pods, leftovers and deleted owners."""
     attacher, groups = context.settings.attacher, attach_groups.groups
     if attacher.is_enabled and groups:
         location = Location(context.inventory.stream.source)
@@ -131,7 +134,7 @@ def _result_findings(
         yield from group_name_findings(attach_groups.named_after, location)
     yield from _protection_findings(context)
     if context.mentions:
-        # Import late, because most charts have no mentions.
+        # Imported late, because most charts do not have mentions.
         from postrender.plan.leftovers import find_leftovers
 
         yield from find_leftovers(context)
@@ -154,7 +157,7 @@ def _protection_findings(context: PlanContext) -> Iterator[Finding]:
     """Yield the findings about old pods that can lose the content of their ConfigMaps."""
     has_checksums = any(decision.strategy == CHECKSUM for decision in context.decisions.values())
     if has_checksums or not context.settings.attacher.is_enabled:
-        # Import late, because with an attacher and without checksums, the module finds nothing.
+        # Imported late, because the module finds problems only without attachers or with checksums.
         from postrender.plan.protection import find_overwritten, find_unprotected
 
         yield from find_unprotected(context)
@@ -216,9 +219,12 @@ def _decide(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return the decisions, without the changes from apply_signs, and their findings.
+    """Return the decisions of step 3, and the findings of the steps 3 and 4.
 
-    all_links: all resolved references; hooks_by_target: as in decide_strategies.
+    The docstring of the package lists the steps.
+    all_links: all resolved references.
+    mounts: the auto-mounts, by workload.
+    hooks_by_target: as in decide_strategies.
     """
     links = by_target(all_links)
     decide = partial(
@@ -240,7 +246,10 @@ def _decide(
 
 
 def _with_pins(context: PlanContext, all_links: Sequence[Link]) -> PlanContext:
-    """Return the context; workload_targets and resolver use the pins from find_attached_pins."""
+    """Return the context, in which workload_targets and resolver include the attached pins.
+
+    all_links: all resolved references.
+    """
     pins = find_attached_pins(context, all_links)
     if not pins:
         return context
@@ -272,7 +281,7 @@ def _find_signs(
     has_roles = any(link.reference.rule.family == RBAC for link in links)
     if not mentions and not is_copied and not has_roles:
         return {}
-    # Import late, because in most charts, no program reads an object by name.
+    # Imported late, because in most charts, programs do not read objects by name.
     from postrender.plan.readers import Evidence, find_signs
 
     evidence = Evidence(inventory=inventory, mentions=mentions, links=links, renamed=renamed)
@@ -280,7 +289,7 @@ def _find_signs(
 
 
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
-    """Return the resolver. Its is_proven is True if is_proof returns True for a link."""
+    """Return the resolver, with is_proven set if a link is proof (see is_proof)."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
     return resolver._replace(is_proven=is_proven)
 
@@ -289,7 +298,7 @@ def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, S
     """Return the auto-mounts by workload."""
     if not any(item.requests_auto_mount for item in inventory.items):
         return {}
-    # Import late, because few charts have auto-mounts.
+    # Imported late, because few charts have auto-mounts.
     from postrender.plan.auto_mount import find_mounts
 
     return find_mounts(inventory, resolver)

@@ -2,8 +2,8 @@
 
 The object is a ConfigMap or Secret. The edits set the name, a label, annotations and `immutable`,
 and remove annotations of other tools. Some of the new annotations stop Helm, Argo CD and Flux from
-deleting the revision. The live revision must have these annotations before a later output leaves
-out the revision.
+deleting the revision. The live revision must have these annotations before a tool applies an output
+without the revision.
 """
 
 from __future__ import annotations
@@ -93,9 +93,14 @@ def _revision_edits(
 def _merge_edits(
     item: Item, field: str, existing: dict[str, str], values: dict[str, str]
 ) -> list[Edit]:
-    """Return the edits that set labels or annotations; field: `labels` or `annotations`."""
+    """Return the edits that set labels or annotations.
+
+    field: `labels` or `annotations`.
+    existing: the entries of the field in the input.
+    values: the entries to set.
+    """
     path = (*item.path, "metadata", field)
-    written = mapping_at(item.content, ("metadata", field))  # also has keys with the value null
+    written = mapping_at(item.content, ("metadata", field))  # includes keys with the value null
     return set_keys(path, written, changed_values(existing, values))
 
 
@@ -110,10 +115,10 @@ def _immutable_edits(item: Item, is_immutable: bool) -> Iterator[Edit]:
 def retained_object(
     revision: EarlierRevision, group_name: str, *, is_attached: bool, is_last_time: bool
 ) -> dict[str, Json]:
-    """Return the object of an earlier revision or original, for the output.
+    """Return the content of a retained revision or a retained original for the output.
 
     An original does not get the annotations and labels of a revision.
-    is_attached: whether the attacher is enabled;
+    is_attached: whether the attacher is enabled.
     is_last_time: whether the next output drops the object. Helm then deletes the live object.
     """
     metadata = dict(mapping_at(revision.content, ("metadata",)))

@@ -1,7 +1,7 @@
 """ConfigMaps and Secrets that a stream defines twice.
 
-Helm 3 cannot install such a stream, so postrender removes repeated definitions. If the definitions
-of an object have different content, postrender reports an error.
+Helm 3 cannot install a stream that defines an object twice, so postrender removes the repeated
+definition. If the two definitions have different content, postrender reports an error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def find_duplicates(
 
 
 def _comparable(item: Item, namespace: str | None) -> dict[str, Json]:
-    """Return the content with the effective namespace, and without the annotations of tools."""
+    """Return the content with the given namespace, and without the annotations of some tools.
+
+    The tools are Helm 4, kustomize and kpt.
+    """
     metadata = mapping_at(item.content, ("metadata",))
     annotations = own_annotations(item.annotations)
     comparable = {**metadata, "namespace": namespace, "annotations": annotations}

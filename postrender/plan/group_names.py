@@ -19,7 +19,7 @@ from postrender.startup.digest import sha256
 from postrender.startup.patterns import pattern
 
 _INSTANCE_LABEL = "app.kubernetes.io/instance"
-# Many charts have objects with the release's name. The suffix prevents equal names.
+# Many charts have objects with the release's name. The suffix prevents name conflicts.
 SUFFIX = "-attach"
 # A Job's name is the group name, a hyphen and a hash. Kubernetes permits at most 63 characters.
 _MAX_LENGTH = MAX_LABEL_LENGTH - HASH_LENGTH - 1
@@ -29,8 +29,9 @@ _INVALID = pattern(r"[^a-z0-9-]+")
 def release_name(settings: AttacherSettings, workloads: Iterable[Item]) -> str:
     """Return the group or release in the settings, else the release in a label, else "".
 
-    workloads: the objects of one namespace that reference revisions. Their label
-        `app.kubernetes.io/instance` counts only if all these objects have the same value.
+    The label is `app.kubernetes.io/instance`. The function ignores the label if the workloads have
+    different values.
+    workloads: the objects of one namespace that reference revisions.
     """
     if settings.group or settings.release:
         return settings.group or settings.release

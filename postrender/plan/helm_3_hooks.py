@@ -1,4 +1,4 @@
-"""Findings about originals that hooks read, and that postrender would not keep under Helm 3.
+"""Findings about originals that a hook reads, but that the output lacks under Helm 3.
 
 postrender never rewrites a hook. If a hook in the stream references an object that postrender
 renames, the original stays in the output next to its revision. Helm 4, Argo CD and a pipe from
@@ -36,7 +36,7 @@ def find_helm_3_hooks(
     """Return a finding for each original that postrender would not keep under Helm 3.
 
     The result is [] if Helm 4, kustomize or kpt has written the stream.
-    links: the resolved references, by the referenced object;
+    links: the resolved references, by the referenced object.
     decide: the function that makes the decisions again, for the stream without hooks.
     """
     hooks = {

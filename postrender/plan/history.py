@@ -27,7 +27,10 @@ from postrender.yaml.stream import Source, has_content, read_streams
 class LiveState:
     """The states of an object in the cluster.
 
-    WITHOUT_KEEP, WITH_KEEP: the object exists, without or with `helm.sh/resource-policy: keep`.
+    ABSENT: the object does not exist.
+    WITHOUT_KEEP: the object exists, and does not have `helm.sh/resource-policy: keep`.
+    WITH_KEEP: the object exists, and has `helm.sh/resource-policy: keep`.
+
     If several states are possible, the state with the highest number counts. The states are plain
     integers, because the definition of an enum takes a hundred times as long as this definition.
     """
@@ -40,7 +43,7 @@ class LiveState:
 class Manifest(NamedTuple):
     """The manifests of one earlier apply.
 
-    name: the name of the manifests in messages;
+    name: the name of the manifests in messages.
     is_applied: whether the apply certainly succeeded.
     """
 
@@ -52,7 +55,7 @@ class Manifest(NamedTuple):
 class Previous(NamedTuple):
     """The manifests of earlier applies, oldest first.
 
-    hooks: the hooks that Helm stores apart from the manifests;
+    hooks: the hooks that Helm stores apart from the manifests.
     stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm.
     """
 
@@ -64,9 +67,9 @@ class Previous(NamedTuple):
 class PreviousOwners(NamedTuple):
     """The owners of revisions, from the arguments of the previous attachers.
 
-    workloads: the workloads that own a revision, as `Kind/name`, by revision as `configmap/name`;
-    release_owners: the ServiceAccount or Role of each attacher, as `Kind/name`;
-    secrets: the names of the revisions of Secrets in the arguments of all earlier attachers.
+    workloads: by revision (`configmap/name`), the workloads that own the revision (`Kind/name`).
+    release_owners: the ServiceAccount or Role of each attacher, as `Kind/name`.
+    secrets: the names of Secrets' revisions, from the arguments of all earlier attachers.
     """
 
     workloads: Mapping[str, Sequence[str]] = NOTHING
@@ -77,10 +80,10 @@ class PreviousOwners(NamedTuple):
 class EarlierRevision(NamedTuple):
     """A ConfigMap or Secret of earlier outputs: a revision or an original.
 
-    item: the object, from the newest manifest that has the object;
-    order: the revision number, 0 if the object has no number;
-    live_state: the state of the object in the cluster, from LiveState;
-    is_tracked: whether the newest manifest with `is_applied` has the object;
+    item: the object, from the newest manifest that has the object.
+    order: the revision number, 0 if the object has no number.
+    live_state: the state of the object in the cluster, from LiveState.
+    is_tracked: whether the newest manifest with `is_applied` has the object.
     last_current: the index, in Previous.manifests, of the newest manifest in which the object was
         current, -1 if there is none.
     """
@@ -93,7 +96,7 @@ class EarlierRevision(NamedTuple):
 
     @property
     def identity(self) -> Identity:
-        """The identity; its namespace is None if the manifest does not set a namespace."""
+        """The identity. The namespace is None if the manifest does not set a namespace."""
         return self.item.identity
 
     @property
@@ -115,11 +118,11 @@ class EarlierRevision(NamedTuple):
 class History(NamedTuple):
     """The history of earlier outputs.
 
-    is_known: whether postrender has read earlier outputs; False only for NO_HISTORY;
-    earlier: the revisions and originals that are possibly still in the cluster;
-    hooks: by object, the identity of a hook that references the object;
-    stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm;
-    namespaces: the explicit namespaces of the ConfigMaps (and Secrets) in the manifests;
+    is_known: whether postrender has read earlier outputs. False only for NO_HISTORY.
+    earlier: the revisions and originals that are possibly still in the cluster.
+    hooks: by object, the identity of a hook that references the object.
+    stored: the number of release revisions that Helm stores, 0 if the manifests are not from Helm.
+    namespaces: the explicit namespaces of the revisable objects in the manifests.
     owners: the owners in the arguments of the previous attachers.
     """
 
@@ -139,11 +142,11 @@ def read_history(
     settings: Settings,
     effective_namespace: Callable[[str | None], str | None] = lambda written: written,
 ) -> History:
-    """Return the history of earlier outputs; the field `owners` is empty.
+    """Return the history of earlier outputs. The field `owners` is empty.
 
-    effective_namespace: Resolver.effective_namespace of the new stream, so that an object has the
-        same key if only the new chart sets its namespace.
-    Raises UserError if a manifest is not YAML.
+    effective_namespace: Resolver.effective_namespace of the new stream. If the earlier manifests do
+        not set the namespace of an object, the new stream determines this namespace.
+    Raises UserError for an invalid manifest, as read_streams and examine do.
     """
     revisions: dict[ObjectKey, EarlierRevision] = {}
     namespaces: set[str] = set()
@@ -241,10 +244,10 @@ def _add_manifest(
 def _live_state_after(item: Item, before: int, *, is_tracked: bool) -> int:
     """Return the state of an object in the cluster after Helm has applied the object.
 
-    If the object exists, but the previous applied manifest lacks it, Helm adopts the object. Helm 3
-    then does not remove `keep`. In this case, the new manifest is also the old manifest of Helm 3's
-    three-way merge (3.21, action/upgrade.go).
-    before: the state before the apply;
+    If the previous applied manifest lacks an existing object, Helm 3 does not remove `keep` from
+    the object. Helm 3 then uses the new manifest also as the old manifest of the three-way merge
+    (3.21, action/upgrade.go).
+    before: the state before the apply.
     is_tracked: whether the previous applied manifest has the object.
     """
     policy = item.annotations.get(RESOURCE_POLICY_ANNOTATION)

@@ -1,9 +1,8 @@
 """Findings about revisions of the new output that would lose all of their owners.
 
-The owners of a revision are its workloads and its release owner, which is an object of the
-attacher. The apply of the new output deletes the owners that the output lacks. Kubernetes deletes a
-revision after the deletion of its last owner. postrender reads the previous owners from the
-arguments of the previous attachers.
+The owners of a revision are workloads and the release owner. The tool that applies the new output
+deletes the owners that the output lacks. Kubernetes deletes a revision without owners. postrender
+reads the previous owners from the arguments of the previous attachers.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ _SECRET = pattern(r"[=,\s]secret/([a-z0-9.-]+)")
 class LostOwners(NamedTuple):
     """A revision of the new output that loses all of its owners.
 
-    kind: the kind of the revision, such as `ConfigMap`;
-    name: the name of the revision;
+    kind: the kind of the revision, such as `ConfigMap`.
+    name: the name of the revision.
     owners: the owners that the apply deletes, as `Kind/name`.
     """
 
@@ -68,9 +67,9 @@ def _secrets_in(source: Source) -> Iterator[str]:
 
 
 def read_owners(texts: Iterable[str]) -> PreviousOwners:
-    """Return the owners of revisions, from arguments of attachers; the field `secrets` is empty.
+    """Return the owners of revisions, from the attachers in some texts. `secrets` is empty.
 
-    texts: outputs of postrender, which contain the attachers.
+    texts: the texts of outputs of postrender.
     """
     workloads: dict[str, list[str]] = {}
     release_owners: set[str] = set()
@@ -83,7 +82,7 @@ def read_owners(texts: Iterable[str]) -> PreviousOwners:
 
 
 def planned_owners(context: PlanContext, groups: Sequence[AttachGroup]) -> PreviousOwners:
-    """Return the owners of revisions, from the new attachers; the field `secrets` is empty.
+    """Return the owners of revisions, from the new attachers. The field `secrets` is empty.
 
     If the attacher is off, all fields are empty.
     """
@@ -116,7 +115,7 @@ def find_last_owners(
 
 
 def _keep_release_owner(lost: LostOwners) -> str:
-    """Return the first part of the fix: how to keep a release owner.
+    """Return the first part of the fix, which explains how to keep a release owner.
 
     The name of a Role is the name of the attach group. A ServiceAccount can have another name.
     """
@@ -148,7 +147,8 @@ def find_lost_owners(
 ) -> Iterator[LostOwners]:
     """Yield each revision of the new output that would lose all of its owners.
 
-    lasting: the objects of the new attachers that can be a release owner, as `Kind/name`;
+    The function does not yield revisions if a release owner is also an object of a new attacher.
+    lasting: the objects of the new attachers that can be a release owner, as `Kind/name`.
     owners: the owners of revisions, from the arguments of the previous attachers.
     """
     if not owners.release_owners.isdisjoint(lasting):

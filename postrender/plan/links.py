@@ -22,9 +22,9 @@ from postrender.yaml.paths import Path
 class Link(NamedTuple):
     """A reference that resolves to an object.
 
-    source: the object that has the reference;
-    target: the object that the reference means;
-    name: the target's name as written in the reference.
+    source: the object that has the reference.
+    target: the object that the reference means.
+    name: the name of the target in the reference. If rule.is_word is set, a word of reference.name.
     """
 
     source: Item
@@ -34,23 +34,23 @@ class Link(NamedTuple):
 
     @property
     def triggers_rename(self) -> bool:
-        """Return whether the reference is a reason to rename the target."""
+        """Whether the reference is a reason to rename the target."""
         rule = self.reference.rule
         return self.is_rewritten and rule.family != RBAC and rule.triggers_rename
 
     @property
     def permits_rename(self) -> bool:
-        """Return whether the reference is enough for a rename that the user requests."""
+        """Whether the reference is enough for a rename that the user requests."""
         return self.is_rewritten and self.reference.rule.permits_rename
 
     @property
     def is_rewritten(self) -> bool:
-        """Return whether postrender rewrites the reference if postrender renames the target."""
+        """Whether postrender rewrites the reference if postrender renames the target."""
         return self.source.is_rewritable and not self.reference.rule.keep_reason
 
     @property
     def keeps_base_name(self) -> bool:
-        """Return whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
+        """Whether postrender leaves the reference unchanged, as in a Job, a Pod or a hook.
 
         False for RBAC references, because postrender adds the revision name to `resourceNames`.
         """
@@ -58,7 +58,7 @@ class Link(NamedTuple):
 
     @property
     def is_pinned(self) -> bool:
-        """Return whether the reference has a revision name that a person wrote.
+        """Whether the reference has a revision name that a person wrote.
 
         If postrender wrote the name, the pod template has a render ID. postrender leaves pinned
         references unchanged.
@@ -70,14 +70,17 @@ class Link(NamedTuple):
 
     @property
     def is_outside_attach(self) -> bool:
-        """Return whether postrender rewrites the reference, but the attacher skips the field."""
+        """Whether postrender rewrites the reference, but the attacher does not read the field."""
         is_seen = is_namespaced_workload(self.source.identity.group_kind)
         family = self.reference.rule.family
         return self.is_rewritten and family != RBAC and (family == OUTSIDE or not is_seen)
 
 
 def find_links(inventory: Inventory, resolver: Resolver) -> tuple[list[Link], list[Finding]]:
-    """Return a link for each target of a reference, and a finding for each ambiguous reference."""
+    """Return the links of all references, and a finding for each ambiguous reference.
+
+    A reference has a link for each object that the reference means.
+    """
     links: list[Link] = []
     findings: list[Finding] = []
     for item in inventory.items:
@@ -134,8 +137,8 @@ def reference_edits(
 ) -> list[Edit]:
     """Return the edits that rewrite the references of one object.
 
-    names: the new revision name of each target;
-    retained_names: the names of the retained revisions of each target, to add to Roles too.
+    names: by target, the new revision name.
+    retained_names: by target, the names of retained revisions. Roles also get these names.
     """
     renames: dict[Path, dict[str, list[str]]] = defaultdict(dict)
     references: dict[Path, tuple[Item, Reference]] = {}
@@ -153,10 +156,11 @@ def reference_edits(
 def _edits(source: Item, reference: Reference, renames: Mapping[str, list[str]]) -> list[Edit]:
     """Return the edits of one reference.
 
-    source: the object that has the reference; renames: the new names, by the old name.
+    source: the object that has the reference.
+    renames: the new names, by the old name.
     """
     if reference.rule.family == RBAC:
-        # The links lack names of objects outside of the stream, so read all references.
+        # Do not add a name twice. The names in `source.references` include names without a link.
         written = source.references
         existing = {other.name for other in written if other.path[:-1] == reference.path[:-1]}
         added = [name for names in renames.values() for name in names if name not in existing]

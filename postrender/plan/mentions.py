@@ -1,11 +1,13 @@
 """Mentions: strings that contain the base name of an object and that no reference rule rewrites.
 
-The search looks for the base names of revisions, and of objects that postrender would rename. In
-Kubernetes' own kinds and in workloads, the search covers free text and, except in Roles, unresolved
-references. Reference rules cover the other fields. Free text means the commands, arguments and env
-values of containers, annotations, parameters of drivers, and the data of ConfigMaps and Secrets. In
-other kinds, the search covers annotations, and every string outside of metadata, labels and
-selectors.
+The search looks for the base names of revisions, and of objects that postrender would rename. The
+search covers annotations and these strings:
+
+- In a ConfigMap or Secret, the data.
+- In workloads and in built-in kinds of Kubernetes, free text and unresolved references. Free text
+  means commands, arguments, `env` values, and parameters of drivers. Reference rules cover the
+  other fields. References in Roles are not mentions.
+- In any other kind, every string outside of metadata, labels and selectors.
 """
 
 from __future__ import annotations
@@ -59,15 +61,16 @@ _LABELS = frozenset({"labels", "matchLabels", "selector", "matchExpressions"})
 class Mention(NamedTuple):
     """A string that contains the base name of one or more objects.
 
-    item: the object that contains the string;
-    path: the path of the string in the object;
-    line: the line in the document, from 0;
-    text: the string, or the decoded string in the `data` of a Secret. Do not print decoded strings;
-    name: the base name that the text contains;
-    fields: the names that describe the string. In `env`: the name of the variable. In a list: the
-        flag, the kind in a kubectl command, or else the key of the list. Elsewhere: the last two
-        keys of the path, and for the key `name`, the kind one level above;
-    targets: the objects that the name can mean;
+    item: the object that contains the string.
+    path: the path of the string in the object.
+    line: the line in the document, from 0.
+    text: the string. For the `data` of a Secret, the decoded string, which messages must not show.
+    name: the base name that the text contains.
+    fields: the names that describe the string. For an `env` value, the name of the variable. For an
+        item of a list, the flag, else the kind in a kubectl command, else the key of the list. For
+        another string, the last two keys of the path. For the key `name`, also the kind one level
+        above, such as `kind: ConfigMap`.
+    targets: the objects that the name can mean.
     is_program: whether the string is the program or the subcommand of a container.
     """
 
@@ -82,7 +85,7 @@ class Mention(NamedTuple):
 
     @property
     def is_watched(self) -> bool:
-        """Return whether the string is in an annotation of Reloader, which only watches objects."""
+        """Whether the string is in an annotation of Reloader, which only watches objects."""
         return any(_RELOADER in field for field in self.fields)
 
 
@@ -95,8 +98,8 @@ def find_mentions(
 ) -> list[Mention]:
     """Return the mentions in a stream.
 
-    links: the resolved references, which are not mentions;
-    targets: the objects for whose base names the function searches;
+    links: the resolved references, which are not mentions.
+    targets: the objects with the base names to search for.
     ignored: the entries of `leftovers.ignore`. The result lacks mentions that match an entry.
     """
     by_name: dict[str, list[Item]] = defaultdict(list)
@@ -113,8 +116,8 @@ def find_mentions(
     mentions: list[Mention] = []
     for index, items in items_by_document.items():
         text = inventory.stream.documents[index].text
-        # Do not parse most documents again, because all their base names are in references.
-        # Parse documents with escapes again, because a text search misses escaped names.
+        # Do not parse a document again if all base names in its text are in references. Parse a
+        # document with escapes again, because a text search misses escaped names.
         may_have_mentions = may_escape_names(text) or (
             search.may_mention(items, text) and names.has_more_than(accounted[index], text)
         )
@@ -134,7 +137,7 @@ def _accounted_counts(
 ) -> defaultdict[int, int]:
     """Return, by document, the number of base names in references and in metadata.name.
 
-    A scalar with YAML aliases has several paths, but counts once, because its text occurs once.
+    A scalar with YAML aliases has several paths, but the function counts the scalar once.
     """
     places: dict[int, set[int | Path]] = defaultdict(set)
     for link in links:
@@ -155,7 +158,7 @@ def _accounted_counts(
 class _Search:
     """The search for mentions in the objects of a stream.
 
-    linked: the source and path of each resolved reference;
+    linked: the source and path of each resolved reference.
     by_name: the objects to search for, by base name.
     """
 
@@ -172,13 +175,13 @@ class _Search:
         self.by_name = by_name
 
     def may_mention(self, items: Iterable[Item], text: str) -> bool:
-        """Return whether the objects of a document can have mentions; text: the document's text."""
+        """Return whether the objects of a document can have mentions, according to its text."""
         return not all(map(self.has_only_links, items)) or any(key in text for key in _TEXT_KEYS)
 
     def has_only_links(self, item: Item) -> bool:
         """Return whether only the free text of an object can have mentions.
 
-        True if reference rules cover all other fields, and the references outside of RBAC resolve.
+        True if reference rules cover all other fields, and all references except in RBAC resolve.
         """
         return _is_known(item) and all(
             reference.rule.family == RBAC or (item.key, reference.path) in self.linked
@@ -233,7 +236,7 @@ class _Search:
 
 
 def _decoded(value: str) -> str:
-    # Imported late: most streams have no Secret with data.
+    # Imported late, because most streams do not have a Secret with data.
     from postrender.text.encoded import decoded
 
     return decoded(value)
@@ -297,7 +300,7 @@ def _field_names(data: Json, path: Path, text: str) -> tuple[str, ...]:
 def _kind_above(data: Json, path: Path) -> tuple[str, ...]:
     """Return `kind: ConfigMap` for a name in `{kind: ConfigMap, clone: {name: web}}`, else ().
 
-    The kind of the object itself is irrelevant, because it is not the kind of the name.
+    The function ignores the kind of the object itself.
     """
     if path[-1] != "name" or not path[:-2]:
         return ()
@@ -365,7 +368,7 @@ def _has_names(key: str | int) -> bool:
 
 
 def _is_ignored(rule: IgnoredLeftover, mention: Mention) -> bool:
-    from fnmatch import fnmatchcase  # imported late: most configurations have no entries
+    from fnmatch import fnmatchcase  # imported late, because few configurations need this function
 
     identity = mention.item.identity
     return (

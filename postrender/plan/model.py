@@ -29,10 +29,11 @@ RETAIN, LAST_TIME, DROP, REPLACED = "retain", "retain for the last time", "drop"
 class RetentionDecision(NamedTuple):
     """The decision for one object of earlier outputs, and its reason.
 
-    decision: RETAIN, LAST_TIME (retain without `helm.sh/resource-policy: keep`), DROP, or REPLACED
-        (the stream has an object with the name of the original);
-    current: the key of the stream's object with the same base name, None if there is none.
-        Only an object to rename, or a revision that is not a retained revision, counts.
+    decision: RETAIN, LAST_TIME, DROP or REPLACED. LAST_TIME means that the output has the object
+        without `helm.sh/resource-policy: keep`. REPLACED means that the stream has an object with
+        the name of the original.
+    current: the key of the object in the stream with the same base name. This object is an object
+        to rename, or a current revision. None if the stream does not have this object.
     """
 
     revision: EarlierRevision
@@ -42,25 +43,26 @@ class RetentionDecision(NamedTuple):
 
     @property
     def is_emitted(self) -> bool:
-        """Return whether the object is in the output."""
+        """Whether the object is in the output."""
         return self.decision in (RETAIN, LAST_TIME)
 
 
 class PlanContext(NamedTuple):
     """The decisions, revision names and references of a stream.
 
-    decisions: the decisions, by ConfigMap or Secret;
-    names: the revision name of each object to rename;
+    decisions: the decisions, by ConfigMap or Secret.
+    names: the revision name of each object to rename.
     links: the resolved references except pins (see the module `pins`), by the object that has the
-        reference;
-    mounts: the auto-mounts, by workload;
-    workload_targets: by workload, the objects that its pod templates reference, by the index of the
-        pod template and the key. An auto-mounted object has the index None: all templates;
-    mentions: the strings that contain a base name and that no reference rule rewrites;
-    read_by_name: the objects that programs read by base name (see the package `readers`);
-    orders: the numbers of the new revisions, by original; empty if postrender has not read earlier
-        outputs;
-    retained: the result of find_retained in the module `retained`, () if postrender has not read
+        reference.
+    mounts: the auto-mounts, by workload.
+    workload_targets: by workload, the objects that the pod templates use. A key consists of the
+        index of the pod template and the ItemKey of the object. The index None means all pod
+        templates, because of an auto-mount.
+    mentions: the strings that contain a base name and that no reference rule rewrites.
+    read_by_name: the objects that programs read by base name (see the package `readers`).
+    orders: the numbers of the new revisions, by original. Empty if postrender has not read earlier
+        outputs.
+    retained: the result of find_retained in the module `retained`. Empty if postrender has not read
         earlier outputs.
     """
 
@@ -88,7 +90,7 @@ class PlanContext(NamedTuple):
 
     @property
     def rollouts(self) -> Mapping[ItemKey, Sequence[Item]]:
-        """The rewritable Rollouts that use a rewritable workload's pod template, by workload."""
+        """By rewritable workload, the rewritable Rollouts that use the workload's pod template."""
         return find_rollouts(
             [item for item in self.inventory.items if item.is_rewritable], self.resolver
         )

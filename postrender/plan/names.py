@@ -21,7 +21,7 @@ from postrender.yaml.edits import apply_edits
 class _Namer:
     """The recursive computation of revision names.
 
-    done: the computed revision names, by object;
+    done: the computed revision names, by object.
     stack: the objects with unfinished names. Each name depends on the name of the next object.
     """
 
@@ -81,7 +81,7 @@ def name_revisions(
 ) -> dict[ItemKey, str]:
     """Return the revision names of the objects to rename.
 
-    decisions: the decisions for the objects to rename;
+    decisions: the decisions for the objects to rename.
     links: the resolved references, by the object that has the reference.
     Raises UserError if the data of objects reference each other in a cycle.
     """

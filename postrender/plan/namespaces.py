@@ -2,21 +2,23 @@
 
 Helm creates an object without a namespace in the namespace of the release. A post-renderer does not
 know this namespace. With `--namespace`, postrender uses the given namespace for objects and
-references without a namespace. A reference resolves in this order:
+references without a namespace. postrender resolves a reference in two steps:
 
-1. to the object with the name in the same namespace (absent matches absent);
-2. to the only object with the name, if either the object or the reference has a namespace, but not
-   both. This namespace must be the only explicit namespace of the stream. No object may be in the
-   stream twice, once with this namespace and once without, because these are two objects.
+1. Find the object with the referenced name in the same namespace. Two absent namespaces are the
+   same namespace.
+2. Without `--namespace`, find the only object with the referenced name in the stream. Either the
+   object or the reference must have the namespace Resolver.only_namespace. The other namespace
+   must be absent.
 
-postrender leaves any other reference unchanged, because its object may be in another namespace. The
-reference is *ambiguous* if only one of the object and the reference has a namespace. A finding
-reports an ambiguous reference.
+postrender leaves a reference unchanged if both steps fail, because the object may be in another
+namespace. The reference is *ambiguous* if the object or the reference has a namespace, but not
+both. A finding reports an ambiguous reference.
 
-Two kinds of references can resolve to several objects. A reference of a ClusterRole resolves to the
-objects with the name in all namespaces. If the rule of a reference has a `keep_reason`
-(references/rule.py), postrender never rewrites the reference. Such a reference resolves to each
-object with the name that is possibly in the same namespace.
+Two kinds of references can resolve to several objects:
+
+- A reference in a ClusterRole resolves to the objects with the referenced name in all namespaces.
+- postrender never rewrites a reference with a `keep_reason` (references/rule.py). The reference
+  resolves to each object with the referenced name that is possibly in the same namespace.
 
 Only this module interprets absent namespaces. Other modules compare objects by
 `Resolver.key_of`, or by `Resolver.certain_key_of` where postrender must not guess.
@@ -40,10 +42,11 @@ CLUSTER_SCOPED = frozenset({"ClusterRole"})
 class Resolver(NamedTuple):
     """The interpretation of absent namespaces in one stream.
 
-    release_namespace: the namespace from `--namespace`, "" if unknown;
-    only_namespace: the explicit namespace of the stream if there is exactly one, else "". Also ""
-        if an absent namespace certainly means another namespace;
-    candidates: the ConfigMaps and Secrets by kind and name;
+    release_namespace: the namespace from `--namespace`, "" if unknown.
+    only_namespace: the only explicit namespace of the stream, "" if the number of explicit
+        namespaces is not 1. Also "" if the stream has an object twice, with and without this
+        namespace. An absent namespace then certainly means another namespace.
+    candidates: the ConfigMaps and Secrets by kind and name.
     is_proven: whether a reference proves that an absent namespace means only_namespace.
     """
 
@@ -111,7 +114,7 @@ class Resolver(NamedTuple):
         return self.namespace_of(first) == self.namespace_of(second)
 
     def may_be_same(self, first: str | None, second: str | None) -> bool:
-        """Return whether two namespaces are certainly the same, or at least one is absent."""
+        """Return whether two namespaces are certainly the same, or a namespace is absent."""
         return not first or not second or self.is_same(first, second)
 
     def namespace_of(self, written: str | None) -> str | None:
@@ -137,7 +140,10 @@ class Resolver(NamedTuple):
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
     def certain_key_of(self, identity: Identity, name: str | None = None) -> ObjectKey:
-        """Return the key of an object in its certain namespace; name: as in key_of."""
+        """Return the key of an object in its certain namespace.
+
+        name: the name to use instead of the object's own name.
+        """
         namespace = self.certain_namespace(identity.namespace)
         return ObjectKey(identity.group_kind, namespace, identity.name if name is None else name)
 
@@ -157,10 +163,10 @@ def new_resolver(inventory: Inventory, settings: Settings) -> Resolver:
 def _has_namesakes(
     items: Iterable[Item], candidates: Mapping[tuple[GroupKind, str], Sequence[Item]]
 ) -> bool:
-    """Return whether two objects differ only in an absent and an explicit namespace.
+    """Return whether the stream has an object twice, once with and once without a namespace.
 
-    An object counts if it is a candidate, or a workload that references a candidate. A revision
-    counts under its base name.
+    The function compares candidates, and workloads that reference a candidate. The function
+    compares revisions by base name.
     """
     with_namespace: set[tuple[GroupKind, str]] = set()
     without: set[tuple[GroupKind, str]] = set()

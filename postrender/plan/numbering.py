@@ -24,7 +24,7 @@ from postrender.yaml.paths import Json
 class RevisionNumbers(NamedTuple):
     """The earlier revisions, with their numbers.
 
-    by_base: the revisions and the original, newest first, by the key of the original;
+    by_base: the revisions and the original, newest first, by the key of the original.
     settings: the settings, for `naming` and the hash key.
     """
 
@@ -37,7 +37,10 @@ class RevisionNumbers(NamedTuple):
         return self.resolver.key_of(item.identity, item.base_name)
 
     def name(self, item: Item, content: dict[str, Json]) -> str:
-        """Return the revision name of an object; content: the part of the object to hash."""
+        """Return the revision name of an object.
+
+        content: the part of the object to hash.
+        """
         base_name = item.identity.name
         key = self.settings.hash_key_of(item.identity)
         if self.settings.naming != SEQUENCE:
@@ -50,7 +53,10 @@ class RevisionNumbers(NamedTuple):
         return revision_name(base_name, content, highest.order + 1 if highest else 1, key)
 
     def number(self, item: Item, name: str) -> int:
-        """Return the number of an object's revision in the new output; name: the revision name."""
+        """Return the number of an object's revision in the new output.
+
+        name: the name of this revision.
+        """
         highest = self._highest(item)
         if highest is None:
             return 1
@@ -82,8 +88,9 @@ def _numbered(revisions: Sequence[EarlierRevision]) -> list[EarlierRevision]:
     """Return the revisions of one base name, newest first, each with a different number.
 
     The newest revision has the highest `last_current`. Another revision can have a higher number,
-    because a Helm rollback does not change numbers. Without --previous, postrender creates
-    revisions without a number. This function gives the highest numbers to these revisions.
+    because a Helm rollback does not change numbers. Without --previous, postrender does not
+    number revisions. This function gives the highest numbers to unnumbered revisions that were
+    current.
     """
     numbered: list[EarlierRevision] = []
     order = 0

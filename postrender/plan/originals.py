@@ -1,4 +1,4 @@
-"""The originals whose new revision is already in the stream."""
+"""The search for originals whose new revision is already in the stream."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Pins: references with a revision name that a person, not postrender, wrote in a pod template.
+"""Pins: references with a revision name that a person wrote into a pod template.
 
-postrender leaves a pin unchanged, and a pin is not a reason to rename an object. A pod template
-with a pin can get a render ID because of another reference. If postrender then reads its own
-output, postrender treats the pin as a rewritten reference and passes the revision to the attacher.
-The first run of postrender must also pass the revision, so that both outputs are equal.
+postrender leaves a pin unchanged, and a pin is not a reason to rename an object.
+
+A pod template with a pin can get a render ID because of another reference. If postrender reads its
+own output, postrender treats the pin as a rewritten reference, and passes the revision to the
+attacher. postrender must not change its own output, so the first run also passes the revision.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ _MAX_LISTED = 3
 def find_unprotected(context: PlanContext) -> Iterator[Finding]:
     """Yield a finding if the apply of the next output would delete the revisions of this output.
 
-    The apply deletes these revisions only if the attacher is off and --previous is not set. If
-    the attacher is off, the revisions have no annotations against pruning. If --previous is not
-    set, the next output lacks the revisions.
+    The apply deletes these revisions only if the attacher is off and --previous is not set. If the
+    attacher is off, the revisions do not have the annotations that prevent the deletion. If
+    --previous is not set, the next output lacks the revisions.
     """
     settings = context.settings
     if context.names and not (settings.attacher.is_enabled or settings.history.previous):

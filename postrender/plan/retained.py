@@ -1,9 +1,9 @@
 """Earlier revisions that stay in the output, for rollbacks and for old pods.
 
-A Helm 3 rollback fails if an object of its target manifest is in the cluster, but not in the
+A Helm 3 rollback fails if an object of the target manifest is in the cluster, but not in the
 deployed manifest. Helm must therefore delete a live revision when postrender drops the revision
-from the output. postrender retains the revision for the last time without
-`helm.sh/resource-policy: keep`. When the next output drops the revision, Helm deletes it.
+from the output. The last output with the revision does not have `helm.sh/resource-policy: keep` on
+the revision. Helm therefore deletes the revision when Helm applies the next output.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _EXTRA_REVISIONS = 2
 def find_retained(
     context: PlanContext, numbers: RevisionNumbers, history: History
 ) -> tuple[RetentionDecision, ...]:
-    """Return a decision for each earlier object whose base name has a revision.
+    """Return a decision for each revision and original of earlier outputs.
 
-    The result lacks revisions that are in the input, or that the plan creates.
+    The result lacks revisions that are in the input, or that the plan creates. The result also
+    lacks originals whose base name does not have a revision.
     """
     currents = _currents(context, numbers)
     taken = _taken_keys(context)
@@ -63,13 +64,13 @@ def find_retained(
 def _decide(
     revision: EarlierRevision, position: int, current: Item | None, keep: int, history: History
 ) -> tuple[str, str]:
-    """Return the decision for one earlier revision or original, and the reason.
+    """Return the decision for one earlier revision or original, and the reason as a clause.
 
-    position: the position among the earlier revisions of the base name, 1 for the newest;
+    position: the position among the earlier revisions of the base name, 1 for the newest.
     keep: the number of revisions to keep, including the current revision.
     """
-    # The chart has dropped the base name, and the revision was not current in any release that
-    # Helm stores.
+    # The chart has dropped the base name, and the revision was not current in any release revision
+    # that Helm stores.
     is_forgotten = current is None and bool(history.stored) and revision.last_current < 0
     last_position = keep - (1 if current else 0)
     if not is_forgotten and position < last_position:
@@ -87,7 +88,10 @@ def _last(keep: int) -> str:
 
 
 def _currents(context: PlanContext, numbers: RevisionNumbers) -> dict[ObjectKey, Item]:
-    """Return the current object of each base name. A retained revision is never current."""
+    """Return the current object, by the key of the original.
+
+    The current object is an object to rename, or a current revision.
+    """
     return {
         numbers.base_of(decision.item): decision.item
         for key, decision in context.decisions.items()
@@ -107,7 +111,10 @@ def _taken_keys(context: PlanContext) -> set[ObjectKey]:
 
 
 def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item]]:
-    """Return, by object, the workloads (and Rollouts with a workloadRef) that use the object."""
+    """Return, by object, the workloads that use the object.
+
+    The result includes Rollouts with a workloadRef to a workload that uses the object.
+    """
     rollouts = context.rollouts
     workloads: dict[ItemKey, list[Item]] = defaultdict(list)
     for item in context.inventory.items:
@@ -117,8 +124,10 @@ def _workloads_by_target(context: PlanContext) -> Mapping[ItemKey, Sequence[Item
 
 
 def _default_keep(workloads: Sequence[Item], history: History) -> int:
-    """Return the default number of revisions to keep.
+    """Return the default number of revisions to keep, including the current revision.
 
+    The number is large enough for the history limits of the workloads, and for all release
+    revisions that Helm stores.
     workloads: the workloads that use the object of the base name.
     """
     limits = [

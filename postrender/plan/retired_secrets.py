@@ -24,9 +24,10 @@ _OPTION = "--retired"
 def with_retired_secrets(
     context: PlanContext, groups: Sequence[AttachGroup], owners: PreviousOwners
 ) -> tuple[AttachGroup, ...]:
-    """Return all attach groups. If there is only one group, its `retired` has the retired Secrets.
+    """Return all attach groups. A single group gets the retired Secrets in the field `retired`.
 
-    If there are several groups, the group of a retired Secret is unknown, so no group gets Secrets.
+    If the stream has several groups, the group of a retired Secret is unknown. The groups then stay
+    unchanged. If the setting `secrets` is true, the groups also stay unchanged.
     owners: the owners in the arguments of earlier attachers.
     """
     names = {
@@ -43,7 +44,8 @@ def with_retired_secrets(
 def _names_in(item: Item) -> Iterator[str]:
     """Yield the names in the option `--retired` of an attacher in the stream.
 
-    If the input is an output of postrender, only this option has the names.
+    If the input is an output of postrender, and earlier outputs are unknown, only this option has
+    the names.
     """
     arguments = value_at(item.content, _ARGUMENTS)
     words = list(map(str, arguments)) if isinstance(arguments, list) else []
@@ -53,7 +55,7 @@ def _names_in(item: Item) -> Iterator[str]:
 
 
 def _is_in_stream(context: PlanContext, name: str) -> bool:
-    """Return whether a document without objects of an attacher contains a name."""
+    """Return whether the stream contains a name outside of documents with an attacher's objects."""
     attachers = {item.document for item in context.inventory.items if item.is_attacher}
     names = WordSet([name])
     return any(

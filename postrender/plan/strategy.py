@@ -1,7 +1,7 @@
 """The strategy for each ConfigMap and Secret, with a reason.
 
-- rename: the object becomes a revision;
-- checksum: the object keeps its name, and pod templates get a checksum of its content;
+- rename: the object becomes a revision.
+- checksum: the object keeps its name, and pod templates get a checksum of its content.
 - ignore: the object stays unchanged.
 """
 
@@ -55,12 +55,13 @@ _BY_RULE = "set by a rule of the configuration"
 class StrategyDecision(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
-    strategy: rename, checksum or ignore;
-    reason: a clause for the user;
-    is_revision: whether the object in the stream is a revision; see is_known_revision;
-    keep_reason: why the original stays next to its revision, "" if the original does not stay;
-    is_immutable: whether the revision is immutable;
-    is_requested: whether a rule or an annotation sets the strategy;
+    strategy: rename, checksum or ignore.
+    reason: why the strategy applies, as a clause such as `the ConfigMap is a hook`.
+    is_revision: whether the object in the stream is a revision (see is_known_revision).
+    keep_reason: why the original stays next to its revision, as a clause. "" if the original does
+        not stay.
+    is_immutable: whether the revision is immutable.
+    is_requested: whether a rule or an annotation sets the strategy.
     is_keep_decided: whether a rule or an annotation decides if the original stays.
     """
 
@@ -81,10 +82,10 @@ def decide_strategies(
     settings: Settings,
     hooks_by_target: Mapping[ItemKey, str],
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return a decision for every ConfigMap (and Secret, if `secrets` is true), and findings.
+    """Return a decision for every revisable object, and findings about these objects.
 
-    links: the resolved references, by the referenced object;
-    mounted_in: the workload that mounts the object, by auto-mounted object;
+    links: the resolved references, by the referenced object.
+    mounted_in: by auto-mounted object, the workload that mounts the object.
     hooks_by_target: by object, the identity of a hook of the previous release that references the
         object.
     Raises UserError for an invalid value of an annotation. Also raises UserError for an invalid
@@ -123,7 +124,7 @@ def decide_strategies(
 def apply_signs(
     decisions: Sequence[StrategyDecision], signs: Mapping[ItemKey, Sign]
 ) -> tuple[list[StrategyDecision], list[Finding]]:
-    """Return all decisions, some changed because of signs, and a finding for each change.
+    """Return the decisions with the changes because of signs, and a finding for each change.
 
     If a program reads an object by name, the original stays next to its revision. If the program
     can also change the object, the strategy is ignore. A sign never changes a strategy that a rule
@@ -202,7 +203,10 @@ def _preset_decision(item: Item) -> StrategyDecision | None:
 
 
 def is_known_revision(item: Item) -> bool:
-    """Return whether an object is a revision, judged by its metadata or the hash in its name."""
+    """Return whether an object has the metadata or the name of a revision.
+
+    The name of a revision ends in the hash of the content.
+    """
     base_name = without_hash(item.identity.name)
     has_hash = bool(base_name) and item.error is None
     return item.is_revision or (has_hash and _matches_hash(item, base_name))
@@ -260,9 +264,9 @@ def _decide(
 
 
 def _exemption(item: Item, writer: Item | None, *, is_used: bool) -> str:
-    """Return why postrender does not rename an object by default, else "".
+    """Return a clause that explains why postrender does not rename an object by default, else "".
 
-    writer: the object that makes a program write to the ConfigMap or Secret, None if there is none;
+    writer: the object that makes a program write to the ConfigMap or Secret, None if there is none.
     is_used: whether a workload uses the ConfigMap or Secret.
     """
     if writer:

@@ -1,6 +1,6 @@
-"""Well-known names: names of ConfigMaps that are built into the programs that read the ConfigMaps.
+"""Well-known names: names of ConfigMaps that are fixed in the source code of a program.
 
-The manifests do not show that such a program reads the ConfigMap.
+The manifests do not show that the program reads the ConfigMap.
 
 The file well_known_names.txt has a line for each name. A line has three parts: the name or a
 glob, the program, and a source file that contains the name. Semicolons separate the parts. To add a
@@ -26,7 +26,11 @@ _FILE = os.path.join(os.path.dirname(__file__), "well_known_names.txt")
 
 
 class _Glob(NamedTuple):
-    """A glob for names; prefix: the text before the first special character."""
+    """A glob for names.
+
+    prefix: the text before the first special character.
+    program: the program that reads the matching ConfigMaps.
+    """
 
     text: str
     prefix: str
@@ -36,7 +40,7 @@ class _Glob(NamedTuple):
 class _Names(NamedTuple):
     """The well-known names.
 
-    lines: the unsplit line of each name that is not a glob;
+    lines: the unsplit line of each name that is not a glob.
     prefixes: the prefixes of the globs.
     """
 
@@ -69,7 +73,7 @@ def well_known_reader(identity: Identity, labels: Mapping[str, str]) -> str:
         return _program_in(names.lines[name])
     name_in_chart = f"{labels.get(_CHART_LABEL, '')}/{name}"
     if not (name.startswith(names.prefixes) or name_in_chart.startswith(names.prefixes)):
-        return ""  # nearly every name
+        return ""  # Nearly every name leads to this line.
     from fnmatch import fnmatchcase
 
     for glob in names.globs:

@@ -30,9 +30,10 @@ _ANNOTATIONS = ("metadata", "annotations")
 
 
 def source_edits(context: PlanContext) -> tuple[dict[ItemKey, list[Edit]], dict[ItemKey, str]]:
-    """Return the edits of each rewritable object, and the render IDs, both by object.
+    """Return the edits and the render IDs, both by object.
 
-    Only a workload that references or auto-mounts a revision has a render ID.
+    The edits are for rewritable objects that reference or auto-mount a ConfigMap or Secret. Only a
+    workload that references or auto-mounts a revision has a render ID.
     Raises UserError if postrender cannot add an auto-mount (see mount_edits in `auto_mount`).
     """
     edits: dict[ItemKey, list[Edit]] = {}
@@ -116,8 +117,9 @@ def _is_in_template(path: Path, item: Item) -> bool:
 def _checksum(context: PlanContext, item: Item, number: int) -> dict[str, str]:
     """Return the checksum annotation of a pod template, {} if no target has the strategy checksum.
 
-    The value is the SHA-256 of sorted lines, one for each of these targets: `name=hash` for a
-    ConfigMap, `secret/name=hash` for a Secret.
+    The value is the SHA-256 of sorted lines. Each target with the strategy checksum has a line:
+    `name=hash` for a ConfigMap, `secret/name=hash` for a Secret.
+    number: the index of the pod template.
     """
     hashes = {}
     for target in context.targets(item, number):

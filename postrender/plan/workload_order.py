@@ -1,7 +1,7 @@
-"""The order in which a plan reads workloads and ConfigMaps, independent of the input's order.
+"""The order in which a plan reads workloads and ConfigMaps.
 
-Helm and kustomize sort the objects of a stream differently. A changed attacher Job runs
-again, so its arguments and the name of its attach group must not depend on the tool.
+Helm and kustomize sort the objects of a stream differently. The attacher Job must not depend on the
+tool, because a changed Job runs again. This order therefore does not depend on the stream.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from postrender.inventory.model import Item
 
 
 def item_order(item: Item) -> tuple[bool, str, str, str, str]:
-    """Return the sort key of an object. Rollouts are first, then the order is by kind and name."""
+    """Return the sort key of an object. Rollouts are first. Then the kind and name decide."""
     identity = item.identity
     is_other = identity.kind != "Rollout"
     namespace = identity.namespace or ""

@@ -26,10 +26,11 @@ def _rules(evidence: Evidence) -> tuple[Callable[[Evidence], Iterator[Sign]], ..
 
 
 def find_signs(evidence: Evidence) -> dict[ItemKey, Sign]:
-    """Return one sign for each object that a program reads by name.
+    """Return, by object, one sign that a program reads the object by its name.
 
-    The keys of the result are the keys of these objects. A sign with is_write has priority over
-    other signs. Otherwise the order of the rules decides.
+    A sign with is_write has priority over other signs. Otherwise, the sign of the first rule has
+    priority.
+    Raises UserError if a document with a Role or RoleBinding is not YAML.
     """
     signs = [sign for rule in _rules(evidence) for sign in rule(evidence)]
     signs = roles.with_writers(evidence, signs)

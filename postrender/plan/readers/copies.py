@@ -6,7 +6,7 @@
       annotations:
         reflector.v1.k8s.emberstack.com/reflection-allowed: "true"
 
-Objects in the other namespaces reference the base name.
+Objects in the other namespaces reference the copies by the base name.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ these strings. This example has a pod template and a command:
               name: web-config
       start.sh: kubectl get configmap web-config
 
-A script can have the name in another line than the command:
+In a script, the name and the command can be in different lines:
 
     for name in web-config web-routes; do
       kubectl get configmap "$name"
@@ -48,8 +48,8 @@ _NAMESPACE_FLAGS = ("-n", "--namespace")
 class _Text(NamedTuple):
     """A text in which the rule searches.
 
-    letters: the text in lower case, without `-` and `_`;
-    lines: the lines, with continuation lines joined;
+    letters: the text in lower case, without `-` and `_`.
+    lines: the lines, with continuation lines joined.
     variable_kinds: the kinds, in lower case, that a command in the text reads by a name from a
         variable.
     """
@@ -80,8 +80,8 @@ def _text_of(text: str) -> _Text:
 def _references(text: _Text, name: str, kind: str) -> bool:
     """Return whether a text references an object by its name.
 
-    True if a line with the name also has the kind, or is below a line with the kind. Also true if
-    the text has the name, and a command reads the kind by a name from a variable.
+    True if a line with the name also has the kind, or is the `name: …` of an object of the kind.
+    Also true if the text has the name, and a command reads the kind by a name from a variable.
     """
     if not (kind.lower() in text.letters or (kind == "ConfigMap" and "cm" in text.letters)):
         return False
@@ -123,7 +123,11 @@ def _variable_kinds(line: str) -> Iterator[str]:
 
 
 def _is_below_kind(lines: Sequence[str], number: int, kind: str) -> bool:
-    """Return whether a line is `name: …` below or next to the kind, or in an object of the kind."""
+    """Return whether a line is the `name: …` of an object of a kind.
+
+    The kind is in the parent key (`configMap:`), or in a line `kind: …`. The line `kind: …` is in
+    the same mapping, or near the parent key `metadata:`.
+    """
     if not lines[number].replace('"', "").strip().lstrip("- ").startswith("name"):
         return False
     if any(_is_kind(line, kind) for line in siblings_of(lines, number)):

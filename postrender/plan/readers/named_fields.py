@@ -37,7 +37,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _field_for(mention: Mention, kind: str) -> str:
-    """Return the first of the mention's field names that contains the kind, "" if none does."""
+    """Return the first field name of a mention that contains the kind, else ""."""
     if mention.is_watched:
         return ""
     return next((field for field in mention.fields if kind.lower() in letters_of(field)), "")

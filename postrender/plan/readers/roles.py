@@ -7,12 +7,14 @@
         verbs: [get, update]
 
 If the verbs contain `update`, `patch` or `*`, the program possibly changes the object. postrender
-then does not rename the object, unless a rule or an annotation of the user decides this. If a
-policy rule with one of these verbs has no resourceNames, the program can change all objects of the
-kind. Such a policy rule matters only if another sign shows that the program reads the object.
+then does not rename the object, unless the user sets the strategy of the object.
 
-A Role is not a sign if its RoleBindings have only people as subjects. postrender adds the
-revision's name to the Role, so these people can access the revision.
+A policy rule without resourceNames permits access to all objects of a kind, and is not a sign. If
+another sign shows that a program reads an object, this policy rule shows whether the program can
+also change the object.
+
+A Role is not a sign if all subjects of its RoleBindings are people. postrender adds the name of the
+revision to the Role, so these people can access the revision.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def find(evidence: Evidence) -> Iterator[Sign]:
 
 
 def _may_bind_people(evidence: Evidence) -> bool:
-    """Return whether the stream can have a binding without ServiceAccounts, judged by its text."""
+    """Return whether the text of the stream can contain a binding without ServiceAccounts."""
     return any(
         "ServiceAccount" not in document.text
         for document in evidence.inventory.stream.documents
@@ -79,10 +81,9 @@ def _permits(verbs: Json, expected: AbstractSet[str]) -> bool:
 
 
 def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
-    """Return the signs, some with is_write changed to True.
+    """Return the signs, with is_write set if roles permit the source to change the target.
 
-    The function sets is_write if the pods of Sign.source can change all objects of Sign.target's
-    kind.
+    The ServiceAccount of the source must be able to change all objects of the target's kind.
     """
     if not any(sign.source.templates for sign in signs):
         return list(signs)
@@ -99,7 +100,7 @@ def with_writers(evidence: Evidence, signs: Sequence[Sign]) -> list[Sign]:
 def may_read_all(evidence: Evidence, kind: str) -> bool:
     """Return whether a role permits programs to read all objects of a kind.
 
-    The roles of attachers are irrelevant.
+    The function ignores the roles of attachers.
     """
     resources = _resources_of(kind)
     attachers = {item.identity.name for item in evidence.inventory.items if item.is_attacher}
@@ -127,7 +128,7 @@ class _Permissions:
     """The permissions that the roles and bindings of a stream grant.
 
     writable: by role, the resources (such as `configmaps`) for which the role permits changes to
-        all objects;
+        all objects.
     subjects: by role, the subjects of the role's bindings.
     """
 
@@ -148,7 +149,7 @@ class _Permissions:
     def may_write(self, accounts: AbstractSet[str], kind: str) -> bool:
         """Return whether the roles permit a ServiceAccount to change all objects of a kind.
 
-        accounts: the names of the ServiceAccounts; one permitted ServiceAccount is enough.
+        accounts: the names of the ServiceAccounts. One ServiceAccount with permission is enough.
         """
         resources = _resources_of(kind)
         return any(
@@ -179,9 +180,9 @@ def _rbac_objects(evidence: Evidence) -> Iterator[Mapping[str, Json]]:
 
 
 def _may_have(kinds: AbstractSet[str], text: str) -> bool:
-    """Return whether a document can contain an object of the kinds, judged by its text."""
+    """Return whether the text of a document can contain an object of the kinds."""
     if _PART_OF_KINDS not in text and RBAC_GROUP not in text:
-        return False  # nearly every document; root_kind takes longer than this search
+        return False  # This search is faster than root_kind, and skips nearly every document.
     kind = root_kind(text)
     return kind in kinds or (not kind and RBAC_GROUP in text)
 

@@ -17,8 +17,8 @@ from postrender.yaml.paths import Json
 class Evidence:
     """The data in which the rules of this package search for signs.
 
-    mentions: the strings that contain a base name and that no reference rule rewrites;
-    links: the references that resolve to an object of the stream;
+    mentions: the strings that contain a base name and that no reference rule rewrites.
+    links: the references that resolve to an object of the stream.
     renamed: the objects that postrender would rename.
     """
 
@@ -39,9 +39,9 @@ class Evidence:
         self._data: dict[int, Json] = {}
 
     def data(self, index: int) -> Json:
-        """Return the data of a document; only the first call parses the document.
+        """Return the data of a document. Only the first call parses the document.
 
-        Raises UserError if a document that is not in the inventory is not YAML.
+        Raises UserError if the document is not YAML.
         """
         if index not in self._data:
             stream = self.inventory.stream
@@ -54,9 +54,9 @@ class Evidence:
 class Sign(NamedTuple):
     """A sign that a program reads an object by a name that postrender does not rewrite.
 
-    target: the object that the program reads;
-    reason: a clause for a message;
-    source: the object in which the rule found the sign;
+    target: the object that the program reads.
+    reason: a clause for a message, such as `Role/app has the name in resourceNames`.
+    source: the object in which the rule found the sign.
     is_write: whether the program has permission to change the object.
     """
 
@@ -68,7 +68,11 @@ class Sign(NamedTuple):
 
 
 def sign_of(evidence: Evidence, mention: Mention, target: Item, reason: str) -> Sign:
-    """Return the sign of a mention; target: one of the mention's targets."""
+    """Return the sign of a mention.
+
+    target: one of Mention.targets.
+    reason: as in Sign.
+    """
     item = mention.item
     return Sign(
         target=target,

@@ -6,9 +6,9 @@ Spring Cloud Kubernetes reads the ConfigMap that has the name of the application
       - name: SPRING_APPLICATION_NAME
         value: shop
 
-Many Spring applications have their name in a file such as `application.yaml`, and most of them do
-not use Spring Cloud Kubernetes. Therefore the name in a text is a sign only if a role permits
-programs to read all ConfigMaps.
+Many Spring applications have their name in a file such as `application.yaml`. Most Spring
+applications do not use Spring Cloud Kubernetes. Therefore the name in a text is a sign only if a
+role permits programs to read all ConfigMaps.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _is_in_text(mention: Mention) -> bool:
 
 
 def _is_nested(lines: list[str], number: int) -> bool:
-    """Return whether a line is the property in YAML, with a line for each part of its name."""
+    """Return whether a line is `name: …` below the keys `spring:` and `application:`."""
     if not lines[number].strip().startswith("name:"):
         return False
     application = parent_of(lines, number)
