@@ -1,4 +1,4 @@
-"""`postrender adopt`: keep originals that the first release with revisions would delete."""
+"""`postrender adopt`: protect live originals before the first release with revisions."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ def run(
     kubeconfig: str | None,
     dry_run: bool,
 ) -> int:
-    """Return the exit code of the command."""
+    """Adopt the originals that the input replaces, print a report, and return DONE.
+
+    Raises UserError. Also raises UsageError if the variable IS_IN_CLUSTER is invalid.
+    """
     from postrender.attach.command import is_in_cluster, run_adopt
     from postrender.config.settings import Settings
     from postrender.inventory.build import take_inventory
     from postrender.sources.inputs import read_input
 
-    # is_in_cluster can raise UsageError. click then runs the command again, and a second read of
-    # stdin would return nothing. Therefore, call is_in_cluster before read_input.
+    # After a UsageError, click runs the command again. A second read of stdin would return nothing.
+    # Therefore, call is_in_cluster, which can raise UsageError, before read_input.
     in_cluster = is_in_cluster()
     settings = Settings(with_secrets=True)
     stream = read_input(input, "render | postrender adopt")

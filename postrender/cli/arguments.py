@@ -1,9 +1,10 @@
-"""The values of the arguments and options of a command, read without click.
+"""A fast parser for the arguments and options of a command.
 
-The import of click takes longer than `postrender render` takes for a small input. click reads only
-the command lines that this module cannot read. Such a command line contains, for example, joined
-short options (`-qv`), `--`, a help option or an invalid argument. A test compares the results of
-this module and of click for random command lines.
+The import of the package click takes longer than a whole `postrender render` of a small input.
+Therefore, this module reads most command lines, and click reads only the other command lines. A
+command line for click contains, for example, joined short options (`-qv`), `--`, a help option or
+an invalid argument. A test compares the results of this module with the results of click for random
+command lines.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
     Values = dict[str, object]
 
-# The boolean for each text that click accepts in the environment variable of a FLAG.
+# The texts that click accepts in the environment variable of a FLAG, and their values.
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
     **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
 }
-# The maximum number of digits in a number that this module reads. click reads longer numbers.
+# The maximum length of a number that this module reads. click reads longer numbers.
 _MAX_DIGITS = 7
 
 
@@ -37,9 +38,11 @@ class _NotPlainError(Exception):
 def read_arguments(
     command: Command, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> Values | None:
-    """Return the value of each parameter of a command, or None if click must read the command line.
+    """Return the values of a command's arguments and options, by parameter.
 
+    Return None if click must read the command line.
     arguments: the words of the command line after the name of the command.
+    environment: the environment variables, by name.
     """
     try:
         positional, given = _split(command, arguments)
@@ -55,7 +58,11 @@ def read_arguments(
 
 
 def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[str, list[object]]]:
-    """Return the positional arguments, and the values of each given option by the option's name."""
+    """Return the positional arguments, and a list of values for the name of each given option.
+
+    The values of an option are in the order of the command line. The value of a FLAG or SWITCH is a
+    boolean.
+    """
     options = {name: option for option in command.all_options for name in option.long_names}
     shorts = {f"-{option.short}": option for option in command.all_options if option.short}
     positional: list[str] = []
@@ -78,11 +85,12 @@ def _split(command: Command, arguments: Sequence[str]) -> tuple[list[str], dict[
 
 
 def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) -> object:
-    """Return the value of one occurrence of an option, or None if the option is a FLAG or SWITCH.
+    """Return the value that follows an option: an integer for a NUMBER, otherwise a string.
 
-    separator: "=" if the word of the option contains `=`, else "".
-    text: the part of the word after `=`, else "".
-    rest: the later words of the command line. If `separator` is "", the next word is the value.
+    Return None for a FLAG or SWITCH.
+    separator: "=" if the word with the option contains `=`, otherwise "".
+    text: the part of the word after `=`, otherwise "".
+    rest: the later words. If `separator` is "", the function takes the value from `rest`.
     """
     if option.form in (FLAG, SWITCH):
         if separator:
@@ -103,7 +111,13 @@ def _occurrence(option: Option, separator: str, text: str, rest: Iterator[str]) 
 
 
 def _option_value(option: Option, given: list[object], environment: Mapping[str, str]) -> object:
-    """Return the value of an option from `given`, else from the environment, else the default."""
+    """Return the value of an option for `run`.
+
+    CHOICES and REPEATED have a tuple of the values in `given`. Any other option has the last value
+    in `given`. If `given` is empty, the option has the value of the environment variable, or else
+    the default.
+    given: the values of the option in the command line.
+    """
     if option.form in (CHOICES, REPEATED):
         return tuple(given)
     if given:
@@ -120,6 +134,7 @@ def _option_value(option: Option, given: list[object], environment: Mapping[str,
 
 
 def _argument_values(command: Command, given: list[str]) -> Values:
+    """Return the values of the positional arguments, by parameter."""
     values: Values = {}
     rest = list(given)
     for argument in command.arguments:

@@ -114,7 +114,11 @@ def run(
     no_prune: bool,
     **given: Any,
 ) -> int:
-    """Return the exit code of the command."""
+    """Run attach against the cluster, and return the exit code 0, 1 or INTERRUPTED.
+
+    given: the values of all other options, by parameter.
+    Raises UsageError for an invalid option or environment variable.
+    """
     from postrender.attach.command import read_request, run_attach
 
     return run_attach(

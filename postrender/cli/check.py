@@ -1,4 +1,4 @@
-"""`postrender check`: print findings about manifests, and fail if a finding puts pods at risk."""
+"""`postrender check`: print findings, and fail on findings that put pods at risk."""
 
 from __future__ import annotations
 
@@ -44,22 +44,26 @@ COMMAND = Command(
 
 
 def run(files: tuple[str, ...], config: str | None, **given: object) -> int:
-    """Return the exit code of the command."""
+    """Check each file. Return FAULT if a file has an error or a strict finding, otherwise DONE.
+
+    files: the paths. An empty tuple means stdin.
+    Raises UserError for invalid settings.
+    """
     settings = render_settings(config, given)
-    # check never appends the attacher.
+    # Findings about the attacher would be wrong, because check does not append the attacher.
     attacher = settings.attacher._replace(is_enabled=False)
     settings = settings._replace(is_strict=True, attacher=attacher)
     return max([_check(name, settings) for name in files or ("-",)])
 
 
 def _check(name: str, settings: Settings) -> int:
-    """Print the findings or the error of one input, and return the exit code for this input."""
-    # A file can contain only comments. An empty stdin usually means that a command has failed.
+    """Print the findings and any error of an input. Return FAULT or DONE as `run` does."""
+    # Empty stdin usually means that a command has failed. An empty file is not an error.
     settings = settings._replace(allow_empty=settings.allow_empty or name != "-")
     try:
         plan = plan_before_delivery(read_input(name, "check"), settings)
         if plan.findings:
-            report_configuration(settings)  # the rules of the configuration affect the findings
+            report_configuration(settings)  # the configuration can cause findings
         report_findings(plan, settings, cause="the check", fix="Fix the findings")
     except UserError as error:
         report_error(error)

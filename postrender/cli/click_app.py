@@ -1,7 +1,7 @@
-"""The click application.
+"""The commands as a click application.
 
-postrender runs click for help, completion, usage errors and every command line that the module
-`arguments` cannot read.
+click is a package for command lines. click prints help, completions and usage errors, and reads
+each command line that the module `arguments` cannot read.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def run_with_click(arguments: Sequence[str]) -> int:
-    """Run a command line, report usage errors, and return the exit code.
+    """Run a command line, print any usage error, and return the exit code.
 
-    Raises UserError as the command does.
+    After an interrupt, the exit code is INTERRUPTED. Raises UserError as the command does.
     """
     try:
         code = app().main(list(arguments), prog_name="postrender", standalone_mode=False)
@@ -52,7 +52,10 @@ def run_with_click(arguments: Sequence[str]) -> int:
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:
-    """Return the error, with a hint if the unknown option is -f and the command reads a file."""
+    """Return a usage error, with a hint if -f or --filename is an unknown option.
+
+    The error has the hint only if a file can be a positional argument of the command.
+    """
     if not isinstance(error, click.NoSuchOption) or error.option_name not in _FILENAMES:
         return error
     if error.ctx is None or not _reads_files(error.ctx.command):
@@ -68,9 +71,9 @@ def _reads_files(command: click.Command) -> bool:
 
 
 class _WritesHelp(click.Command):
-    """A command or group that raises UserError if click cannot write the help to stdout.
+    """A command or group that raises UserError if click cannot write to stdout.
 
-    The method make_context of click writes the help and the version.
+    click writes the help and the version in the method make_context.
     """
 
     def make_context(self, *args: Any, **settings: Any) -> click.Context:
@@ -87,7 +90,7 @@ class _Group(_WritesHelp, click.Group):
 class _Commands(_Group):
     """The group of all commands.
 
-    If the user passes a file in place of a command, the error shows how to render the file.
+    If an unknown command looks like a path, the error shows how to render the file.
     """
 
     def resolve_command(
@@ -107,7 +110,7 @@ class _Commands(_Group):
 class _Command(_WritesHelp):
     """A command with an example in its help.
 
-    If `declaration.has_one_dash` is True, `-name` means `--name`.
+    If `declaration.has_one_dash` is True, users can write `-name` instead of `--name`.
     """
 
     declaration: Command
@@ -123,7 +126,7 @@ class _Command(_WritesHelp):
 
 
 def app() -> click.Group:
-    """Return the click group of all commands."""
+    """Return the click group that contains all commands and groups."""
     group = _Commands(
         "postrender",
         help="""Give each ConfigMap content its own name.
@@ -208,7 +211,10 @@ def _click_option(option: Option) -> click.Option:
 
 
 def _extra_help(option: Option) -> str:
-    """Return the default and the environment variable of an option, for the option's help."""
+    """Return the end of an option's help, with the default and the environment variable.
+
+    The result is "" if the option has neither.
+    """
     parts = {"default": option.shown_default, "variable": option.variable}
     text = "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
     return f"  [{text}]" if text else ""
@@ -226,13 +232,13 @@ _FORMS: Mapping[str, Any] = {
 
 
 class _Number(click.IntRange):
-    """The type of a whole number. The help does not show the range, unlike for click.IntRange."""
+    """A whole number. Unlike click.IntRange, this type does not show the range in the help."""
 
     def _describe_range(self) -> str:
         return ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. Raises BadParameter with the limits in the message."""
+        """Return the number. The message of BadParameter contains the limits."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:

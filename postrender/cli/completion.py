@@ -20,7 +20,10 @@ COMMAND = Command(
 
 
 def run(shell: str) -> int:
-    """Return the exit code of the command."""
+    """Print the completion script, and return DONE.
+
+    Raises UserError if click does not support the shell.
+    """
     from click.shell_completion import get_completion_class
 
     from postrender.cli.click_app import app

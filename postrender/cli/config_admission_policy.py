@@ -23,7 +23,10 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Return the exit code of the command."""
+    """Print the policy as YAML documents, and return DONE.
+
+    Raises UserError for invalid settings.
+    """
     from postrender.plan.attacher_policy import policy_objects
 
     settings = settings_of(config, given)

@@ -1,4 +1,4 @@
-"""`postrender config init`: write a configuration file to start from."""
+"""`postrender config init`: create a configuration file with examples in comments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _TEXT = """\
 
 
 def run(file: str) -> int:
-    """Return the exit code of the command."""
+    """Create the file, print its path, and return DONE.
+
+    Raises UserError if the file exists or cannot be written.
+    """
     try:
         with open(file, "x", encoding="utf-8") as output:
             output.write(_TEXT)

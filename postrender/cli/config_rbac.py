@@ -1,4 +1,4 @@
-"""`postrender config rbac`: the Role and RoleBinding of the attachers in a namespace."""
+"""`postrender config rbac`: the permissions of all attachers in a namespace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ COMMAND = Command(
 
 
 def run(config: str | None, mode: str | None, **given: object) -> int:
-    """Return the exit code of the command."""
+    """Print the objects as YAML documents, and return DONE.
+
+    mode: the form of the Job, None for the setting `attacher.mode`.
+    Raises UserError for invalid settings.
+    """
     from postrender.plan.attacher_rbac import rbac_objects
 
     settings = settings_of(config, given)

@@ -15,6 +15,6 @@ COMMAND = Command(
 
 
 def run() -> int:
-    """Return the exit code of the command."""
+    """Print the JSON Schema, and return DONE."""
     write([schema_text()])
     return DONE

@@ -27,7 +27,10 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Return the exit code of the command."""
+    """Print the configuration as YAML with comments, and return DONE.
+
+    Raises UserError as effective_values does.
+    """
     values, source, findings = effective_values(config, given)
     report_ignored(findings)
     files = load_files(source) if source else []
@@ -46,10 +49,10 @@ def _lines(
     path: Path,
     sources: Mapping[Path, str],
 ) -> Iterator[str]:
-    """Yield the YAML lines of `values`, with the source of each value in a comment.
+    """Yield the YAML lines of `values`. A comment after each value shows the value's source.
 
-    default_values: the default of each key. If the default of a key is a mapping with keys, each
-    key in this mapping has a comment of its own.
+    default_values: the default of each key. If the default is a mapping with keys, each of these
+        keys has its own comment.
     path: the path of `values` in the configuration.
     sources: the source of each value that is not a default, by path.
     """
@@ -66,10 +69,11 @@ def _lines(
 
 
 def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
-    """Return the location of each key, as `FILE:LINE`, by the path of the key.
+    """Return the location of each key in the configuration files, by the path of the key.
 
-    files: the configuration file, then the files that it extends. If several files have a list or
-    mapping for a key, postrender merges the items, so the key has several locations.
+    A location is `FILE:LINE`. If postrender merges the lists or mappings of several files, the
+    result has all locations, separated by commas.
+    files: the configuration file, then the extended files.
     """
     sources: dict[Path, str] = {}
     for file in reversed(files):
@@ -81,7 +85,11 @@ def _file_sources(files: Sequence[ConfigFile]) -> dict[Path, str]:
 
 
 def _paths(value: object, path: Path) -> Iterator[Path]:
-    """Yield the path of every key in a mapping and its nested mappings."""
+    """Yield the path of each key in a mapping and in nested mappings.
+
+    For a value that is not a mapping, the function yields nothing.
+    path: the path of the value.
+    """
     if isinstance(value, dict):
         for key, inside in value.items():
             yield (*path, key)
@@ -89,7 +97,12 @@ def _paths(value: object, path: Path) -> Iterator[Path]:
 
 
 def _option_sources(given: Mapping[str, object]) -> dict[Path, str]:
-    """Return the option or environment variable that sets each key, by the path of the key."""
+    """Return the source of each key that an option or environment variable sets, by path.
+
+    A source is a text such as `--strict` or `POSTRENDER_STRICT`. Only click knows the source of a
+    value, so click must run the command.
+    given: the values of the options, by parameter.
+    """
     import click
     from click.core import ParameterSource
 

@@ -22,7 +22,11 @@ COMMAND = Command(
 
 
 def run(file: str, config: str | None) -> int:
-    """Return the exit code of the command."""
+    """Check the configuration file, and return DONE.
+
+    file: the path, "" for the file in --config or the nearest postrender.yaml.
+    Raises UserError if the file is missing or invalid.
+    """
     from postrender.config.load import load_config
 
     source, findings = config_source(file or config)

@@ -1,4 +1,4 @@
-"""`postrender diff`: the effects of a change in manifests."""
+"""`postrender diff`: a preview of the effects of a change in manifests."""
 
 from __future__ import annotations
 
@@ -99,7 +99,12 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Return the exit code of the command."""
+    """Print the preview, and return the exit code.
+
+    The exit code is CHANGES if `exit_code` is True and the preview has changes, otherwise DONE.
+    given: the values of all other options, by parameter.
+    Raises UsageError if OLD and NEW are both stdin. Raises UserError for invalid settings or input.
+    """
     from postrender.diff.build import compare
     from postrender.diff.sections import only_sections
 
@@ -125,7 +130,11 @@ def run(
 
 
 def _side(name: str, settings: Settings) -> Stream:
-    """Return the manifests of OLD or NEW. Raises UserError as read_inputs and check_content do."""
+    """Return the manifests of OLD or NEW.
+
+    name: the argument, which is a path, `-` or `git:REV:PATH`.
+    Raises UserError as read_inputs, read_streams and check_content do.
+    """
     sources = read_inputs(name, allow_empty=settings.allow_empty)
     stream = read_streams(sources, STDIN if name == "-" else printable(name))
     check_content(stream, settings)

@@ -1,4 +1,4 @@
-"""`postrender explain`: the decisions of `postrender render`, and the reasons."""
+"""`postrender explain`: each decision of `postrender render`, with the reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ COMMAND = Command(
 
 
 def run(input: str, form: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Return the exit code of the command."""
+    """Print the report and the findings, and return DONE.
+
+    given: the values of all other options, by parameter.
+    Raises UserError for invalid settings or input. With --strict, also raises UserError for strict
+    findings.
+    """
     from postrender.explain.build import explain
     from postrender.inventory.other_releases import find_other_owners
 

@@ -1,4 +1,4 @@
-"""`postrender fn`: the KRM function for kustomize and kpt."""
+"""`postrender fn`: a function of kustomize or kpt (KRM function)."""
 
 from __future__ import annotations
 
@@ -18,5 +18,8 @@ COMMAND = Command(
 
 
 def run(config: str | None, **given: object) -> int:
-    """Return the exit code of the command."""
+    """Read a ResourceList, write the changed ResourceList, and return DONE.
+
+    Raises UserError as run_render does.
+    """
     return run_render("-", config, given, is_function=True)

@@ -1,7 +1,9 @@
-"""Messages as workflow commands, which GitHub shows next to the code of a pull request.
+"""The output of commands in a GitHub Actions job.
 
-GitHub's runner reads workflow commands from stderr, and also from stdout (actions/runner,
-Handlers/ScriptHandler.cs). Therefore, `without_commands` escapes text in a result on stdout that
+A *workflow command* is a line such as `::warning file=…,line=…::MESSAGE`. GitHub shows the message
+next to the code of a pull request. GitHub's runner reads workflow commands from stderr and stdout
+(actions/runner, Handlers/ScriptHandler.cs). postrender writes messages as workflow commands to
+stderr. A result on stdout contains text from manifests, so `without_commands` escapes text that
 looks like a workflow command.
 """
 
@@ -12,7 +14,8 @@ import sys
 
 from postrender.errors import ERROR, NOTE, WARNING, Location
 
-# The escapes of `:` and `#`, by output format. All other formats use the escapes `\x3a` and `\x23`.
+# The escapes of `:` and `#` in an output format. For all other formats, the escapes are `\x3a` and
+# `\x23`. JSON does not need an escape of `:`.
 _ESCAPES = {"json": ("", "\\u0023"), "html": ("&#58;", "&#35;")}
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
@@ -20,7 +23,7 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 def is_in_log() -> bool:
     """Return whether stdout can be the log of a GitHub Actions job.
 
-    The result is False if stdout is closed, a file or a terminal.
+    A closed stdout, a file and a terminal cannot be the log.
     """
     import stat
 
@@ -32,14 +35,14 @@ def is_in_log() -> bool:
 
 
 def without_commands(text: str, form: str) -> str:
-    """Return a result with escapes, so that the runner does not read a line as a workflow command.
+    """Return a result with escapes for text that looks like a workflow command.
 
     form: the output format of the result.
 
-    For the runner, a command begins with `##[`, anywhere in a line, or with `::`. Only white space
-    can precede `::` in the line (actions/runner, ActionCommand.cs). This function escapes one
-    character of `::` and of `##[`. In JSON, the function does not escape `::`, because no line of
-    the JSON begins with text from the input.
+    The runner finds a command at each `##[`. The runner also finds a command at `::` if only white
+    space precedes `::` in the line (actions/runner, ActionCommand.cs). This function escapes one
+    character of `##[` and of `::`. In JSON, the function escapes only `##[`, because no line of the
+    JSON begins with text from the input.
     """
     colon, hash_sign = _ESCAPES.get(form, ("\\x3a", "\\x23"))
     text = text.replace("##[", f"#{hash_sign}[")
@@ -53,7 +56,13 @@ def without_commands(text: str, form: str) -> str:
 
 
 def workflow_command(severity: str, title: str, text: str, location: Location | None) -> str:
-    """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`."""
+    """Return a message as a workflow command: `::warning file=…,line=…,title=…::…`.
+
+    severity: ERROR, WARNING or NOTE.
+    title: the title that GitHub shows above the message.
+    location: the location of the message, None if unknown. The command has a file only if the
+        repository contains the file.
+    """
     file, line = _file_of(location) if location else ("", 0)
     properties = {"file": file, "line": str(line or ""), "title": title}
     given = ",".join(
@@ -72,9 +81,9 @@ def _escaped(text: str) -> str:
 def _file_of(location: Location) -> tuple[str, int]:
     """Return the file of a location, relative to the repository's root, and the line.
 
-    For a location in stdin, the file is the chart template, relative to the working directory. The
-    line is then 0, because a line of the input has another number in the template. If the file does
-    not exist in the repository, the result is `("", 0)`.
+    If the location is in stdin, the file is the chart template. The line is then 0, because the
+    location has the line in stdin and not the line in the template. The result is `("", 0)` if the
+    file does not exist or is not in the repository.
     """
     file, line = location.source, location.line
     if file.startswith("<"):

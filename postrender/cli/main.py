@@ -1,4 +1,4 @@
-"""The entry point of every command: read the arguments, run the command, report every error."""
+"""The entry point of the program: the start of a command, and the report of errors."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ _COMPLETION_VARIABLE = "_POSTRENDER_COMPLETE"
 
 
 def main() -> None:
-    """Run the command line of the process, and end the process with the command's exit code."""
+    """Run the command line of the process, and end the process with the exit code."""
     end_process(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command line and return its exit code.
+    """Run a command line, report any error, and return the exit code.
 
-    The command is `render` for an empty command line. The command is also `render` if the first
+    If `arguments` is empty, the command is `render`. The command is also `render` if the first
     argument is an option other than -h, --help and --version.
+    arguments: the words of the command line after `postrender`.
     """
-    # Most commands end soon and do not create reference cycles. Garbage collection would take a
-    # tenth of their time. `attach` can wait for minutes, so `attach` enables garbage collection.
+    # Garbage collection would take a tenth of the time of most commands. These commands end soon,
+    # and do not create reference cycles. `attach` can wait for minutes, so `attach` enables garbage
+    # collection.
     gc.disable()
     is_completion = _COMPLETION_VARIABLE in os.environ
     if not is_completion and (
@@ -51,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:
-        if is_completion and isinstance(error, OSError):  # click cannot write to stdout
+        if is_completion and isinstance(error, OSError):  # click cannot write the completions
             report_error(unwritable_error(error))
             return FAULT
         report_bug(error)
@@ -59,10 +61,12 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run_plain_call(arguments: Sequence[str]) -> int | None:
-    """Run a command line that the module `arguments` can read, and return its exit code.
+    """Run a command line without click, and return the exit code.
 
-    Return None if click must read the command line, or must report a usage error. Also return None
-    if the input is a terminal, because click then prints the help or a usage error.
+    Return None if the module `arguments` cannot read the command line, after a usage error, or if
+    the input is a terminal. click then runs the command line. For a terminal, click prints the help
+    or a usage error.
+    Raises UserError as the command does.
     """
     module = COMMANDS.get(arguments[0])
     if module is None:

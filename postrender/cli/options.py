@@ -1,6 +1,6 @@
-"""Declarations of arguments and options, and the options that several commands share.
+"""The declarations of arguments and options, and the options that several commands have.
 
-The modules `arguments` and `click_app` read command lines according to these declarations.
+The modules `arguments` and `click_app` use these declarations to read command lines.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# The forms of an option: VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
-# number. CHOICES is a CHOICE that can be repeated. REPEATED is a VALUE that can be repeated.
-# FLAG is `--name` or `--no-name`, and SWITCH is only `--name`; both have no value after the name.
+# The forms of an option. VALUE is any text, CHOICE is one of several texts, and NUMBER is a whole
+# number. REPEATED is a VALUE that users can repeat, and CHOICES is a CHOICE that users can repeat.
+# SWITCH is `--name` without a value. FLAG is `--name` or `--no-name`, also without a value.
 VALUE, CHOICE, CHOICES, NUMBER = "value", "choice", "choices", "number"
 FLAG, SWITCH, REPEATED = "flag", "switch", "repeated"
 
@@ -23,11 +23,12 @@ FLAG, SWITCH, REPEATED = "flag", "switch", "repeated"
 class Argument(NamedTuple):
     """A positional argument.
 
-    parameter: the parameter of the command's function `run` that gets the value.
+    parameter: the parameter of `run` that gets the value.
+    metavar: the name of the argument in the help, such as `[FILE]...`.
     default: the value if the argument is absent, None if the argument is required.
-    is_many: whether the argument can be repeated. If so, the value is a tuple, and `run` replaces
-        an empty tuple with `default`.
-    choices: the allowed values, () for an argument that is an input, a file or a chart.
+    is_many: whether users can repeat the argument. The value is then a tuple. `run` replaces an
+        empty tuple with the default.
+    choices: the allowed values, () for an input, a file or a chart.
     """
 
     parameter: str
@@ -40,15 +41,20 @@ class Argument(NamedTuple):
 class Option(NamedTuple):
     """An option.
 
-    name: the long name, without dashes. aliases: more long names.
-    short: the letter of the short name, "" if there is none.
-    variable: the environment variable that postrender reads if the option is not given, or "".
-    key: the path of the configuration key that the option overrides, () if there is none.
-    default: the value if the option is not given. A SWITCH does not set the field: the default is
-        False. The default of CHOICES and REPEATED is ().
+    name: the long name, without dashes.
+    help: the help, without the default and the environment variable.
+    form: one of the forms above.
+    metavar: the name of the value in the help, None for the default of click.
+    default: the value of an absent option. SWITCH, CHOICES and REPEATED do not set the field,
+        because their default is always False or ().
+    variable: the environment variable that also sets the option, "" for none.
+    key: the path of the configuration key that the option overrides, () for none.
+    choices: the allowed values of CHOICE and CHOICES.
     limit: the maximum of a NUMBER.
-    default_text: the text in the help for the default, "" if the help shows `default`.
-    own_parameter: the property `parameter`, "" if `parameter` is the name with underscores.
+    short: the letter of the short name, "" for none.
+    aliases: more long names, without dashes.
+    default_text: the default in the help, "" to show the field `default`.
+    own_parameter: the parameter of `run`, "" for the name with underscores instead of dashes.
     """
 
     name: str
@@ -72,7 +78,7 @@ class Option(NamedTuple):
 
     @property
     def shown_default(self) -> str:
-        """The default in the help, "" if the help does not show the default."""
+        """The text of the default in the help, such as `none`. The text is "" for a SWITCH."""
         return "" if self.form == SWITCH else self.default_text or str(self.default or "none")
 
     @property
@@ -82,17 +88,18 @@ class Option(NamedTuple):
 
     @property
     def is_path(self) -> bool:
-        """Whether the value can be the path of a file. File names are not always UTF-8."""
+        """Whether the value can be a path. Only paths can contain bytes that are not UTF-8."""
         return "FILE" in (self.metavar or "")
 
 
 class Command(NamedTuple):
     """A command.
 
-    name: the name, of two words if the command is in a group.
-    summary: the first sentence of the help, at most 45 characters. details: the other sentences.
+    name: the name. The name of a command in a group also contains the group, as in `config show`.
+    summary: the first sentence of the help, at most 45 characters.
+    details: the other sentences of the help.
     example: a command line for the help.
-    has_one_dash: whether the command reads `-name` as `--name`.
+    has_one_dash: whether users can write `-name` instead of `--name`.
     """
 
     name: str
@@ -110,10 +117,10 @@ class Command(NamedTuple):
 
 
 def check_encoding(command: Command, values: Mapping[str, object]) -> None:
-    """Raise UserError for the value of an option that is not UTF-8 and not a path.
+    """Raise UserError if the value of an option is not UTF-8. The function does not check paths.
 
-    On Linux, Python decodes each byte that is not UTF-8 to a surrogate. No output can contain a
-    surrogate.
+    On Linux, Python decodes a byte that is not UTF-8 to a surrogate. postrender cannot write a text
+    with surrogates as UTF-8.
     values: the values of the options, by parameter.
     """
     for option in command.all_options:
@@ -125,7 +132,7 @@ def check_encoding(command: Command, values: Mapping[str, object]) -> None:
 
 
 def is_valid_text(value: object) -> bool:
-    """Return whether UTF-8 can encode the text of a value."""
+    """Return whether postrender can write a value as UTF-8. Surrogates are not valid in UTF-8."""
     try:
         str(value).encode()
     except UnicodeEncodeError:
@@ -136,7 +143,7 @@ def is_valid_text(value: object) -> bool:
 INPUT = Argument("input", "[INPUT]", default="-")
 FILENAME = Option("filename", "Read this file, instead of INPUT.", metavar="FILE", short="f")
 
-# The options that every command has. `invoke` in cli/registry.py applies these options.
+# The options of every command. The function `invoke` in cli/registry.py applies these options.
 COMMON = (
     Option("quiet", "Print only errors on stderr.", SWITCH, short="q"),
     Option("verbose", "Print more notes on stderr.", SWITCH, short="v"),
@@ -152,14 +159,14 @@ COMMON = (
 
 
 def _with_variables(*options: Option) -> tuple[Option, ...]:
-    """Return options, each with its environment variable: POSTRENDER_ and the name in capitals."""
+    """Return options with environment variables, such as POSTRENDER_LOG_FILE for `log-file`."""
     return tuple(
         option._replace(variable="POSTRENDER_" + option.name.replace("-", "_").upper())
         for option in options
     )
 
 
-# The options that choose or override the configuration, in the order of the help.
+# The options that choose, restrict or override the configuration, in the order of the help.
 SETTINGS = _with_variables(
     Option(
         "config",
@@ -268,10 +275,10 @@ SETTINGS = _with_variables(
         metavar="FILE",
     ),
 )
-# The environment variables POSTRENDER_… that do not set an option.
+# The environment variables with the prefix POSTRENDER_ that do not set an option.
 OTHER_VARIABLES = ("POSTRENDER_SECRETS_HASH_KEY",)
 
-# The options of commands that query a cluster.
+# The options of the commands that connect to a cluster without helm.
 CLUSTER = _with_variables(
     Option(
         "namespace",
@@ -296,12 +303,12 @@ CLUSTER = _with_variables(
 
 
 def settings_options(*names: str) -> tuple[Option, ...]:
-    """Return the options of SETTINGS that have these names."""
+    """Return the options of SETTINGS with these names, in the order of SETTINGS."""
     return tuple(option for option in SETTINGS if option.name in names)
 
 
 def output_option(formats: tuple[str, ...]) -> Option:
-    """Return the option that chooses one of several output formats."""
+    """Return the option --output, which chooses one of `formats`."""
     return Option(
         "output",
         "Choose the output format.",
@@ -315,10 +322,11 @@ def output_option(formats: tuple[str, ...]) -> Option:
 
 
 def with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the values of a command, in which the file after -f replaces INPUT.
+    """Return a copy of `values`, in which the file of --filename replaces INPUT.
 
-    For `check`, the function adds the files after -f to the files that are positional arguments.
-    Raises UsageError if both INPUT and -f are given.
+    For `check`, the function appends the files of --filename to the files that are arguments.
+    values: the values of the arguments and of all options, by parameter.
+    Raises UsageError if the user passes both INPUT and --filename.
     """
     copy = dict(values)
     filename = copy.pop("filename", None)
@@ -332,10 +340,10 @@ def with_filename(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_two_dashes(command: Command, arguments: list[str]) -> list[str]:
-    """Return the words of a command line. If `has_one_dash` is True, `--name` replaces `-name`.
+    """Return the words of a command line, with `--name` in place of `-name`.
 
-    The function replaces only long names in `command.options`. The options in COMMON therefore
-    need two dashes.
+    If `command.has_one_dash` is False, the function returns the words unchanged. The options in
+    COMMON always need two dashes.
     """
     if not command.has_one_dash:
         return arguments

@@ -1,4 +1,4 @@
-"""stdin and stdout of the process, and the end of the process."""
+"""Functions for stdin and stdout, and for the end of the process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
-    """Return whether a command would read the input of an argument from a terminal.
+    """Return whether an argument is `-` (stdin), and stdin is a terminal.
 
     values: the values of the arguments and of all options, by parameter.
     """
@@ -29,15 +29,17 @@ def reads_terminal(argument: Argument, values: Mapping[str, object]) -> bool:
 
 
 def stdout_terminal() -> Terminal:
-    """Return the properties of stdout, for a result that a person reads."""
+    """Return the width of stdout, and whether to write colours to stdout."""
     from postrender.diff.wording.terminal import terminal_of
 
     return terminal_of(sys.stdout, is_coloured=is_coloured(sys.stdout))
 
 
 def write_for_reader(text: str, form: str) -> None:
-    """Write a result to stdout for a person. In a GitHub Actions job, escape workflow commands.
+    """Write a result to stdout, for a person.
 
+    If stdout can be the log of a GitHub Actions job, the function escapes text that looks like a
+    workflow command.
     form: the output format of the result.
     Raises UserError if stdout cannot be written.
     """
@@ -51,14 +53,16 @@ def write_for_reader(text: str, form: str) -> None:
 def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
     """Write the result of a command to stdout.
 
-    for_reader: whether a person reads the result. If True, a closed pipe is not an error, because
-    the person can quit the pager before the end of the result.
+    parts: the parts of the result, in order.
+    for_reader: whether the result is for a person. A closed pipe is then not an error, because the
+        person can quit the pager before the end of the result.
     Raises UserError if stdout cannot be written.
     """
     try:
         if sys.stdout is None:
             raise OSError(0, "stdout is closed")
-        # If PYTHONUNBUFFERED is set, sys.stdout is not buffered, so `write` opens stdout again.
+        # If PYTHONUNBUFFERED is set, sys.stdout does not have a buffer. Therefore, open stdout
+        # again.
         with open(sys.stdout.fileno(), "wb", closefd=False) as output:
             output.writelines(part.encode() for part in parts)
     except OSError as error:
@@ -69,7 +73,7 @@ def write(parts: Iterable[str], *, for_reader: bool = False) -> None:
 
 def unwritable_error(error: OSError) -> UserError:
     """Return the error for a stdout that cannot be written, and set sys.stdout to None."""
-    # The interpreter must not write the rest of the output when the process ends.
+    # None prevents a second attempt to write the output when the process ends.
     sys.stdout = None
     problem = f"the result cannot be written: {error.strerror}"
     return UserError(
@@ -78,9 +82,10 @@ def unwritable_error(error: OSError) -> UserError:
 
 
 def end_process(code: int) -> None:
-    """Flush stderr and stdout, and end the process at once, because a normal exit takes longer.
+    """Flush stderr and stdout, and end the process.
 
-    The exit code is FAULT if stdout cannot be written, else `code`.
+    The exit code is FAULT if stdout cannot be written, otherwise `code`. The function calls
+    os._exit, because a normal exit of Python takes longer.
     """
     os._exit(_flush() or code)
 

@@ -1,4 +1,4 @@
-"""The check for empty input, the plan for a stream, and the report of the plan's findings."""
+"""Functions that make the plan for a stream, and report the findings of the plan."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from postrender.yaml.stream import Stream, has_content
 
 
 def check_content(stream: Stream, settings: Settings) -> None:
-    """Raise UserError for empty input, unless the settings allow empty input.
+    """Raise UserError for empty input, unless the setting `allowEmpty` is true.
 
-    Empty input usually means that the command that produced the input has failed.
+    Input that contains only comments is also empty. Empty input usually means that the command that
+    produced the input has failed.
     """
     if not settings.allow_empty and not any(
         has_content(document.text) for document in stream.documents
@@ -29,9 +30,11 @@ def check_content(stream: Stream, settings: Settings) -> None:
 
 
 def plan_of(stream: Stream, settings: Settings) -> Plan:
-    """Return the plan for a stream, with findings about configuration, input and --previous.
+    """Return the plan for a stream.
 
-    Raises UserError if the input is empty or invalid, or if postrender cannot read --previous.
+    The findings of the plan include the findings about configuration files, the input and
+    --previous. With --verbose, the function prints the number of renamed objects.
+    Raises UserError for empty or invalid input, and as with_release_namespace and read_previous do.
     """
     check_content(stream, settings)
     inventory = take_inventory(stream, settings)
@@ -54,7 +57,8 @@ def plan_before_delivery(stream: Stream, settings: Settings) -> Plan:
     """Return the plan for a stream, without the finding UNPROTECTED.
 
     UNPROTECTED reports that the attacher is off and --previous is not set. The callers of this
-    function turn the attacher off, so the finding would not be about the user's settings.
+    function turn the attacher off, even if the user's settings turn the attacher on.
+    Raises UserError as plan_of does.
     """
     plan = plan_of(stream, settings)
     findings = tuple(finding for finding in plan.findings if finding.code != UNPROTECTED)
@@ -83,9 +87,10 @@ def report_findings(
     cause: str = "the run because of --strict",
     fix: str = "Fix the findings, or pass --no-strict",
 ) -> None:
-    """Print the findings of a plan.
+    """Print the findings of a plan, and append the findings to the log file.
 
-    cause: the last words of the problem in the error; fix: the fix in the error.
+    cause: the end of the problem in the error, as in `2 findings fail the check`.
+    fix: the fix in the error.
     Raises UserError if `settings.is_strict` is True and a finding is strict.
     """
     for finding in plan.findings:
@@ -94,7 +99,7 @@ def report_findings(
     failing = [finding for finding in plan.findings if finding.strict and settings.is_strict]
     if failing:
         lines = dict.fromkeys(finding.location.line for finding in failing)
-        listed = ", ".join(str(line) for line in lines if line)  # 0: a finding without a line
+        listed = ", ".join(str(line) for line in lines if line)  # the line is 0 if unknown
         count = f"{len(failing)} findings fail" if failing[1:] else "1 finding fails"
         problem = f"{count} {cause}" + (f" (line {listed})" if listed else "")
         raise UserError(problem, fix, Location(failing[0].location.source))

@@ -1,4 +1,4 @@
-"""The commands and their modules, the call of a command, and the exit codes."""
+"""The commands with their modules, the exit codes, and the call of a command."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+# The exit codes. FAULT: a UserError. USAGE: a UsageError. BUG: an unexpected exception. CHANGES:
+# changes, with `diff --exit-code`. INTERRUPTED: an interrupt, such as Ctrl-C.
 DONE, FAULT, USAGE, BUG, CHANGES, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# The module of each command. A command of two words belongs to a group. If the module `arguments`
-# can read the command line, postrender imports only the module of the command, else all modules.
+# The module of each command. The first word of a name with two words is the group. If the module
+# `arguments` reads the command line, postrender imports only one of these modules. click needs all
+# modules.
 COMMANDS = {
     "try": "postrender.cli.try_chart",
     "render": "postrender.cli.render",
@@ -39,16 +42,17 @@ GROUPS = {"config": "Create, check and show the configuration."}
 
 
 def load(module: str) -> Any:
-    """Import and return a module."""
-    __import__(module)  # importing importlib would take half a millisecond
+    """Import a module by its full name, such as `postrender.cli.render`, and return the module."""
+    __import__(module)  # the import of importlib takes half a millisecond
     return sys.modules[module]
 
 
 def invoke(module: Any, values: Mapping[str, object]) -> int:
-    """Run the command in a module and return its exit code.
+    """Run the command in a module, and return the exit code.
 
     values: the values of the arguments and of all options, by parameter.
-    Raises UsageError and UserError.
+    Raises UserError and UsageError as the command does. Also raises UserError for a value that is
+    not UTF-8, and UsageError as with_filename does.
     """
     check_encoding(module.COMMAND, values)
     rest = with_filename(values)

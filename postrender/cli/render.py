@@ -31,18 +31,25 @@ COMMAND = Command(
 
 
 def run(input: str, config: str | None, **given: object) -> int:  # noqa: A002
-    """Return the exit code of the command."""
+    """Write the manifests with revisions, and return DONE.
+
+    Raises UserError as run_render does.
+    """
     return run_render(input, config, given)
 
 
 def run_render(
     input_: str, config: str | None, given: Mapping[str, object], *, is_function: bool = False
 ) -> int:
-    """Read an input, write the manifests with revisions, and return the exit code.
+    """Read an input, write the manifests with revisions to stdout, and return DONE.
 
-    given: the values of all options except --config, by parameter.
-    is_function: whether the command is `fn`, which reads a ResourceList of kustomize or kpt.
-    Raises UserError for invalid settings or input, and for findings that fail with --strict.
+    input_: a path, `-` for stdin, or `git:REV:PATH`.
+    config: the file in --config, None for the nearest postrender.yaml.
+    given: the values of all other options, by parameter.
+    is_function: whether the command is `fn`, which reads and writes a ResourceList of kustomize or
+        kpt. `fn` also writes an error to the ResourceList.
+    Raises UserError for invalid settings or input. With --strict, also raises UserError for strict
+    findings.
     """
     settings = render_settings(config, given)
     findings: tuple[Finding, ...] = ()
@@ -78,7 +85,10 @@ def run_render(
 
 
 def _report_size(plan: Plan, output: Sequence[str], settings: Settings) -> None:
-    """If --previous is a Helm release, report an output near the size limit of Helm releases."""
+    """Print the finding about an output near the size limit of Helm releases.
+
+    Without a Helm release in --previous, the function does nothing.
+    """
     if settings.history.previous.startswith("helm:"):
         from postrender.output.release_size import find_size
 

@@ -1,4 +1,4 @@
-"""Findings and errors on stderr and in the log file, and the report of a bug."""
+"""Functions that print messages on stderr, write the log file, and report bugs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 _COLOURS = {ERROR: "\x1b[31m", WARNING: "\x1b[33m", NOTE: "\x1b[36m"}
 _END = "\x1b[0m"
-# The maximum number of stack frames in the report of a bug. A recursion can have thousands.
+# The maximum number of stack frames in the file about a bug. An endless recursion has thousands of
+# frames.
 _MOST_FRAMES = 50
 
 
 class _Presentation:
-    """The values of --quiet, --verbose and --color: global state, as in the module `logging`."""
+    """The values of --quiet, --verbose and --color for the whole process."""
 
     is_quiet = False
     is_verbose = False
@@ -39,10 +40,11 @@ def is_quiet() -> bool:
 
 
 def is_coloured(stream: TextIO | None) -> bool:
-    """Return whether postrender writes colours to a stream; stream: None for a closed stream.
+    """Return whether postrender writes colours to a stream.
 
-    With --color=auto, postrender writes colours to a terminal, or to every stream if FORCE_COLOR is
-    set. If NO_COLOR is set, `auto` never writes colours.
+    stream: None if the stream is closed. The result is then False.
+    With --color=auto, NO_COLOR turns colours off. Without NO_COLOR, FORCE_COLOR turns colours on.
+    Without both variables, only terminals show colours.
     """
     if _Presentation.color != "auto" or stream is None:
         return _Presentation.color == "always" and stream is not None
@@ -52,7 +54,7 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def report_warning(problem: str, fix: str) -> None:
-    """Print a warning that does not have a code or a location, unless --quiet is set."""
+    """Print a warning without a code and a location, unless --quiet is set."""
     if not _Presentation.is_quiet:
         _print_message(WARNING, sentences(problem, fix))
 
@@ -64,19 +66,20 @@ def report_detail(text: str) -> None:
 
 
 def report_unless_verbose(text: str) -> None:
-    """Print a note if neither --quiet nor --verbose is set.
+    """Print a note, unless --quiet or --verbose is set.
 
-    If --verbose is set, report_detail has printed the note.
+    With --verbose, report_detail prints the note instead.
     """
     if not (_Presentation.is_verbose or _Presentation.is_quiet):
         _print_message(NOTE, sentences(text, ""))
 
 
 def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None:
-    """Print a finding on stderr, and append the finding to the log file if `log_file` is set.
+    """Print a finding on stderr, and append the finding to the log file.
 
-    is_failure: whether the command fails because of the finding. If False, the function does not
-    print the finding with --quiet.
+    log_file: the path of the log file, "" for none.
+    is_failure: whether the finding makes the command fail. The function then prints the finding as
+        an error, even if --quiet is set.
     """
     severity = ERROR if is_failure else finding.severity
     _log(f"{severity}: {finding}", log_file)
@@ -85,25 +88,26 @@ def report_finding(finding: Finding, log_file: str, *, is_failure: bool) -> None
 
 
 def report_error(error: UserError) -> None:
-    """Print an error as a line on stderr."""
+    """Print an error on stderr, even if --quiet is set."""
     _print_message(ERROR, str(error), error.location)
 
 
 def log_error(error: UserError, log_file: str) -> None:
-    """Append an error to the log file if `log_file` is set."""
+    """Append an error to the log file; log_file: "" for none."""
     _log(f"error: {error}", log_file)
 
 
 def log_note(text: str, log_file: str) -> None:
-    """Append a note to the log file if `log_file` is set."""
+    """Append a note to the log file; log_file: "" for none."""
     _log(f"{NOTE}: {sentences(text, '')}", log_file)
 
 
 def check_log_file(name: str) -> None:
-    """Create a missing log file.
+    """Create the log file if the file does not exist.
 
-    Raises UserError if the log file cannot be written, or has the ending of a manifest. postrender
-    would append messages to a manifest.
+    name: the path of the log file, "" for none.
+    Raises UserError if postrender cannot write to the file. Also raises UserError if the name has
+    the ending of a manifest, because messages would damage a manifest.
     """
     if not name:
         return
@@ -128,7 +132,7 @@ def check_log_file(name: str) -> None:
 
 def _log(line: str, log_file: str) -> None:
     if log_file:
-        # Ignore a full disk and similar errors; check_log_file has checked that the file opens.
+        # Ignore errors such as a full disk. check_log_file has already opened the file once.
         try:
             with open(log_file, "a", encoding="utf-8", errors="backslashreplace") as log:
                 log.write(_visible(line) + "\n")
@@ -145,7 +149,7 @@ def _print_message(
     """
     in_job = os.environ.get("GITHUB_ACTIONS") == "true"
     if in_job and sys.stderr is not None and not sys.stderr.isatty():
-        # Import the module late, because most processes do not run in a GitHub Actions job.
+        # Import the module late, because few processes run in a GitHub Actions job.
         from postrender.cli.github import workflow_command
 
         _print(workflow_command(severity, title, text, location))
@@ -154,7 +158,10 @@ def _print_message(
 
 
 def _visible(line: str) -> str:
-    """Return a line with escapes for control characters, which names in manifests can contain."""
+    """Return a line with escapes for control characters.
+
+    Names in manifests can contain control characters.
+    """
     if line.isascii() and line.isprintable():
         return line
     from postrender.text.escapes import visible
@@ -170,14 +177,14 @@ def _print(line: str, colour: str = "") -> None:
     try:
         print(text, file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        # stderr cannot be written. The interpreter must not try again when the process ends.
+        # stderr cannot be written. None prevents another attempt when the process ends.
         sys.stderr = None
 
 
 def report_bug(error: BaseException) -> None:
-    """Write the traceback of a bug to a file and print the path of the file.
+    """Write the traceback of a bug to a temporary file, and print the path of the file on stderr.
 
-    If the file cannot be written, print the locations of the stack frames instead.
+    If the file cannot be written, print the file names and lines of the traceback instead.
     """
     # Import these modules late, because the import takes longer than the render of a small input.
     import platform
@@ -202,7 +209,7 @@ def report_bug(error: BaseException) -> None:
             report.write(text)
         fix = f"Open an issue, and attach the report {report.name} and the input"
     except (OSError, ValueError):
-        # The attacher's Pod has a read-only root file system, so the file cannot be written there.
+        # For example, the attacher's Pod has a read-only root file system.
         frames = traceback.extract_tb(error.__traceback__)
         locations = (f"{os.path.basename(frame.filename)}:{frame.lineno}" for frame in frames[::-1])
         trail = " < ".join(locations)

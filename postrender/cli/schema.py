@@ -1,4 +1,4 @@
-"""`postrender schema`: the JSON Schema of the JSON that `diff` or `explain` prints."""
+"""`postrender schema`: the JSON Schema for the JSON output of `diff` or `explain`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from postrender.cli.pipes import write
 from postrender.cli.registry import DONE
 from postrender.config.schemas import schema_text
 
-# The file of the JSON Schema for each command that prints JSON.
+# The path of the JSON Schema for each command with JSON output.
 JSON_SCHEMAS = {"diff": "diff/diff.schema.json", "explain": "explain/explain.schema.json"}
 
 COMMAND = Command(
@@ -20,6 +20,6 @@ COMMAND = Command(
 
 
 def run(command: str) -> int:
-    """Return the exit code of the command."""
+    """Print the JSON Schema for a command, and return DONE."""
     write([schema_text(JSON_SCHEMAS[command])])
     return DONE

@@ -1,7 +1,7 @@
-"""The manifests that helm renders for `postrender try`, with their plan and their previews.
+"""The data of `postrender try`: the manifests of a chart, the plan and the previews.
 
-The user can request the preview of a change. With NEW_CHART, the change replaces the chart. Without
-NEW_CHART, the change adds the values in --new-values, --set and --set-string.
+helm renders the manifests. Users can also preview a change. With NEW_CHART, the change replaces the
+chart. Without NEW_CHART, the change adds the values in --new-values, --set and --set-string.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Sides(NamedTuple):
-    """The manifests of the chart, before and after the change.
+    """The manifests before and after a change.
 
-    old: the manifests before the change; if `new` is None, the only manifests;
-    new: the manifests after the change, None if try does not preview a change;
-    note: the reason why try does not preview the change that the user requested, else "";
-    if_unchanged: the line that try prints in place of a preview that has no changes. If "", try
-    prints the preview.
+    old: the manifests before the change, or the only manifests if `new` is None.
+    new: the manifests after the change, None if try does not preview a change.
+    note: a sentence that explains why try cannot preview a requested change, otherwise "".
+    if_unchanged: the line that try prints instead of a preview without changes. If "", try prints
+        the preview.
     """
 
     old: Stream
@@ -38,14 +38,18 @@ class Sides(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A chart and the data that `postrender try` shows.
+    """A chart, with the data that `postrender try` shows.
 
-    title: the name of the chart in the report;
-    sides: the manifests as helm passes them to a post-renderer;
-    settings: the settings of the previews; plan: the plan for `sides.old`;
-    findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None;
-    left_out: with Helm 4, the problems of the findings about Helm 3, which previews must not show;
-    undecided: with Helm 3, the effects on hooks that a preview cannot decide, but must show.
+    title: the chart in the report.
+    sides: the rendered manifests. With Helm 3, the manifests lack hooks if a finding is about a
+        hook.
+    settings: the settings of the previews.
+    plan: the plan for `sides.old`.
+    findings: the findings about `sides.new`, or about `sides.old` if `sides.new` is None.
+    left_out: the problems that the previews must not show. With Helm 4, these are problems with
+        hooks that only Helm 3 has.
+    undecided: the parts that the previews must show as undecided. With Helm 3, these are effects on
+        hooks.
     """
 
     title: str
@@ -60,8 +64,9 @@ class Trial(NamedTuple):
 def make_trial(chart: str, new_chart: str, options: ChartOptions, settings: Settings) -> Trial:
     """Render a chart with helm, make the plan, and return the trial.
 
-    new_chart: the chart after the change, "" if the change does not replace the chart;
-    settings: the settings of a release, which the function adapts to previews.
+    chart: the path, the URL or the name of the chart, for helm.
+    new_chart: the chart after the change, "" if the change does not replace the chart.
+    settings: the user's settings. _trial_settings adapts the settings to previews.
     Raises UserError if helm fails, does not print manifests, or prints invalid manifests.
     """
     settings = _trial_settings(settings)
@@ -115,7 +120,7 @@ def preview_first_release(trial: Trial) -> Preview:
 
 
 def _with_hooks(trial: Trial, preview: Preview) -> Preview:
-    """Return a preview without the problems in `trial.left_out`, and with `trial.undecided`."""
+    """Return a preview with `trial.undecided`, and without the parts in `trial.left_out`."""
     parts = (part for part in preview.undecided if part.problem not in trial.left_out)
     return preview._replace(undecided=(*parts, *trial.undecided))
 
@@ -123,7 +128,7 @@ def _with_hooks(trial: Trial, preview: Preview) -> Preview:
 def _trial_settings(settings: Settings) -> Settings:
     """Return settings for a preview: not strict, without an attacher and without --previous.
 
-    The naming `sequence` needs --previous, so previews use the naming `hash`.
+    The naming `sequence` needs --previous. The settings therefore have the naming `hash`.
     """
     attacher = settings.attacher._replace(is_enabled=False)
     return settings._replace(
@@ -132,10 +137,11 @@ def _trial_settings(settings: Settings) -> Settings:
 
 
 def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
-    """Return the manifests of the chart before and after the change, as helm renders them.
+    """Return the manifests of the chart before and after the change.
 
-    Raises UserError if helm fails or does not print manifests. If helm fails only without the
-    values of the change, `old` contains the manifests with these values, and `new` is None.
+    The result has a `note` if helm renders the chart only with the values of the change. The
+    manifests with these values are then `old`.
+    Raises UserError if helm fails or does not print manifests.
     """
     if new_chart:
         old = _stream(chart, chart, options._replace(new_values=()))
@@ -157,8 +163,9 @@ def _sides(chart: str, new_chart: str, options: ChartOptions) -> Sides:
 
 
 def _stream(chart: str, title: str, options: ChartOptions) -> Stream:
-    """Return the manifests of a chart; title: the name of the chart in messages.
+    """Return the manifests of a chart.
 
+    title: the name of the chart in messages.
     Raises UserError if helm fails or does not print manifests.
     """
     stream = read_streams([Source(title, render_chart(chart, options))], title)

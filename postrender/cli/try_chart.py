@@ -1,4 +1,4 @@
-"""`postrender try`: the effects of postrender on a chart, for a new user."""
+"""`postrender try`: a report about the effects of postrender on a chart, for new users."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ COMMAND = Command(
     ),
 )
 
-# try prints at most this many findings, and then the number of the other findings.
+# try prints at most this many findings. A last line shows the number of omitted findings.
 _MOST_FINDINGS = 5
 
 
@@ -113,7 +113,15 @@ def run(
     config: str | None,
     **given: object,
 ) -> int:
-    """Return the exit code of the command."""
+    """Print the report, write the page, and return DONE.
+
+    new_chart: the chart after the change, "" if absent.
+    release: the name of the release, None for the result of release_name.
+    page: the file for the page, None for a temporary file.
+    given: the values of all other options, by parameter.
+    Raises UserError for invalid arguments or settings, if helm fails, or if the page cannot be
+    written.
+    """
     from postrender.cli.trial import make_trial, preview_change, preview_first_release
     from postrender.sources.charts import ChartOptions, check_chart, check_values, release_name
 
@@ -134,7 +142,8 @@ def run(
     first_release, change = preview_first_release(trial), preview_change(trial)
     file = _write_page(change or first_release, page)
     start = _first_release_report(trial, first_release, settings, options)
-    # With two charts, and with a chart that needs the options, every release needs the options.
+    # Usually, the first release does not contain the change. With NEW_CHART, or if the chart needs
+    # the values of the change, the command needs all options.
     is_needed = bool(new_chart or trial.sides.note)
     release_options = options if is_needed else options.before_change
     end = [*_next_steps(current, release_options, trial), "", f"Page: {file}", ""]
@@ -151,10 +160,10 @@ def run(
 def _first_release_report(
     trial: Trial, preview: Preview, settings: Settings, options: ChartOptions
 ) -> list[str]:
-    """Return the lines about the names of revisions, and about the first release.
+    """Return the lines about the new names, and about the first release.
 
     preview: the preview of the first release.
-    settings: the settings of a release. `trial.settings` are the settings of the previews.
+    settings: the user's settings, not the adapted settings in `trial.settings`.
     """
     from postrender.explain.build import explain
     from postrender.explain.first_look import first_release_lines, name_lines
@@ -180,7 +189,7 @@ def _change_report(trial: Trial, other_lines: int) -> list[str]:
     from postrender.diff.sections import only_sections
     from postrender.explain.first_look import preview_lines
 
-    # The report must fit on a screen, so its diffs contain only changed lines.
+    # The report must fit on a screen, so the diffs contain only changed lines.
     preview = preview_change(trial, context=0)
     if preview is None:
         note = f"{trial.sides.note} postrender therefore cannot preview a change."
@@ -206,8 +215,9 @@ def _next_steps(chart: str, options: ChartOptions, trial: Trial) -> list[str]:
 
 
 def _write_page(preview: Preview, file: str | None) -> str:
-    """Write the preview as an HTML page, by default to a temporary file. Return the file's path.
+    """Write a preview as an HTML page, and return the path of the page.
 
+    file: the path, None for a new temporary file.
     Raises UserError if the page cannot be written, or if the file exists and is not a page.
     """
     from postrender.diff.formats.html import FILE_SUFFIX, render
@@ -236,7 +246,10 @@ def _write_page(preview: Preview, file: str | None) -> str:
 
 
 def _check_is_page(file: str) -> None:
-    """Raise UserError if a file exists and is not an HTML page, such as a values file."""
+    """Raise UserError if a file has content, and the content is not an HTML page.
+
+    Without this check, try could overwrite a file of the user, such as a values file.
+    """
     if not os.path.isfile(file) or not os.path.getsize(file):
         return
     from postrender.diff.formats.html.page import DOCTYPE
@@ -263,7 +276,7 @@ def _report_findings(findings: Sequence[Finding]) -> None:
 
 
 def _open_page(file: str) -> None:
-    """Open the page in a browser if stdout is a terminal. If the page does not open, warn."""
+    """Open the page in a browser. Warn if stdout is not a terminal, or if no browser opens."""
     if sys.stdout is None or not sys.stdout.isatty():
         report_warning(
             "postrender does not open the page, because stdout is not a terminal",

@@ -1,7 +1,7 @@
-"""The settings in effect, messages about the configuration, and checks of a KRM function's input.
+"""Functions that return the settings in effect, and check the input of a KRM function.
 
-Options override environment variables, and environment variables override a functionConfig. A
-functionConfig overrides the configuration file.
+An option overrides its environment variable. An environment variable overrides a functionConfig,
+and a functionConfig overrides the configuration file.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 
 
 _PREFIX = "POSTRENDER_"
-# Argo CD sets this variable to the name of the Application, for its config management plugins.
+# The name of the Argo CD Application. Argo CD sets this variable for config management plugins.
 _ARGO_CD_APPLICATION = "ARGOCD_APP_NAME"
-# The minimum similarity of a misspelt variable to the correct variable. Variables that only have
-# some words in common are less similar.
+# The minimum similarity (ratio of difflib) of a misspelt variable and the correct variable. With a
+# lower minimum, postrender would warn of variables that only have some words in common.
 _CUTOFF = 0.85
 
 
 class EffectiveValues(NamedTuple):
     """The configuration values in effect, without defaults.
 
-    source: the configuration file, None if there is none;
+    values: nested mappings with the keys of postrender.yaml.
+    source: the configuration file, None if postrender does not use a file.
     findings: the findings of the search for the configuration file.
     """
 
@@ -58,10 +59,10 @@ def effective_values(
 ) -> EffectiveValues:
     """Return the configuration values in effect.
 
-    Raises UserError as find_config and load_config do.
     config: the file in --config, None for the nearest postrender.yaml.
-    given: the values of the options, by parameter; None for an option that is not set.
-    function: the values of a functionConfig, which override the file; None if there is none.
+    given: the values of the options, by parameter. The value is None if the option is not set.
+    function: the values of the functionConfig, None for none.
+    Raises UserError as find_config and load_config do.
     """
     options = {
         option.key: given[option.parameter]
@@ -85,11 +86,12 @@ def effective_values(
 def config_source(
     config: str | None, *, is_untrusted: bool = False
 ) -> tuple[Source | None, tuple[Finding, ...]]:
-    """Return the configuration file, or None if there is none, and the findings of the search.
+    """Return the configuration file, and the findings of the search for the file.
 
-    Raises UserError as find_config does.
+    The file is None if the search does not find a file.
     config: the file in --config, None or "" for the nearest postrender.yaml.
     is_untrusted: whether --untrusted is set.
+    Raises UserError as find_config does.
     """
     if not config:
         found = find_config(_working_directory())
@@ -113,15 +115,18 @@ def _working_directory() -> str:
 def settings_of(
     config: str | None, given: Mapping[str, object], function: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Return the settings in effect, and warn of misspelt environment variables.
+    """Return the settings in effect.
 
-    The parameters are the parameters of effective_values. Raises UserError for an invalid
-    configuration, for an ARGOCD_APP_NAME that is not UTF-8, and for a log file that cannot be
-    written.
+    If `function` is None, the function also warns of misspelt environment variables, and reports
+    the path of the configuration file.
+    The parameters are the parameters of effective_values.
+    Raises UserError for an invalid configuration, and for an ARGOCD_APP_NAME that is not UTF-8.
+    Also raises UserError as check_log_file does.
     """
     values, source, findings = effective_values(config, given, function)
     path = source.file if source else ""
-    # `postrender fn` calls this function again with the functionConfig. Do not warn twice.
+    # `postrender fn` calls this function twice. The second call, with the functionConfig, must not
+    # print the messages again.
     if function is None:
         _check_variables()
         report_detail(_configuration_note(path))
@@ -144,8 +149,9 @@ def settings_of(
 
 
 def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
-    """Return settings, with the hash key if postrender creates revisions of Secrets.
+    """Return settings with the hash key. If `secrets` is false, return unchanged settings.
 
+    given: the values of the options, by parameter.
     Raises UserError as read_hash_key does.
     """
     if not settings.with_secrets:
@@ -159,8 +165,8 @@ def with_hash_key(settings: Settings, given: Mapping[str, object]) -> Settings:
 def report_ignored(findings: Sequence[Finding], log_file: str = "") -> None:
     """Print the findings about ignored configuration files.
 
-    Only commands that do not use plan_of call this function, because plan_of adds these findings
-    to the findings of the plan.
+    Do not call this function after plan_of, because the plan already contains these findings.
+    log_file: the path of the log file, "" for none.
     """
     for finding in findings:
         report_finding(finding, log_file, is_failure=False)
@@ -179,7 +185,7 @@ def _configuration_note(path: str) -> str:
 
 
 def _check_variables() -> None:
-    """Warn of each environment variable that looks like a misspelt POSTRENDER_… variable."""
+    """Warn of each misspelt environment variable with the prefix POSTRENDER_."""
     known = {*(option.variable for option in SETTINGS), *OTHER_VARIABLES}
     unknown = {name for name in os.environ if name.startswith(_PREFIX)} - known
     if not unknown:
@@ -199,6 +205,7 @@ def render_settings(
 ) -> Settings:
     """Return the settings in effect for a command that makes a plan.
 
+    The parameters are the parameters of effective_values.
     Raises UserError as settings_of and with_hash_key do. Also raises UserError if `naming` is
     SEQUENCE and --previous is not set.
     """
@@ -212,7 +219,10 @@ def render_settings(
 
 
 def check_function_call(stream: Stream) -> None:
-    """Raise UserError for a stream that is not a ResourceList, or that has no list of items."""
+    """Raise UserError if the input of `fn` is not a ResourceList, or if `items` is not a list.
+
+    A ResourceList without `items` is valid.
+    """
     parsed = _parsed_list(stream)
     if parsed is None:
         raise UserError(
@@ -230,7 +240,7 @@ def check_function_call(stream: Stream) -> None:
 
 
 def _parsed_list(stream: Stream) -> ParsedDocument | None:
-    """Return the ResourceList that kustomize and kpt pass to a function, None for other input."""
+    """Return the parsed ResourceList in a stream, None if the stream is not a ResourceList."""
     if not any("ResourceList" in document.text for document in stream.documents):
         return None
     from postrender.krm.resource_list import parsed_list
@@ -239,7 +249,10 @@ def _parsed_list(stream: Stream) -> ParsedDocument | None:
 
 
 def check_not_a_function(stream: Stream) -> None:
-    """Raise UserError for a stream with a functionConfig, which only `postrender fn` reads."""
+    """Raise UserError for a functionConfig with settings.
+
+    Only `postrender fn` reads a functionConfig.
+    """
     if _parsed_list(stream) is not None:
         from postrender.krm.function_config import check_no_function_config
 

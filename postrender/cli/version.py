@@ -11,6 +11,6 @@ COMMAND = Command("version", "Print the version.", example="postrender version")
 
 
 def run() -> int:
-    """Return the exit code of the command."""
+    """Print the version, and return DONE."""
     write([f"postrender {__version__}\n"])
     return DONE
