@@ -1,1 +1,1 @@
-"""The search for the configuration file, its validation, and its conversion to Settings."""
+"""The search for the configuration file, its validation, and the conversion to Settings."""

@@ -1,7 +1,8 @@
-"""The key `extends` of a configuration file: the check of the extended file, and the merge.
+"""The key `extends` of a configuration file: the checks of the path, and the merge of the files.
 
-If postrender found a file without --config or POSTRENDER_CONFIG, the file may extend only a YAML
-file in its own repository. The extended file has the same rights as the file that extends it.
+A configuration file from --config or POSTRENDER_CONFIG may extend any file. A discovered file may
+extend only a YAML file in the same repository. This YAML file must belong to root or to the user.
+The extended file has the trust of the file that extends it (see the module `trust`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ def extended_file(
 ) -> str:
     """Return the path of the file that `file` extends.
 
-    value: the value of `extends` in `file`; location: the location of the value;
-    earlier: the configuration files that postrender has already read; the last file is `file`;
-    source: the source of the first file in `earlier`.
-    Raises UserError for a path that `source` may not extend, or that is not a file. Also raises
-    UserError for a file in `earlier`. If `source` does not have full trust, a file of another user
-    is also an error.
+    value: the value of `extends` in `file`.
+    earlier: the configuration files that postrender has read, in order. The last file is `file`.
+    source: the source of the first file.
+    location: the location of the value.
+    Raises UserError if the path is not a file, or if `earlier` contains the file. If the trust of
+    the source is below FULL, also raises UserError if _is_permitted or is_owner_trusted rejects the
+    path.
     """
     path = os.path.normpath(os.path.join(os.path.dirname(file), value))
     if source.trust < FULL and not _is_permitted(path, source):
@@ -69,12 +71,12 @@ def extended_file(
 
 
 def _is_permitted(path: str, source: Source) -> bool:
-    """Return whether a discovered file may extend a path. The file at the path can be missing.
+    """Return whether a discovered file may extend the file at a path, which can be missing.
 
-    The path and its target (after links are followed) must both end in .yaml or .yml. The target
-    must be in the repository, and outside of every folder `.git`.
+    The target is the path after the resolution of links. The path and the target must both end in
+    .yaml or .yml. The target must be in the repository, and outside of every folder `.git`.
     """
-    if "\0" in path:  # realpath raises ValueError
+    if "\0" in path:  # realpath would raise ValueError
         return False
     real = os.path.realpath(path)
     return (
@@ -87,13 +89,16 @@ def _is_permitted(path: str, source: Source) -> bool:
 
 
 def merge_extended(base: Json, own: Json, path: Path = ()) -> Json:
-    """Return the value `own` of a file, merged with the value `base` of the extended file.
+    """Return a value of a file, merged with the value of the extended file.
+
+    base: the value of the extended file.
+    own: the value of the file that has the key `extends`.
+    path: the path of both values in the configuration.
 
     The function merges mappings by key. In `attacher.podTemplate`, the function merges lists by the
-    names of their items, if every item has a name. Elsewhere, the function joins lists without
-    duplicates, and `own` is first, because the first matching rule applies. In every other case,
-    `own` replaces `base`.
-    path: the path of both values in the configuration.
+    names of their items, if every item has a name. Outside of `attacher.podTemplate`, the function
+    appends to a list in `own` the items that only `base` has. The items of `own` must be first,
+    because postrender applies the first matching rule. In every other case, `own` replaces `base`.
     """
     if isinstance(base, dict) and isinstance(own, dict):
         merged = dict(base)

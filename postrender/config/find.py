@@ -1,8 +1,8 @@
 """The search for the configuration file, in a folder and in the folders above.
 
-The search ends at the repository, which is the first folder that contains .git. If no folder has
-.git, the search ends at the root folder. postrender rejects a file of another user (except root),
-because anybody can create files in a shared folder such as /tmp. Git has the same rule
+The search ends at the first folder that contains .git, or else at the root folder. Anybody can
+create a file in a shared folder such as /tmp. Therefore, postrender rejects a file that does not
+belong to root or to the user. For the same reason, git rejects repositories of other users
 (CVE-2022-24765).
 """
 
@@ -20,11 +20,11 @@ _ROOT = 0
 
 
 class FoundConfig(NamedTuple):
-    """The result of the search. If the search did not find a file, `path` and `repository` are "".
+    """The result of the search.
 
-    path: the path of the file;
-    repository: the first folder with .git, or the folder of the file if no folder has .git;
-    findings: the finding about a postrender.yaml above the repository, if any.
+    path: the path of the file, "" if the search did not find a file.
+    repository: the first folder with .git, or else the folder of the file. "" if `path` is "".
+    findings: the finding about an ignored postrender.yaml above the repository, () for none.
     """
 
     path: str = ""
@@ -33,13 +33,12 @@ class FoundConfig(NamedTuple):
 
 
 def find_config(start: str) -> FoundConfig:
-    """Search for postrender.yaml from a folder up to its repository, and return the nearest file.
+    """Search for postrender.yaml in a folder and in the folders above. Return the nearest file.
 
-    start: the absolute path of the folder; "" if unknown, so that the search does not find a file.
-    Raises UserError if the file belongs to another user, or is a link to outside the repository.
-    Also raises UserError for a link that does not lead to a file.
-    A warning would not be enough, because the file can change the output, and because Helm hides
-    the warnings of a post-renderer.
+    start: the absolute path of the folder, "" if unknown. With "", the search does not find a file.
+    Raises UserError if the file belongs to another user. Also raises UserError for a link that does
+    not lead to a file, or that leads to a file outside the repository. A warning is not enough,
+    because the file can change the output. Helm also hides the warnings of a post-renderer.
     """
     folders = folders_upward(start)
     number = next((n for n, folder in enumerate(folders) if has_git(folder)), None)
@@ -56,7 +55,10 @@ def find_config(start: str) -> FoundConfig:
 
 
 def folders_upward(start: str) -> list[str]:
-    """Return a folder and the folders above, [] for ""; start: the absolute path of the folder."""
+    """Return a folder and then the folders above, up to the root folder. Return [] for "".
+
+    start: the absolute path of the folder.
+    """
     folders: list[str] = []
     folder = start
     while folder and folder not in folders:
@@ -66,12 +68,12 @@ def folders_upward(start: str) -> list[str]:
 
 
 def has_git(folder: str) -> bool:
-    """Return whether a folder is the root of a git repository."""
+    """Return whether a folder contains .git, like the root folder of a git repository."""
     return os.path.exists(os.path.join(folder, ".git"))
 
 
 def _check_link(path: str) -> None:
-    """Raise UserError if a path is a link. The caller knows that the path is not a file."""
+    """Raise UserError if a path that is not a file is a link."""
     if os.path.islink(path):
         raise UserError(
             "the file is a link that does not lead to a file",
@@ -97,8 +99,9 @@ def _check_source(path: str, repository: str) -> None:
 def is_owner_trusted(path: str) -> bool:
     """Return whether a file belongs to root or to the user who runs postrender.
 
-    For a link, the owners of the link and of its target must both be root or this user. If
-    postrender runs as root through sudo, the owner can also be the user who started sudo.
+    If the path is a link, the function also checks the owner of the target. If postrender runs as
+    root through sudo, the function also accepts the user who started sudo. On Windows, the result
+    is always True.
     """
     if not hasattr(os, "geteuid"):  # Windows
         return True
@@ -111,7 +114,7 @@ def is_owner_trusted(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Return whether a path is below a folder, or is this folder. The function resolves links."""
+    """Return whether a path is a folder or is below this folder, after the resolution of links."""
     try:
         root, resolved = os.path.realpath(folder), os.path.realpath(path)
     except ValueError:  # a NUL in the path
@@ -120,7 +123,10 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def _findings_above(folders: list[str]) -> tuple[Finding, ...]:
-    """Return the finding for the nearest postrender.yaml in folders above a repository, or ()."""
+    """Return the finding about the nearest postrender.yaml above a repository, or ().
+
+    folders: the folders above the repository, nearest first.
+    """
     for folder in folders:
         path = os.path.join(folder, FILE_NAME)
         if os.path.isfile(path):

@@ -1,6 +1,6 @@
 """The hash key for the names of Secrets, from a file or from an environment variable.
 
-The key is never part of an output, a message or a log.
+postrender never writes the key to an output, a message or a log.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _LINE_BREAK = b"\r\n"
 def read_hash_key(option: str, configured: str) -> HashKey | None:
     """Return the hash key, or None if no hash key is set.
 
-    The option --secrets-hash-key-file overrides VARIABLE. VARIABLE overrides the configuration.
-    option: the path of the key file in the option, "" if the option is not set;
-    configured: the path in the option, or else in the configuration; "" if neither has a path.
+    option: the path in --secrets-hash-key-file or POSTRENDER_SECRETS_HASH_KEY_FILE, "" for none.
+    configured: `option`, or else the path in the setting `secretsHashKeyFile`. "" for none.
+    A path in `option` overrides VARIABLE. VARIABLE overrides a path in `secretsHashKeyFile`.
     Raises UserError for a file that cannot be read, and for a key that is too short or too long.
     """
     variable = os.environ.get(VARIABLE, "")
@@ -38,7 +38,7 @@ def read_hash_key(option: str, configured: str) -> HashKey | None:
 def _read_key_file(file: str, fix: str) -> bytes:
     try:
         with open(file, "rb") as key_file:
-            # One byte more than the longest key and its line break shows that the key is too long.
+            # Read one byte more than the longest key with its line break, to detect a longer key.
             return key_file.read(_MAX_BYTES + len(_LINE_BREAK) + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -46,7 +46,7 @@ def _read_key_file(file: str, fix: str) -> bytes:
 
 
 def _key(content: bytes, location: Location) -> HashKey:
-    """Return the key without final line breaks. Raises UserError for a wrong length."""
+    """Return the key without final line breaks. Raises UserError if the key has a wrong length."""
     is_cut = len(content) > _MAX_BYTES + len(_LINE_BREAK)
     key = content if is_cut else content.rstrip(_LINE_BREAK)
     if not _MIN_BYTES <= len(key) <= _MAX_BYTES:

@@ -1,8 +1,8 @@
 """Functions that read a configuration file, validate its values, and convert values to Settings.
 
-Many keys also have an option and a POSTRENDER_* variable. An option overrides the variable, and the
-variable overrides the functionConfig of a KRM function. A functionConfig overrides the
-configuration file, and the configuration file overrides the defaults in config.schema.json.
+*Values* are nested mappings with the keys of postrender.yaml. An absent key has the default in
+config.schema.json. The module `cli/values` merges the values of a file with the values of a
+functionConfig, of environment variables and of options.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The apiVersion and kind of a configuration in the form of a Kubernetes object, for tools that
-# accept only objects.
+# The apiVersion and kind of a configuration in the form of a Kubernetes object. Some tools accept
+# only Kubernetes objects.
 API_VERSION, KIND = "postrender/v1alpha1", "Postrender"
 _OTHER_FILE = "Pass another file with --config"
 _OBJECT_KEYS = ("apiVersion", "kind", "metadata", "spec")
@@ -44,7 +44,9 @@ Values = dict[str, "Any"]
 class ConfigFile(NamedTuple):
     """A configuration file and its content.
 
-    root: the path of `values` in the document, ("spec",) for a Kubernetes object, else ().
+    document: the parsed content of the file.
+    root: the path of `values` in the document. ("spec",) in a Kubernetes object, otherwise ().
+    values: the validated values.
     """
 
     file: str
@@ -58,7 +60,7 @@ class ConfigFile(NamedTuple):
 
 
 def load_config(source: Source) -> Values:
-    """Return the merged values of a configuration file and of the files that it extends.
+    """Return the values of a configuration file, merged with the values of the extended files.
 
     Raises UserError as load_files does.
     """
@@ -74,14 +76,14 @@ def load_config(source: Source) -> Values:
 
 
 def load_files(source: Source) -> list[ConfigFile]:
-    """Return a validated configuration file, followed by the validated files that it extends.
+    """Return a validated configuration file, then the validated files that it extends.
 
     Raises UserError for a file that cannot be read or is invalid. Also raises UserError as
     extended_file and check_trust do.
     """
     files = [_load_file(source.file, source)]
     while files[-1].values.get("extends"):
-        # Imported late: few files extend another file.
+        # Import the module late, because few files extend another file.
         from postrender.config.extension import extended_file
 
         last = files[-1]
@@ -94,9 +96,11 @@ def load_files(source: Source) -> list[ConfigFile]:
 
 
 def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
-    """Return a validated file.
+    """Return a validated configuration file.
 
+    source: the source of the first file, which defines the trust.
     fix: the fix in the error about an unreadable file.
+    Raises UserError for a file that cannot be read or is invalid, and as check_trust does.
     """
     document, values = _read_document(file, fix)
     root: Path = ()
@@ -113,9 +117,10 @@ def _load_file(file: str, source: Source, fix: str = _OTHER_FILE) -> ConfigFile:
 
 
 def _read_document(path: str, fix: str) -> tuple[ParsedDocument, Json]:
-    """Return a configuration file as a document, and the data of the document.
+    """Return the parsed configuration file, and its data.
 
-    Raises UserError for a file that cannot be read, is not YAML or has a duplicate key.
+    fix: the fix in the error about an unreadable file.
+    Raises UserError for a file that cannot be read, is not YAML, or has a duplicate key.
     """
     try:
         with open(path, encoding="utf-8") as file:
@@ -142,9 +147,10 @@ def _check_duplicate_keys(document: ParsedDocument) -> None:
 
 
 def _check_object(data: Json, document: ParsedDocument) -> None:
-    """Raise UserError for data with the kind or the API group of a configuration object.
+    """Raise UserError if only a part of the apiVersion and kind is correct.
 
-    The caller knows that is_config_object rejects the data.
+    data: the data of a file for which is_config_object is False. Data without the kind and without
+        the API group of a configuration object is valid.
     """
     version, kind = str(value_at(data, ("apiVersion",))), value_at(data, ("kind",))
     if kind == KIND or version.startswith(API_VERSION.partition("/")[0] + "/"):
@@ -157,15 +163,15 @@ def _check_object(data: Json, document: ParsedDocument) -> None:
 
 
 def is_config_object(data: Json) -> bool:
-    """Return whether data is a configuration in the form of a Kubernetes object."""
+    """Return whether data has the apiVersion and kind of a configuration object."""
     return (value_at(data, ("apiVersion",)), value_at(data, ("kind",))) == (API_VERSION, KIND)
 
 
 def object_values(data: Json, document: ParsedDocument, path: Path) -> Values:
-    """Return the spec of a configuration object, {} if the object has no spec.
+    """Return the values in the spec of a configuration object, {} if the spec is absent or null.
 
     path: the path of the object in the document.
-    Raises UserError for an unknown key, and for an invalid spec.
+    Raises UserError for an unknown key, and as validate does.
     """
     for key in data if isinstance(data, dict) else ():
         if key not in _OBJECT_KEYS:
@@ -191,9 +197,9 @@ def validate(
     document: ParsedDocument,
     in_document: Callable[[Path], Path] = lambda path: path,
 ) -> None:
-    """Raise UserError for values that do not fit the schema, and for an invalid path pattern.
+    """Raise UserError for values that do not fit the schema, or that have an invalid path pattern.
 
-    in_document: a function that returns the path in the document for a path in `values`.
+    in_document: a function that converts a path in `values` to a path in the document.
     """
     schema = json.loads(schema_text())
     if not surely_fits(values, schema):
@@ -208,7 +214,7 @@ def _check_with_jsonschema(
     document: ParsedDocument,
     in_document: Callable[[Path], Path],
 ) -> None:
-    # Imported late: surely_fits accepts most configurations, and the import is slow.
+    # Import jsonschema late, because the import is slow. surely_fits accepts most configurations.
     import jsonschema
 
     from postrender.config.mistakes import unknown_key, wrong_value
@@ -228,7 +234,7 @@ def _check_with_jsonschema(
 
 
 def _pattern_paths(values: Json) -> Iterator[Path]:
-    """Yield the path of each value that is a path pattern."""
+    """Yield the path of each path pattern in `values`."""
     for start in (("references",), ("leftovers", "ignore")):
         entries = value_at(values, start)
         for number, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -246,13 +252,14 @@ def _check_pattern(text: Json, location: Location) -> None:
 
 
 def defaults() -> Values:
-    """Return the default of every key, from the schema."""
+    """Return the default values, from the schema."""
     return _defaults(json.loads(schema_text()))
 
 
 def _defaults(schema: Mapping[str, Any]) -> Values:
-    # The default of a mapping consists of the defaults of its keys. Only the pod template (the
-    # mapping with the key `spec`) keeps the default {}, because its keys have no defaults.
+    # If the default of a mapping is {}, return the defaults of its keys. Only the pod template
+    # keeps the default {}, because its keys have no defaults. Only the pod template has a key
+    # `spec`.
     return {
         key: part["default"]
         if part.get("default") != {} or "spec" in part.get("properties", {})
@@ -262,10 +269,7 @@ def _defaults(schema: Mapping[str, Any]) -> Values:
 
 
 def merge_values(base: Values, overrides: Values) -> Values:
-    """Return `base`, updated with `overrides`.
-
-    A nested mapping updates the nested mapping of the same key.
-    """
+    """Return `base`, updated with `overrides`. The function merges nested mappings by key."""
     merged = dict(base)
     for key, value in overrides.items():
         current = merged.get(key)
@@ -277,7 +281,7 @@ def merge_values(base: Values, overrides: Values) -> Values:
 
 
 def settings_from(values: Values) -> Settings:
-    """Return the settings for validated values, with the default for each absent key."""
+    """Return the settings for validated values. An absent key has its default."""
     default = Settings()
     return Settings(
         namespace=values.get("namespace", default.namespace),

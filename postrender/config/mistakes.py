@@ -1,7 +1,7 @@
-"""Errors for the mistakes in a configuration, with their fixes.
+"""Errors for mistakes in a configuration, with fixes.
 
-The location of each error has the path of the key, so the problem does not repeat the path. The
-module `load` imports this module late, because few configurations have a mistake.
+The location of each error contains the path of the key, so the problem does not contain the path.
+The module `load` imports this module late, because few configurations have a mistake.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from postrender.yaml.paths import Json, Path
 
 _SEE_SCHEMA = "Run `postrender config schema` for the description of every key"
-# A key that is at least this similar to a known key counts as misspelt (ratio of difflib).
+# The minimum similarity (ratio of difflib) of a misspelt key and a known key.
 _CUTOFF = 0.75
 _TYPES = {
     "object": "a mapping",
@@ -43,8 +43,8 @@ def unknown_key(
     """Return the error for a key that the schema does not have.
 
     path: the path of the key.
-    known: the keys that the schema allows instead.
-    schema: a schema with all keys that the fix can suggest.
+    known: the keys that the schema allows in place of the key.
+    schema: the schema that contains keys for the fix, if no key in `known` is similar.
     """
     key = str(path[-1])
     similar = difflib.get_close_matches(key, known, 1, _CUTOFF)
@@ -59,10 +59,11 @@ def unknown_key(
 
 
 def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
-    """Return up to three paths in the schema that end in the key most similar to an unknown key.
+    """Return up to three paths in the schema that end in the name most similar to an unknown key.
 
-    path: the path of the unknown key. If the schema has similar keys below the parent of `path`,
-        the result has only the paths of these keys.
+    A path is a text such as `rules[].match.kind`.
+    path: the path of the unknown key. If the schema has similar keys below the parent of the
+        unknown key, the result has only these paths.
     """
     key_paths = list(_key_paths(schema, ""))
     names = {key_path.rpartition(".")[2] for key_path in key_paths}
@@ -74,7 +75,10 @@ def _similar_keys(path: Path, schema: Mapping[str, Any]) -> list[str]:
 
 
 def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
-    """Yield the dotted path of every key in a schema; start: the start of each path, or ""."""
+    """Yield the path of every key in a schema, such as `rules[].match.kind`.
+
+    start: the path of the schema, "" for the whole configuration.
+    """
     for key, part in schema.get("properties", {}).items():
         path = f"{start}.{key}" if start else key
         yield path
@@ -84,7 +88,10 @@ def _key_paths(schema: Mapping[str, Any], start: str) -> Iterator[str]:
 
 
 def wrong_value(error: ValidationError, location: Location) -> UserError:
-    """Return the error for a value that the schema does not allow."""
+    """Return the error for a value that the schema does not allow, or for a missing key.
+
+    error: the error of jsonschema.
+    """
     subject = "the value" if error.absolute_path else "the configuration"
     instance: Any = error.instance
     value = _short(instance)
@@ -137,9 +144,10 @@ def _short(value: Json) -> str:
 
 
 def wrong_pattern(text: str, error: UserError, location: Location) -> UserError:
-    """Return the error for an invalid path pattern; error: the error of parse_pattern.
+    """Return the error for an invalid path pattern.
 
-    If the pattern looks like JSONPath, the fix contains its translation to a path pattern.
+    error: the error of parse_pattern. If the pattern looks like JSONPath, the fix shows the correct
+        path pattern instead.
     """
     fix = error.fix
     if "[*]" in text or text.startswith((".", "$")):

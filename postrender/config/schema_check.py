@@ -1,8 +1,8 @@
-"""A quick check of a value against a JSON Schema, without importing jsonschema.
+"""A quick check of a value against a JSON Schema, without the import of jsonschema.
 
-The check knows only the keywords of config.schema.json. If a value does not pass this check, the
-module `load` checks the value with jsonschema. A test compares the two results for random
-configurations.
+The check supports only the keywords in config.schema.json. If the check does not accept a value,
+the module `load` checks the value with jsonschema. A test compares this check with jsonschema for
+random configurations.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _TYPES = {
     "object": dict,
     "null": type(None),
 }
-# The keywords that every value fits.
+# The keywords that do not restrict values.
 _ANNOTATIONS = frozenset({"$schema", "$id", "title", "description", "default", "examples"})
 
 
 def surely_fits(value: Any, schema: Schema) -> bool:
-    """Return True only if a value fits a schema.
+    """Return whether a value certainly fits a schema.
 
-    For some values that fit, the result is False, for example if the schema has a keyword that
-    _KEYWORDS lacks.
+    If the result is False, the value can still fit. For example, the result is False if the schema
+    has a keyword that _KEYWORDS does not have.
     """
     return all(
         keyword in _ANNOTATIONS
@@ -61,7 +61,7 @@ def _is_short_enough(value: Any, expected: Any, _schema: Schema) -> bool:
 
 
 def _matches_pattern(value: Any, expected: Any, _schema: Schema) -> bool:
-    # Imported late: few configurations set a key whose schema has a pattern.
+    # Import re late, because few configurations set a key whose schema has a pattern.
     import re
 
     return type(value) is not str or re.search(expected, value) is not None
@@ -91,8 +91,8 @@ def _additional_fit(value: Any, expected: Any, schema: Schema) -> bool:
     return all(surely_fits(item, expected) for item in additional)
 
 
-# The check of each keyword. The arguments are the checked value, the value of the keyword, and the
-# schema that contains the keyword.
+# The check of each keyword. A check gets the value, the value of the keyword, and the schema that
+# contains the keyword.
 _KEYWORDS: dict[str, Callable[[Any, Any, Schema], bool]] = {
     "type": _has_type,
     "enum": _is_in_enum,

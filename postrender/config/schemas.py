@@ -8,12 +8,15 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def schema_text(path: str) -> str:
-    """Return a schema as text; path: the path of the schema file in the package `postrender`."""
+    """Return the text of a JSON Schema file.
+
+    path: the path in the package `postrender`, such as `config/config.schema.json`.
+    """
     try:
         with open(os.path.join(_PACKAGE, path), encoding="utf-8") as file:
             return file.read()
     except OSError:  # the package is in a zip file
-        # Imported late, because the import is slow.
+        # Import the module late, because the import is slow.
         from importlib import resources
 
         return resources.files("postrender").joinpath(path).read_text("utf-8")

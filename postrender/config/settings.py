@@ -28,13 +28,14 @@ _SPECIAL = frozenset("*?[")
 
 
 class StrategyRule(NamedTuple):
-    """One entry of `rules`: the conditions for an object, and the strategy of matching objects.
+    """An item of `rules`: conditions on an object, and the strategy of a matching object.
 
-    kind, name, namespace: globs;
-    labels, annotations: the value that an object must have for each key;
-    is_referenced: True if only referenced objects match, False if only unreferenced objects match;
-        None if the entry does not set `referenced`;
-    is_immutable, keep_original: settings for matching objects, None if the entry does not set them.
+    strategy: one of STRATEGIES.
+    kind, name, namespace: globs. The namespace of an object without a namespace is "".
+    labels, annotations: the required labels and annotations, with their values.
+    is_referenced: True to match only referenced objects, False to match only unreferenced objects.
+        None to match both.
+    is_immutable, keep_original: settings for a matching object, None if the rule does not set them.
     """
 
     strategy: str
@@ -54,9 +55,10 @@ class StrategyRule(NamedTuple):
         annotations: Mapping[str, str],
         is_referenced: bool,
     ) -> bool:
-        """Return whether an object meets all conditions of the entry.
+        """Return whether an object meets all conditions of the rule.
 
-        is_referenced: whether another object references the object.
+        is_referenced: whether another object references the object in a field that postrender can
+            rewrite.
         """
         return (
             _matches(identity.kind, self.kind)
@@ -73,16 +75,16 @@ def _matches(text: str, glob: str) -> bool:
         return True
     if _SPECIAL.isdisjoint(glob):
         return text == glob
-    from fnmatch import fnmatchcase  # imported late: few globs have special characters
+    from fnmatch import fnmatchcase  # few globs have special characters
 
     return fnmatchcase(text, glob)
 
 
 class IgnoredLeftover(NamedTuple):
-    """One entry of `leftovers.ignore`.
+    """An item of `leftovers.ignore`: conditions on a leftover.
 
-    kind, name: globs for the object that contains the string;
-    path: a path pattern for the string or for a field that contains the string, () for every path;
+    kind, name: globs for the object that contains the string.
+    path: the path pattern of the string, or of a field that contains the string. () for every path.
     value: a glob for the base name in the string.
     """
 
@@ -93,15 +95,17 @@ class IgnoredLeftover(NamedTuple):
 
 
 class AttacherSettings(NamedTuple):
-    """The settings of the attacher; times are in seconds.
+    """The settings of the attacher. Times are in seconds.
 
-    image, image_pull_policy, service_account: "" for the default;
-    mode: auto, hook or job;
-    group: the name of the attach group, "" if not set;
-    release: the name of the Helm release in --previous, or of the Argo CD application, "" if
-        unknown; the configuration does not have a key for this name;
-    retired_secrets: the names of earlier revisions of Secrets, which the attacher still deletes if
-        the setting `secrets` is false.
+    Fields without a description here have the meaning of the keys of `attacher` in
+    config.schema.json.
+    image, image_pull_policy, service_account: "" for the default.
+    mode: auto, hook or job.
+    group: the name of the attach group without the suffix -attach, "" if not set.
+    release: the name of the Helm release in --previous, or else of the Argo CD application. "" if
+        unknown. This field does not have a key in the configuration.
+    retired_secrets: the names of earlier revisions of Secrets. The attacher deletes these revisions
+        after their last use, even if the setting `secrets` is false.
     """
 
     is_enabled: bool = True
@@ -130,16 +134,17 @@ class AttacherSettings(NamedTuple):
         """Whether postrender appends the attacher's ServiceAccount to the output.
 
         postrender never appends SHARED_ACCOUNT, because several releases can use this account.
-        The command `postrender config rbac` prints the manifest of this account.
+        `postrender config rbac` prints the manifest of this account.
         """
         return self.creates_service_account and (self.creates_rbac or bool(self.service_account))
 
 
 class HistorySettings(NamedTuple):
-    """The location of earlier outputs, and the number of revisions to keep.
+    """The source of the earlier outputs, and the number of revisions to keep.
 
-    previous: a file or folder, git:REV:PATH, or helm:NAMESPACE/RELEASE; "" if not set;
-    keep: the number of revisions for each base name. None: the number depends on the workloads;
+    previous: a file, a folder, git:REV:PATH, or helm:NAMESPACE/RELEASE. "" if not set.
+    keep: the number of revisions for each base name. If None, the number depends on the workloads,
+        and on the number of release revisions that Helm stores.
     context, kubeconfig: --kube-context and --kubeconfig for helm, "" for the default of helm.
     """
 
@@ -152,13 +157,14 @@ class HistorySettings(NamedTuple):
 class Settings(NamedTuple):
     """All settings of postrender.
 
-    namespace, log_file: "" if not set;
-    naming: HASH or SEQUENCE;
-    keep_original: whether to keep originals that no object needs; None: only originals of Secrets;
-    file: the configuration file, "" if there is none;
-    findings: the findings about the search for the configuration file;
-    hash_key_file: the file with the hash key, "" if not set;
-    hash_key: the hash key for Secrets, None if the hashes have no key.
+    Fields without a description here have the meaning of the keys in config.schema.json.
+    namespace, log_file, hash_key_file: "" if not set.
+    keep_original: True keeps all originals, and False keeps only originals that an object or a
+        program needs. None means True for Secrets, and False for ConfigMaps.
+    naming: HASH or SEQUENCE.
+    file: the configuration file, "" if postrender does not use a file.
+    findings: the findings of the search for the configuration file.
+    hash_key: the hash key for Secrets, None for hashes without a key.
     """
 
     namespace: str = ""
@@ -181,15 +187,18 @@ class Settings(NamedTuple):
     hash_key: HashKey | None = None
 
     def hash_key_of(self, identity: Identity) -> HashKey | None:
-        """Return the hash key for an object, None if the hash of the object has no key."""
+        """Return the hash key for the name of an object. None means that the hash has no key.
+
+        The result is always None for a ConfigMap.
+        """
         return self.hash_key if identity.group_kind == SECRET else None
 
     @property
     def active_references(self) -> tuple[Rule, ...]:
-        """The user's reference rules whose target is a revisable kind."""
+        """The user's reference rules. If `with_secrets` is False, without the rules for Secrets."""
         return tuple(rule for rule in self.references if rule.target in self.revisable)
 
     @property
     def revisable(self) -> tuple[GroupKind, ...]:
-        """The kinds whose objects postrender can rename."""
+        """The kinds of objects that postrender can rename."""
         return (CONFIG_MAP, SECRET) if self.with_secrets else (CONFIG_MAP,)

@@ -1,10 +1,10 @@
-"""The trust in each source of settings, and the settings that need more trust than others.
+"""The trust in each source of settings, and the settings that need trust.
 
-The author of a chart, a repository or an input can be a stranger. Settings from these sources may
-change the output. These settings must not choose a cluster, write files, read files outside the
-repository, or start programs. The only exception is git, which postrender prevents from starting
-programs of the repository, such as hooks. SETTINGS lists every setting with an effect outside the
-output. A test checks that the list is complete.
+The author of a chart, a repository or an input can be a stranger. A stranger's settings may change
+the output. These settings must not choose a cluster, write files, read files outside the
+repository, or start programs. git is the only exception, because postrender prevents git from
+starting programs of the repository, such as hooks. SETTINGS lists every setting with an effect
+outside the output. A test checks that the list is complete.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     from postrender.errors import Location
 
-# The levels of trust. A source has the rights of its level and of all lower levels.
+# The levels of trust. OUTPUT_ONLY permits only effects on the output, and `extends` in a discovered
+# file. REPOSITORY also permits the use of git, and reads of files in the repository. FULL permits
+# everything.
 OUTPUT_ONLY, REPOSITORY, FULL = 0, 1, 2
 
 
 class Source(NamedTuple):
     """A source of settings.
 
-    If the trust is REPOSITORY, the settings may read files in the repository. If the trust is
-    OUTPUT_ONLY, only the setting `extends` may read such files.
-    name: the source as the subject of a message;
-    trust: one of the levels of trust;
-    label: the trust in words, for `config show`;
-    repository: the folder of the repository, "" if the source is not a discovered file;
-    file: the file of the source, "" if there is none.
+    name: the source as the subject of a message.
+    trust: one of the levels of trust.
+    label: the trust in words, for `config show`.
+    repository: the folder of the repository, "" if the source is not a discovered file.
+    file: the path of the file, "" for a functionConfig.
     """
 
     name: str
@@ -86,7 +86,7 @@ class _Need(NamedTuple):
 
 
 def _any_value(effect: str) -> Callable[[str, str], _Need]:
-    """Return a function for RestrictedSetting.need, by which every value needs full trust."""
+    """Return a function for RestrictedSetting.need that always requires full trust."""
     return lambda _value, _repository: _Need(FULL, effect)
 
 
@@ -107,14 +107,14 @@ def _extension_need(_value: str, repository: str) -> _Need:
 
 
 def _links_below(folder: str) -> Iterator[str]:
-    """Yield the links below a folder, except links to folders, which postrender does not follow."""
+    """Yield the links to files below a folder. postrender does not follow links to folders."""
     for location, _, files in os.walk(folder):
         paths = (os.path.join(location, file) for file in files)
         yield from (path for path in paths if os.path.islink(path))
 
 
 def _manifests_need(value: str, repository: str) -> _Need:
-    """Return the need of a path, of `git:REV:PATH` or of `helm:NAMESPACE/RELEASE`."""
+    """Return the need of a path, of `git:REV:PATH`, or of `helm:NAMESPACE/RELEASE`."""
     if value.startswith("helm:"):
         return _Need(FULL, "run helm")
     if value.startswith("git:"):
@@ -125,9 +125,10 @@ def _manifests_need(value: str, repository: str) -> _Need:
 class RestrictedSetting(NamedTuple):
     """A setting with an effect outside the output.
 
-    path: the path of the key; option: the option that an error suggests in place of the key;
-    need: a function that returns the need of a value. The arguments of the function are the value
-        and Source.repository.
+    path: the path of the key.
+    option: the option that an error suggests instead of the key.
+    need: a function that returns the need of a value. The parameters are the value and the
+        repository of the source.
     """
 
     path: Path
@@ -154,7 +155,7 @@ def check_trust(
 ) -> None:
     """Raise UserError for the first value that needs more trust than the source has.
 
-    locate: a function that returns the location of a key; its argument is the path of the key.
+    locate: a function that returns the location of the value at a path.
     """
     if source.trust == FULL:
         return
