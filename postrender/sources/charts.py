@@ -1,4 +1,4 @@
-"""Functions of `postrender try` that check Helm charts and render charts with helm template."""
+"""Functions that check and render the charts of `postrender try`."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from postrender.startup.patterns import pattern
 from postrender.startup.records import NamedTuple
 
 _COMMAND = "postrender try"
-# The name of the release if Chart.yaml has no name that is valid for a release.
+# The name of the release if Chart.yaml does not contain a valid name for a release.
 _RELEASE = "release"
 _VALID_RELEASE = pattern(r"[a-z0-9](?:[-a-z0-9]{0,51}[a-z0-9])?\Z")
-# The line with the name in Chart.yaml. If no line matches, release_name returns _RELEASE.
+# The line with the name in Chart.yaml.
 _NAME_LINE = pattern(r"(?m)^name:[ \t]*[\"']?([a-z0-9-]+)[\"']?[ \t]*(?:#.*)?$")
 _MAJOR_VERSION = pattern(rb"v?([0-9]{1,9})\.")
-# The first major version of helm that passes hooks to a post-renderer.
+# The first major version of Helm that passes hooks to a post-renderer.
 _FIRST_WITH_HOOKS = 4
-# A path with this text is a URL. helm downloads a chart or a values file from a URL.
+# Every URL contains this text. helm downloads charts and values files from URLs.
 _URL = "://"
 
 
 class ChartOptions(NamedTuple):
-    """The arguments of helm template, except the chart.
+    """The options of `postrender try` for helm template.
 
-    namespace: "" for the default of helm;
-    values: the files in --values; new_values: the files in --new-values of `postrender try`;
-    sets: the values in --set; set_strings: the values in --set-string;
+    release: the name of the release.
+    namespace: the namespace of the release, "" for the default of helm.
+    values: the files in --values.
+    new_values: the files in --new-values.
+    sets, set_strings: the values in --set and --set-string.
     with_hooks: whether helm also prints hooks.
     """
 
@@ -43,7 +45,10 @@ class ChartOptions(NamedTuple):
 
     @property
     def changes(self) -> str:
-        """The options that change the rendered output, such as `--new-values and --set`, or ""."""
+        """The options of the change, such as `--new-values and --set`, "" for none.
+
+        The text `--set` also means --set-string.
+        """
         options = {"--new-values": self.new_values, "--set": self.sets or self.set_strings}
         return " and ".join(name for name, values in options.items() if values)
 
@@ -54,7 +59,10 @@ class ChartOptions(NamedTuple):
 
     @property
     def redacted_arguments(self) -> list[str]:
-        """The arguments with `…` in place of each value of --set, which can be a password."""
+        """The arguments with `…` in place of the values of --set and --set-string.
+
+        These values can be passwords.
+        """
         redacted = self._replace(
             sets=tuple(map(_redact, self.sets)), set_strings=tuple(map(_redact, self.set_strings))
         )
@@ -62,7 +70,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def arguments(self) -> list[str]:
-        """The options of helm, without the name of the release."""
+        """The arguments of helm template, without the name of the release and the chart."""
         return [
             *([f"--namespace={self.namespace}"] if self.namespace else []),
             *(f"--values={file}" for file in (*self.values, *self.new_values)),
@@ -73,12 +81,16 @@ class ChartOptions(NamedTuple):
 
 
 def _redact(assignment: str) -> str:
-    """Return a value of --set, such as `a=b`, with `…` in place of everything after the key."""
+    """Return a value of --set, such as `a=b`, with `…` in place of the text after `=`."""
     return f"{assignment.partition('=')[0]}=…"
 
 
 def release_name(chart: str) -> str:
-    """Return the name in Chart.yaml, or `release` if the file or a valid name is missing."""
+    """Return the name in Chart.yaml. If a valid name is missing, return `release`.
+
+    chart: the chart, which can also be a URL. Without a readable Chart.yaml, the result is
+        `release`.
+    """
     try:
         with open(os.path.join(chart, CHART_FILE), encoding="utf-8", errors="replace") as file:
             match = _NAME_LINE.search(file.read())
@@ -90,7 +102,8 @@ def release_name(chart: str) -> str:
 def check_chart(chart: str) -> None:
     """Raise UserError for a path that is not a chart.
 
-    The check accepts every URL and every REPOSITORY/CHART, because helm can download the chart.
+    The function accepts every URL, and every REPOSITORY/CHART that is not a path on disk. helm
+    downloads these charts.
     """
     location = Location(chart)
     if not chart:
@@ -123,7 +136,7 @@ def check_chart(chart: str) -> None:
 
 
 def check_values(files: tuple[str, ...]) -> None:
-    """Raise UserError for a values file that is not a file or a URL, and for `-` (stdin)."""
+    """Raise UserError if a values file is `-` (stdin), or is not a file or a URL."""
     for file in files:
         if file == "-":
             raise UserError(
@@ -141,10 +154,10 @@ def check_values(files: tuple[str, ...]) -> None:
 
 
 def render_chart(chart: str, options: ChartOptions) -> bytes:
-    """Return the manifests that helm template prints.
+    """Return the output of helm template.
 
-    Raises UserError if helm is missing. Also raises UserError, with the message of helm, if helm
-    fails.
+    Raises UserError if helm is missing, cannot be started, or fails. If helm fails, the error
+    contains the message of helm.
     """
     program = helm_program(_COMMAND)
     process = start([program, "template", *options.arguments, "--", options.release, chart])
@@ -160,7 +173,8 @@ def render_chart(chart: str, options: ChartOptions) -> bytes:
 def passes_hooks() -> bool:
     """Return whether helm passes hooks to a post-renderer, as Helm 4 does and Helm 3 does not.
 
-    The result is False if helm does not print its version. Raises UserError if helm is missing.
+    The result is False if helm does not print a version. Raises UserError if helm is missing or
+    cannot be started.
     """
     process = start([helm_program(_COMMAND), "version", "--template={{.Version}}"])
     output, _ = process.communicate()
@@ -184,9 +198,10 @@ def _failure(chart: str, code: int, errors: str) -> UserError:
 
 
 def _message(errors: str) -> str:
-    """Return the message after `Error: ` in the stderr of helm, up to an empty or debug line.
+    """Return the first error message in the stderr of helm, without `Error: `.
 
-    The result is the last line if no line begins with `Error: `, and "" if stderr is empty.
+    The message ends before an empty line, or before a line that contains `[debug]`. If no line
+    begins with `Error: `, the result is the last line. If stderr is empty, the result is "".
     """
     lines = errors.strip().splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Error: ")), None)

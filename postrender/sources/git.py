@@ -1,10 +1,11 @@
-"""Manifests in a git commit, `git:REV:PATH`, read without a checkout.
+"""Manifests in a git commit (`git:REV:PATH`), which postrender reads without a checkout.
 
-git reads the user's input only from stdin (`git cat-file --batch`), so the input cannot become an
-option. The repository can be hostile. Even `git cat-file` fetches a missing object from a promisor
-remote, and the URL of such a remote can be a command. A folder of a clone can itself be a bare
-repository with a promisor remote. `_SAFE_OPTIONS` and `_SAFE_VARIABLES` therefore turn off fetches,
-embedded bare repositories, hooks, monitors, pagers, diff programs and prompts.
+postrender passes the user's input to git only on stdin (`git cat-file --batch`), so git cannot
+treat the input as an option. The repository can be hostile. A *promisor remote* is a remote from
+which git fetches missing objects, even in `git cat-file`. The URL of a promisor remote can be a
+command. A folder in a clone can also be a bare repository with a promisor remote. Therefore,
+`_SAFE_OPTIONS` and `_SAFE_VARIABLES` turn off fetches, embedded bare repositories, hooks, monitors,
+pagers, diff programs and prompts.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _NO_OBJECT = pattern(rb"(symlink|dangling|loop|notdir) ([0-9]+)\Z")
 _LINK, _SUBMODULE = "120000", "160000"
 # The modes of files, executables, links and folders in a tree.
 _MODES = (b"100644", b"100755", b"120000", b"40000")
-# Values on the command line override the configuration of the repository. For safe.bareRepository,
-# git never reads the configuration of the repository (git 2.38).
+# Options on the command line override the configuration of the repository. git never reads
+# safe.bareRepository from the configuration of a repository (git 2.38).
 _SAFE_OPTIONS = (
     "--no-pager",
     *("-c", "safe.bareRepository=explicit"),
@@ -47,15 +48,15 @@ _SAFE_OPTIONS = (
 )
 _SAFE_VARIABLES = {
     "GIT_NO_LAZY_FETCH": "1",  # since git 2.45, and in the security releases of 2.39 to 2.44
-    # Unlike protocol.allow, the empty list also overrides protocol.NAME.allow of the repository.
+    # An empty list of protocols. Unlike protocol.allow, this list overrides protocol.NAME.allow.
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# Variables that make git run a program. _git removes them from the environment of git.
+# The variables that make git run a program. _git removes these variables from git's environment.
 _PROGRAM_VARIABLES = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_ASKPASS", "GIT_SSH_COMMAND", "GIT_SSH")
-# Problem and fix for a path that is not a file. The keys are answers of `git cat-file
-# --follow-symlinks`, and `submodule`.
+# The problem and fix for each kind of path that is not a file. `submodule` is a kind of this
+# module. The other kinds are answers of `git cat-file --follow-symlinks`.
 _NO_FILE = {
     "symlink": (
         "the path is a link to a file outside the repository",
@@ -79,11 +80,12 @@ _NO_FILE = {
 
 
 class _Object(NamedTuple):
-    """The answer of git for an object name.
+    """An answer of `git cat-file`.
 
-    kind: blob, tree, commit, tag, or a key of _NO_FILE. The kind `missing` also means that the
-        commit does not have the path.
-    data, object_id: empty if `kind` is a key of _NO_FILE.
+    kind: blob, tree, commit, tag, or a key of _NO_FILE. `missing` also means that the commit does
+        not have the path.
+    data: the content, empty for a key of _NO_FILE.
+    object_id: the object ID, empty for a key of _NO_FILE.
     """
 
     kind: str
@@ -92,14 +94,19 @@ class _Object(NamedTuple):
 
 
 class _Entry(NamedTuple):
+    """An entry of a tree; mode: the mode as an octal number, such as `100644`."""
+
     mode: str
     object_id: str
 
 
 def read_git_file(name: str, command: str) -> Source:
-    """Return one file in git; name: `git:REV:PATH`; command: the user's command, for messages.
+    """Return a file in git.
 
-    Raises UserError for a path that is not a file, and if git fails.
+    name: `git:REV:PATH`.
+    command: the postrender command for the fix in an error, such as `explain`.
+    Raises UserError for an unknown commit, for a path that is missing or is not a file, and if git
+    fails. Also raises UserError as checked_source does.
     """
     file = _find(name)
     if file.kind == "tree":
@@ -113,10 +120,12 @@ def read_git_file(name: str, command: str) -> Source:
 def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
     """Return a file in git, or the manifests in a folder in git, sorted by path.
 
-    name: `git:REV:PATH`;
+    name: `git:REV:PATH`.
     allow_empty: whether to return () if the commit does not have the path.
-    Returns () for a folder without manifests. Raises UserError for a missing path or commit, for a
-    chart folder, a submodule or a broken link, and if git fails.
+    The result is also () for a folder without manifests.
+    Raises UserError for an unknown commit, for a chart folder, and for a broken link. Also raises
+    UserError for a submodule, as checked_source does, and if git fails. Without allow_empty, a
+    missing path is also an error.
     """
     root = _find(name)
     if root.kind == "missing":
@@ -131,7 +140,7 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
             raise _no_file(path_below(name, path), "submodule")
     paths = manifests_of(entries, name)
     objects = _cat_objects([_object_name(name, path, entries[path]) for path in paths], name)
-    # postrender leaves out links to folders, as for a folder on disk.
+    # postrender skips links to folders, in git and on disk.
     return tuple(
         _source(path_below(name, printable(path)), item)
         for path, item in zip(paths, objects, strict=True)
@@ -140,9 +149,9 @@ def read_git(name: str, *, allow_empty: bool) -> tuple[Source, ...]:
 
 
 def _find(name: str) -> _Object:
-    """Return the object at `git:REV:PATH`. The kind is `missing` if the commit lacks the path.
+    """Return the object at `git:REV:PATH`. Its kind is `missing` if the commit lacks the path.
 
-    Raises UserError for an unknown commit, and for a path that git cannot read.
+    Raises UserError for an unknown commit, and for a path with content that git cannot read.
     """
     ref, path = _parse(name)
     tree, item = _cat_objects([f"{ref}^{{tree}}", f"{ref}:{path}"], name)
@@ -156,7 +165,7 @@ def _find(name: str) -> _Object:
 def _check_absence(ref: str, path: str, name: str) -> None:
     """Raise UserError if the commit has the path, but git cannot read the content.
 
-    Such a path is a submodule, is below a submodule, or has no content in a partial clone.
+    Either the path is a submodule or is below a submodule, or the partial clone lacks the content.
     """
     parts = path.rstrip("/").split("/")
     parents = ["/".join([*parts[:count], ""]) for count in range(len(parts))]
@@ -175,7 +184,7 @@ def _has_entry(tree: _Object, modes: Sequence[bytes], part: str) -> bool:
 
 
 def _parse(name: str) -> tuple[str, str]:
-    """Return REV and PATH of `git:REV:PATH`. Raises UserError for a name of another form."""
+    """Return REV and PATH of `git:REV:PATH`. Raises UserError for a name in another form."""
     ref, colon, path = name[len(GIT) :].partition(":")
     if not ref or not colon or "\n" in name or "\0" in name:
         raise UserError(
@@ -189,14 +198,22 @@ def _parse(name: str) -> tuple[str, str]:
 
 
 def _object_name(name: str, path: str, entry: _Entry) -> str:
-    """Return an entry's object name. For a link, return REV:PATH, so that git follows the link."""
+    """Return the object name of an entry.
+
+    For a link, the result is REV:PATH, because git follows only links in this form.
+    name: `git:REV:PATH` of the folder.
+    path: the path of the entry in the folder.
+    """
     if entry.mode != _LINK:
         return entry.object_id
     return path_below("{}:{}".format(*_parse(name)), path)
 
 
 def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
-    """Yield the path and the entry of each file, link and submodule below a tree."""
+    """Yield the path and the entry of each file, link and submodule below a tree.
+
+    tree: the ID of the tree. The paths are relative to the tree.
+    """
     command = ["ls-tree", "-r", "-z", "--full-tree", tree]
     for line in _git(command, b"", name).split(b"\0")[:-1]:
         head, _, path = line.partition(b"\t")
@@ -205,21 +222,24 @@ def _entries(tree: str, name: str) -> Iterator[tuple[str, _Entry]]:
 
 
 def _source(name: str, item: _Object) -> Source:
-    """Return a file in git. Raises UserError for an object that is not a file."""
+    """Return the file in an object. Raises UserError if the object is not a file."""
     if item.kind != "blob":
         raise _no_file(name, item.kind)
     return checked_source(name, item.data)
 
 
 def _no_file(name: str, kind: str) -> UserError:
-    """Return the error for a path that is not a file; kind: as in _Object."""
+    """Return the error for a path that is not a file; kind: the kind of the object."""
     other = (f"the path is a git object of type {kind}, expected a file", "Check the path")
     problem, fix = _NO_FILE.get(kind, other)
     return UserError(problem, fix, Location(name))
 
 
 def _missing_path(name: str, hint: str) -> UserError:
-    """Return the error for a path that is absent in a commit; hint: a text to add to the fix."""
+    """Return the error for a path that is absent in a commit.
+
+    hint: the end of the fix, "" for none.
+    """
     ref, path = _parse(name)
     [relative] = _cat_objects([f"{ref}:./{path}"], name)
     fix = (
@@ -242,7 +262,11 @@ def _unknown_ref(name: str, ref: str) -> UserError:
 
 
 def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
-    """Return the git objects with the given object names; name: the input, for messages."""
+    """Return the objects with the given object names, in order.
+
+    name: the input, for messages.
+    Raises UserError for an object name with a line break, and as _git does.
+    """
     if any("\n" in object_name for object_name in object_names):
         raise UserError("a file name contains a line break", "Rename the file", Location(name))
     if not object_names:
@@ -269,7 +293,11 @@ def _cat_objects(object_names: Sequence[str], name: str) -> list[_Object]:
 
 
 def _git(arguments: Sequence[str], stdin: bytes, name: str) -> bytes:
-    """Return the output of a git command. Raises UserError if git is missing or fails."""
+    """Run git, and return the output. Raises UserError if git is missing or fails.
+
+    stdin: the input of git.
+    name: the input of postrender, for messages.
+    """
     program = find_program("git")
     if program is None:
         raise UserError("git is not on PATH", "Install git, or pass a file", Location(name))

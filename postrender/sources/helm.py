@@ -1,7 +1,8 @@
-"""Functions that run helm to read the manifests and hooks of stored release revisions.
+"""Functions that run helm to read the release revisions that Helm stores.
 
-Helm does not pass the namespace and the name of the release to a post-renderer, so the user sets
-both in --previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2 can read releases of Helm 3.
+Helm does not pass the namespace and the name of the release to a post-renderer. Therefore, the user
+sets the namespace and the name in --previous. Helm 3.21 can read releases of Helm 4, and Helm 4.2
+can read releases of Helm 3.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 PREFIX = "helm:"
 
 _NAME = pattern(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
-# The statuses of release revisions that Helm has finished applying.
+# The statuses of the release revisions that Helm has applied without an error.
 _APPLIED = frozenset({"deployed", "superseded"})
 _IN_ANY_STATUS = (
     *("--deployed", "--failed", "--pending", "--superseded", "--uninstalled", "--uninstalling"),
@@ -50,7 +51,7 @@ class Release(NamedTuple):
 
 
 class HelmError(UserError):
-    """The error for a helm command that failed, or that printed unexpected output."""
+    """The error for a helm command that failed or printed unexpected output."""
 
 
 class NotFoundError(HelmError):
@@ -58,7 +59,7 @@ class NotFoundError(HelmError):
 
 
 def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
-    """Return the release for `helm:NAMESPACE/RELEASE`, None if the text has no prefix `helm:`.
+    """Return the release for `helm:NAMESPACE/RELEASE`, None for text without the prefix `helm:`.
 
     Raises UserError for an invalid namespace or name.
     """
@@ -74,10 +75,11 @@ def parse_release(text: str, context: str, kubeconfig: str) -> Release | None:
 
 
 def read_release(release: Release) -> Previous:
-    """Return the stored manifests of a release, oldest first; empty for an unknown release.
+    """Return the manifests of all stored release revisions, oldest first.
 
-    The result also has the hooks of the deployed and of the newest release revision.
-    Raises UserError if helm fails.
+    The result also has the hooks of the deployed and of the newest release revision. For an unknown
+    release, the result is empty.
+    Raises HelmError if helm fails, and UserError if helm is missing or cannot be started.
     """
     history = _history(release)
     numbers = [number for number, _ in history]
@@ -106,7 +108,7 @@ def _manifest(name: str, data: bytes, *, is_applied: bool = True) -> Manifest:
 def namespaces_of(release: Release) -> list[str]:
     """Return the namespaces that have a release of this name, in any status.
 
-    Raises HelmError if `helm list` fails.
+    Raises HelmError if helm fails, and UserError if helm is missing or cannot be started.
     """
     name = f"^{re.escape(release.name)}$"
     command = ["list", "--all-namespaces", "--filter", name, "--output", "json", *_IN_ANY_STATUS]
@@ -114,7 +116,11 @@ def namespaces_of(release: Release) -> list[str]:
 
 
 def _history(release: Release) -> list[tuple[int, str]]:
-    """Return the number and status of each stored release revision, [] for an unknown release."""
+    """Return the number and status of each stored release revision, sorted by number.
+
+    For an unknown release, the result is [].
+    Raises UserError as _entries does.
+    """
     command = ["history", release.name, "--output", "json", "--max", "1000000"]
     command += ["--namespace", release.namespace]
     try:
@@ -127,7 +133,10 @@ def _history(release: Release) -> list[tuple[int, str]]:
 
 
 def _entries(release: Release, command: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the JSON list that a helm command prints."""
+    """Return the list of mappings that a helm command prints as JSON.
+
+    Raises HelmError for other output. Also raises UserError as _run_helm does.
+    """
     [text] = _run_helm(release, [command])
     try:
         entries = json.loads(text)
@@ -152,12 +161,13 @@ def _get_command(release: Release, part: str, number: int) -> list[str]:
 
 
 def _run_helm(release: Release, commands: Sequence[Sequence[str]]) -> list[bytes]:
-    """Run helm commands, several in parallel, and return their outputs in order.
+    """Run helm commands in parallel, and return their outputs in the order of the commands.
 
-    After an error or an interrupt, no helm process continues to run.
-    Raises UserError for a command that cannot be started or fails.
+    After an error or an interrupt, the function kills the remaining helm processes.
+    Raises HelmError for a command that fails, and NotFoundError for an unknown release or release
+    revision. Raises UserError if helm is missing or cannot be started.
     """
-    # Imported late: only --previous=helm:NAMESPACE/RELEASE needs these modules.
+    # Import the modules late, because only --previous=helm:NAMESPACE/RELEASE needs the modules.
     from concurrent.futures import ThreadPoolExecutor
     from threading import Event
 

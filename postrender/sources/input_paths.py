@@ -1,4 +1,4 @@
-"""The paths of inputs on disk and in git: the search for manifests, and errors for wrong paths."""
+"""Functions for inputs on disk and in git: the manifests in a folder, and errors about paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from postrender.yaml.stream import Source
 
 # The prefix of an input in git: `git:REV:PATH`.
 GIT = "git:"
-# The endings of manifests in a folder.
+# The endings of the file names of manifests.
 ENDINGS = (".yaml", ".yml", ".json")
 CHART_FILE = "Chart.yaml"
 
@@ -17,10 +17,12 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def manifests_of(paths: Iterable[str], folder: str) -> list[str]:
-    """Return the paths of the manifests in a folder, sorted.
+    """Return the sorted paths of the manifests in a folder, without dotfiles.
 
-    paths: the paths of all files, relative to the folder, with `/` between the parts.
-    Raises ChartError for a chart in the folder, because chart templates are not manifests.
+    paths: the paths of all files below the folder. A path is relative, with `/` between its parts.
+    folder: the folder, for messages.
+    Raises ChartError if the folder is a chart, or if a folder below is a chart with templates.
+    Chart templates are not manifests.
     """
     manifests = sorted(path for path in paths if path.endswith(ENDINGS) and not is_dotfile(path))
     for path in manifests:
@@ -38,10 +40,10 @@ class ChartError(UserError):
 
 
 def chart_error(chart: str, command: str = "") -> ChartError:
-    """Return the error for a chart folder where postrender expects rendered manifests.
+    """Return the error for a chart folder.
 
-    command: the postrender command that can read the rendered chart from stdin, such as `render`;
-        "" to suggest a file instead.
+    command: the postrender command in the fix, such as `render`. "" if the fix suggests a file
+        instead.
     """
     path, place = chart, ""
     if chart.startswith(GIT):
@@ -66,17 +68,25 @@ def folder_error(folder: str) -> UserError:
 
 
 def path_below(folder: str, path: str) -> str:
-    """Return the path of a file in a folder. The folder can be `git:REV:PATH`."""
+    """Return the path of a file in a folder.
+
+    folder: a path or `git:REV:PATH`.
+    path: the path of the file in the folder.
+    """
     return f"{folder}{path}" if folder.endswith((":", "/")) else f"{folder}/{path}"
 
 
 def printable(path: str) -> str:
-    """Return a path as valid text. A file name on disk is not always UTF-8."""
+    """Return a path with `�` in place of each byte that is not UTF-8."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def checked_source(name: str, data: bytes) -> Source:
-    """Return the content of a file. Raises UserError for a Git LFS pointer."""
+    """Return a file as a Source. Raises UserError if the content is a Git LFS pointer.
+
+    name: the path of the file.
+    data: the content of the file.
+    """
     if data.startswith(_LFS_POINTER):
         raise UserError(
             "the file is a Git LFS pointer, expected the content of the file",
@@ -87,5 +97,5 @@ def checked_source(name: str, data: bytes) -> Source:
 
 
 def is_dotfile(path: str) -> bool:
-    """Return whether a part of a relative path (a file or a folder) begins with a dot."""
+    """Return whether the file or a folder in a relative path begins with a dot."""
     return path.startswith(".") or "/." in path

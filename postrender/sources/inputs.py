@@ -1,4 +1,4 @@
-"""The input of a command: a file, stdin, a folder of manifests, or a file or folder in git."""
+"""The readers of inputs: stdin, files and folders on disk, and files and folders in git."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STDIN = "<stdin>"
 
 
 def read_input(name: str, command: str = "render") -> Stream:
-    """Return the documents of one file or of stdin.
+    """Return the documents of a file or of stdin.
 
-    name: a path, `-`, or `git:REV:PATH`; command: the user's command, for messages.
-    Raises UserError for a file that cannot be read, and for a folder. Also raises UserError as
-    read_stream does.
+    name: a path, `-` for stdin, or `git:REV:PATH`.
+    command: the postrender command for the fix in an error, such as `explain`.
+    Raises UserError for a folder, for a file that cannot be read, and as read_stream does.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git_file
@@ -43,15 +43,17 @@ def read_input(name: str, command: str = "render") -> Stream:
 
 
 def read_inputs(name: str, *, allow_empty: bool = False) -> tuple[Source, ...]:
-    """Return the files of an input: a file, `-`, a folder of manifests, or `git:REV:PATH`.
+    """Return the files of an input.
 
-    The files of a folder are all YAML and JSON files below the folder, sorted by path, without
-    dotfiles. The function follows links to files in the folder or in the same git repository, and
-    skips links to folders.
-    allow_empty: whether to return () for a folder without manifests, and for an absent path in git.
-        Git does not store empty folders, so an empty folder is absent in git.
-    Raises ChartError for a chart folder. Raises UserError for an unreadable file, and for a link to
-    a file outside the folder and its repository. Without allow_empty, an empty result is an error.
+    name: a file, `-` for stdin, a folder of manifests, or `git:REV:PATH`.
+    allow_empty: whether to return () for a folder without manifests. In git, an empty folder does
+        not exist, so the result is also () for a missing path in git.
+
+    For a folder, the result has all YAML and JSON files below the folder, sorted by path. The
+    function skips dotfiles and links to folders. A link to a file must lead to a file in the
+    folder, or in the git repository of the folder.
+    Raises ChartError for a chart folder. Raises UserError for a file that cannot be read, and for a
+    link to a file outside. Without allow_empty, also raises UserError if the result would be empty.
     """
     if name.startswith(GIT):
         from postrender.sources.git import read_git
@@ -88,22 +90,30 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _root_of(folder: str) -> str:
-    """Return the real path of the git repository around a folder, or else of the folder."""
+    """Return the real path of the git repository that contains a folder, or else of the folder."""
     real = os.path.realpath(folder)
     return next(filter(has_git, folders_upward(real)), real)
 
 
 def _is_below(path: str, root: str) -> bool:
-    """Return whether a path is below a root, and not in the root's `.git`; both are real paths."""
+    """Return whether a path is below a root, and not in the folder `.git` of the root.
+
+    Both parameters are real paths.
+    """
     try:
         relative = os.path.relpath(path, root)
-    except ValueError:  # another drive
+    except ValueError:  # on Windows, a path on another drive
         return False
     return relative.split(os.sep)[0] not in (os.pardir, ".git")
 
 
 def _read_listed(path: str, root: str) -> Source:
-    """Return a file of a folder; root: the folder or repository that a link must not leave."""
+    """Return a file in a folder.
+
+    root: the folder or repository. A link must not lead to a file outside the root.
+    Raises UserError for a link that leaves the root, for a path that is not a file, and as
+    _read_file does.
+    """
     is_link = os.path.islink(path) and os.path.exists(path)
     if is_link and not _is_below(os.path.realpath(path), root):
         raise UserError(
@@ -118,12 +128,15 @@ def _read_listed(path: str, root: str) -> Source:
             Location(path),
         )
     source = _read_file(path)
-    # Messages print the name, and a file name on disk is not always valid text.
+    # Messages contain the name, and the name of a file on disk is not always valid text.
     return source._replace(name=printable(source.name))
 
 
 def _read_file(name: str) -> Source:
-    """Return the content of a file, or of stdin for `-`. Raises UserError for unreadable input."""
+    """Return the content of a file, or of stdin for `-`.
+
+    Raises UserError for input that cannot be read, and as checked_source does.
+    """
     source = STDIN if name == "-" else name
     if not name:
         raise UserError("the name of an input is empty", "Pass a file, or `-` for stdin")
@@ -149,7 +162,10 @@ def _unreadable(error: OSError | ValueError, source: str) -> UserError:
 
 
 def _missing_file_fix(name: str) -> str:
-    """Return the fix for a missing file. The name can mean a path in git, or a Helm release."""
+    """Return the fix for a missing file.
+
+    The user possibly meant a path in git or a Helm release.
+    """
     if name.startswith("helm:"):
         return "Pipe in the output of helm get manifest, and pass -"
     if ":" in name and "://" not in name:

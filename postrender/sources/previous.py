@@ -1,4 +1,4 @@
-"""Functions that read the earlier outputs in --previous, and check their namespaces."""
+"""Functions that read the earlier outputs in --previous, and check the namespace."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from postrender.sources.inputs import read_inputs
 
 
 def with_release_namespace(settings: Settings) -> Settings:
-    """Return settings with the namespace and name of the Helm release in --previous, if any.
+    """Return settings with the namespace and the name of the Helm release in --previous.
 
-    Raises UserError if the settings have another namespace.
+    Without a Helm release in --previous, the function returns unchanged settings.
+    Raises UserError if the settings have a different namespace, and as parse_release does.
     """
     release = _release(settings)
     if release is None:
@@ -37,7 +38,8 @@ def with_release_namespace(settings: Settings) -> Settings:
 def read_previous(inventory: Inventory, settings: Settings) -> tuple[History, list[Finding]]:
     """Return the history of the earlier outputs, and the findings about the history.
 
-    Raises UserError for manifests that cannot be read, or that are from another namespace.
+    Raises UserError if postrender cannot read the earlier outputs. Also raises UserError if the
+    Helm release in --previous is in another namespace than the input.
     """
     release = _release(settings)
     resolver = new_resolver(inventory, with_release_namespace(settings))
@@ -92,7 +94,10 @@ def _read_manifests(name: str) -> Previous:
 
 
 def _check_output(name: str) -> None:
-    """Raise UserError if stdout is the file in --previous, which the shell has emptied."""
+    """Raise UserError if stdout is the file in --previous, because the shell has emptied the file.
+
+    name: the path of the file.
+    """
     try:
         is_same = sys.stdout is not None and os.path.samestat(
             os.stat(name), os.fstat(sys.stdout.fileno())
@@ -110,12 +115,14 @@ def _check_output(name: str) -> None:
 def _read_release(
     release: Release, inventory: Inventory, settings: Settings
 ) -> tuple[Previous, list[Finding]]:
-    """Return the manifests that Helm stores, and the findings.
+    """Return the manifests of a release that Helm stores, and the findings.
 
-    If the namespace in --previous is wrong, Helm does not find a release, as for a first install.
-    The function therefore raises UserError if only another namespace has a release of this name. If
-    --namespace or an object of the input has the namespace in --previous, the function skips this
-    check.
+    If the namespace in --previous is wrong, Helm has no release with this name, as before a first
+    install. The function then searches all namespaces for the name. A failed search leads to a
+    finding. The function does not search if --namespace or an object of the input confirms the
+    namespace.
+    Raises UserError if only other namespaces have a release with this name. Also raises UserError
+    as read_release does.
     """
     previous = read_release(release)
     confirmed = {settings.namespace, *explicit_namespaces(inventory.items)}
@@ -136,11 +143,11 @@ def _read_release(
 
 
 def _check_namespace(release: Release, history: History, inventory: Inventory) -> None:
-    """Raise UserError if no namespace in the input is a namespace of the release or the history.
+    """Raise UserError if the input has namespaces, but not the namespace of the release.
 
-    The function accepts an input without namespaces.
-    The release can be right despite the error, for instance if only one object for monitoring has a
-    namespace. In this case, the user confirms the namespace of the release with --namespace.
+    A namespace of an object in the history is also sufficient.
+    The error can be wrong, for instance if only an object for monitoring has a namespace. The user
+    then confirms the namespace of the release with --namespace.
     """
     explicit = set(explicit_namespaces(inventory.items))
     expected = {release.namespace, *history.namespaces}

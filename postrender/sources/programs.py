@@ -1,4 +1,4 @@
-"""The programs git and helm: the search on PATH, and the start of helm."""
+"""The search for the programs git and helm on PATH, and the start of helm."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import Popen
 
-# The endings of programs on Windows, without those of batch files, because a shell would interpret
-# the arguments of a batch file.
+# The endings of programs on Windows. The list does not contain the endings of batch files, because
+# a shell would interpret the arguments of a batch file.
 _WINDOWS_ENDINGS = (".exe", ".com")
 _IS_WINDOWS = os.name == "nt"
 
@@ -20,9 +20,8 @@ _IS_WINDOWS = os.name == "nt"
 def find_program(name: str) -> str | None:
     """Return the absolute path of a program on PATH, None if no folder of PATH has the program.
 
-    The working directory can be a repository of somebody else. The function therefore skips
-    relative folders of PATH. Unlike shutil.which, the function also skips the working directory on
-    Windows.
+    The working directory can be a stranger's repository. Therefore, the function skips relative
+    folders of PATH. On Windows, the function also skips the working directory, unlike shutil.which.
     """
     endings = _WINDOWS_ENDINGS if _IS_WINDOWS else ()
     has_ending = not endings or name.lower().endswith(endings)
@@ -41,9 +40,10 @@ def helm_program(needed_by: str) -> str:
     """Return the path of helm, or of the program in HELM_BIN.
 
     needed_by: the option or command that needs helm, for the message.
-    Raises UserError if the program is not on PATH. The function does not check a path in HELM_BIN.
+    Raises UserError if the program is not on PATH. If HELM_BIN contains a folder, the function does
+    not check the path.
     """
-    # If Helm starts postrender, HELM_BIN is the word with which the user started helm.
+    # When Helm starts postrender, Helm sets HELM_BIN to the word with which the user started helm.
     program = os.environ.get("HELM_BIN") or "helm"
     path = program if os.path.dirname(program) else find_program(program)
     if path:
@@ -57,7 +57,11 @@ def helm_program(needed_by: str) -> str:
 
 
 def start(command: Sequence[str]) -> Popen[bytes]:
-    """Start a process with pipes for its output. Raises UserError if the process cannot start."""
+    """Start a program with an empty stdin, and with pipes for stdout and stderr.
+
+    command: the path of the program, then its arguments.
+    Raises UserError if the program cannot be started.
+    """
     from subprocess import DEVNULL, PIPE, Popen
 
     try:
