@@ -291,7 +291,7 @@ def _find_signs(
 def _with_proof(resolver: Resolver, links: Sequence[Link]) -> Resolver:
     """Return the resolver, with is_proven set if a link is proof (see is_proof)."""
     is_proven = any(is_proof(link.source, link.reference, link.target) for link in links)
-    return resolver._replace(is_proven=is_proven)
+    return resolver.with_proof(is_proven=is_proven)
 
 
 def _find_mounts(inventory: Inventory, resolver: Resolver) -> Mapping[ItemKey, Sequence[Mount]]:

@@ -34,12 +34,13 @@ from postrender.inventory.build import Inventory
 from postrender.inventory.model import Item, Reference
 from postrender.kubernetes.kinds import WORKLOAD_KINDS, GroupKind, Identity, ObjectKey
 from postrender.references.rule import RBAC
-from postrender.startup.records import NamedTuple
 
 CLUSTER_SCOPED = frozenset({"ClusterRole"})
 
+Candidates = Mapping[tuple[GroupKind, str], Sequence[Item]]
 
-class Resolver(NamedTuple):
+
+class Resolver:
     """The interpretation of absent namespaces in one stream.
 
     release_namespace: the namespace from `--namespace`, "" if unknown.
@@ -50,10 +51,32 @@ class Resolver(NamedTuple):
     is_proven: whether a reference proves that an absent namespace means only_namespace.
     """
 
-    release_namespace: str
-    only_namespace: str = ""
-    candidates: Mapping[tuple[GroupKind, str], Sequence[Item]] = NOTHING
-    is_proven: bool = False
+    __slots__ = ("candidates", "is_proven", "only_namespace", "release_namespace")
+
+    def __init__(
+        self,
+        release_namespace: str,
+        only_namespace: str = "",
+        candidates: Candidates = NOTHING,
+        *,
+        is_proven: bool = False,
+    ) -> None:
+        self.release_namespace = release_namespace
+        self.only_namespace = only_namespace
+        self.candidates = candidates
+        self.is_proven = is_proven
+
+    def with_candidates(self, candidates: Candidates) -> Resolver:
+        """Return the same interpretation for references to other objects."""
+        return Resolver(
+            self.release_namespace, self.only_namespace, candidates, is_proven=self.is_proven
+        )
+
+    def with_proof(self, *, is_proven: bool) -> Resolver:
+        """Return the same interpretation with another value of is_proven."""
+        return Resolver(
+            self.release_namespace, self.only_namespace, self.candidates, is_proven=is_proven
+        )
 
     def find(self, item: Item, reference: Reference, name: str) -> Sequence[Item]:
         """Return the objects that a reference means, () if the reference does not resolve.

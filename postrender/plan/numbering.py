@@ -17,20 +17,27 @@ from postrender.kubernetes.hashing import revision_name
 from postrender.kubernetes.kinds import ObjectKey
 from postrender.plan.history import EarlierRevision, History
 from postrender.plan.namespaces import Resolver
-from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
 
-class RevisionNumbers(NamedTuple):
+class RevisionNumbers:
     """The earlier revisions, with their numbers.
 
     by_base: the revisions and the original, newest first, by the key of the original.
     settings: the settings, for `naming` and the hash key.
     """
 
-    resolver: Resolver
-    by_base: Mapping[ObjectKey, Sequence[EarlierRevision]]
-    settings: Settings
+    __slots__ = ("by_base", "resolver", "settings")
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        by_base: Mapping[ObjectKey, Sequence[EarlierRevision]],
+        settings: Settings,
+    ) -> None:
+        self.resolver = resolver
+        self.by_base = by_base
+        self.settings = settings
 
     def base_of(self, item: Item) -> ObjectKey:
         """Return the key of an object under its base name."""

@@ -34,8 +34,7 @@ def _pins_to_new_revisions(context: PlanContext) -> list[Link]:
     for key, name in context.names.items():
         item = context.decisions[key].item
         candidates[item.identity.group_kind, name].append(item)
-    resolver = context.resolver._replace(candidates=candidates)
-    links, _ = find_links(context.inventory, resolver)
+    links, _ = find_links(context.inventory, context.resolver.with_candidates(candidates))
     return links
 
 
