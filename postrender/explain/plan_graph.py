@@ -71,7 +71,7 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
                 )
     for workload, mounts in context.mounts.items():
         for mount in mounts:
-            yield _KeyEdge(workload, mount.item.key, AUTO_MOUNT)
+            yield _KeyEdge(source=workload, target=mount.item.key, label=AUTO_MOUNT)
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
@@ -82,7 +82,7 @@ def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterat
     """
     for workload, rollouts in context.rollouts.items():
         for rollout in rollouts if workload in sources else ():
-            yield _KeyEdge(rollout.key, workload, WORKLOAD_REF)
+            yield _KeyEdge(source=rollout.key, target=workload, label=WORKLOAD_REF)
 
 
 def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> GraphNode:
@@ -95,7 +95,8 @@ def _node(context: PlanContext, item: Item, secret_names: Collection[str]) -> Gr
             change=UNCHANGED,
             note=_note(context, item, secret_names),
         )
-    return GraphNode(identity, "workload" if kind in WORKLOAD_KINDS else "other", UNCHANGED)
+    role = "workload" if kind in WORKLOAD_KINDS else "other"
+    return GraphNode(identity=identity, role=role, change=UNCHANGED)
 
 
 def _note(context: PlanContext, item: Item, secret_names: Collection[str]) -> str:

@@ -70,10 +70,10 @@ def _edges(pairs: Sequence[Pair], index: UsageIndex, *, is_new: bool) -> Iterato
     for key, number in numbers.items():
         for usage in index.by_item.get(key, ()):
             if isinstance(usage.target, int) and usage.target != number:
-                yield Edge(number, usage.target, usage.label)
+                yield Edge(source=number, target=usage.target, label=usage.label)
         source = index.sources.get(key)
         if source is not None and source.item is not None and source.item.key in numbers:
-            yield Edge(number, numbers[source.item.key], WORKLOAD_REF)
+            yield Edge(source=number, target=numbers[source.item.key], label=WORKLOAD_REF)
 
 
 def _connected(changed: Mapping[int, str], edges: Iterable[Edge]) -> set[int]:

@@ -162,14 +162,15 @@ def _usages_elsewhere(
     The target can be an object of the other side, a revision that postrender creates for this side,
     or a Secret's revision. The function skips any other target.
     """
-    name, kind = reference.name, reference.rule.target
+    name, (group, kind) = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)
-    identity = Identity(*kind, reference.namespace or item.identity.namespace, base_name)
+    namespace = reference.namespace or item.identity.namespace
+    identity = Identity(group=group, kind=kind, namespace=namespace, name=base_name)
     number = targets.elsewhere.get(targets.resolver.key_of(identity))
     if number is None and base_name != name:
         # The reference has the name of a revision that postrender would create for this side.
         number = targets.here.get(_manifest_key(identity))
-    if number is None and (kind != SECRET or base_name == name):
+    if number is None and (identity.group_kind != SECRET or base_name == name):
         return
     yield Usage(
         target=_manifest_key(identity) if number is None else number,

@@ -128,7 +128,7 @@ def find_workload_change(pair: Pair, comparison: Comparison) -> WorkloadChange |
     if pair.both is None:
         is_added = pair.new is not None
         change, effect = (ADDED, STARTS) if is_added else (REMOVED, ENDS)
-        return WorkloadChange(pair.identity, change, effect)
+        return WorkloadChange(identity=pair.identity, change=change, effect=effect)
     old, new = pair.both
     old_source, new_source = _source(old, comparison.old), _source(new, comparison.new)
     fields, causes, is_in_template = _difference(old, new, comparison)
