@@ -100,7 +100,7 @@ def without_cluster_values(
     the newer object has the values, but was not read from a cluster. In this case, the values stay
     in both objects. If the newer object has `ownerReferences`, the `ownerReferences` always stay.
     """
-    if _is_built_in(old) and _is_built_in(new):
+    if _is_of_kubernetes(old) and _is_of_kubernetes(new):
         old, new = _without(old, "status"), _without(new, "status")
     if not _was_read_from_cluster(old):
         return old, new
@@ -120,7 +120,7 @@ def without_cluster_values(
     return old, new
 
 
-def _is_built_in(data: Mapping[str, Json]) -> bool:
+def _is_of_kubernetes(data: Mapping[str, Json]) -> bool:
     """Return whether the API group is a group of the Kubernetes project, which owns `*.k8s.io`."""
     group = api_group(str(data.get("apiVersion", "")))
     return "." not in group or group.endswith(".k8s.io")

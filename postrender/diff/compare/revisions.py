@@ -48,7 +48,7 @@ def find_revisions(
         pair = Pair(old_revisions.get(key), new_revisions.get(key))
         change = _status(pair)
         owners = lost.get((pair.identity.kind, key.name), ()) if change == REUSED else ()
-        if _is_same(pair) and pair.identity not in connected_identities and not owners:
+        if _is_unchanged(pair) and pair.identity not in connected_identities and not owners:
             continue
         changes.append(
             RevisionChange(
@@ -80,7 +80,7 @@ def _revisions_by_key(
     return revisions
 
 
-def _is_same(pair: Pair) -> bool:
+def _is_unchanged(pair: Pair) -> bool:
     """Return whether a revision has the same role and base name on both sides."""
     if pair.both is None:
         return False

@@ -653,8 +653,8 @@
     }
   }
 
-  // Returns the box of a node at a place; isFirst: whether the tab key reaches the box.
-  function box(node, { x, y }, isFocus, isFirst) {
+  // Returns the box of a node at a place; isTabStop: whether the tab key reaches the box.
+  function box(node, { x, y }, isFocus, isTabStop) {
     const slash = node.name.indexOf("/");
     const [kind, rest] = [node.name.slice(0, slash), node.name.slice(slash + 1)];
     const space = rest.lastIndexOf(" in ");
@@ -665,7 +665,7 @@
     const mark = ["rolls", "rejected"].includes(node.state) ? node.state : node.change;
     return element("g", {
       class: `node ${mark}`, transform: `translate(${x} ${y})`, role: "button",
-      tabindex: isFirst ? 0 : -1, "aria-pressed": isFocus, "aria-label": `${node.name}, ${node.state}`,
+      tabindex: isTabStop ? 0 : -1, "aria-pressed": isFocus, "aria-label": `${node.name}, ${node.state}`,
       "data-number": node.number, "data-x": x, "data-y": y },
     element("title", {}, node.name),
     element("rect", { class: "box", width, height, rx: 4 }),
