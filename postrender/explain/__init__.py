@@ -1,7 +1,7 @@
-"""The reports of `postrender explain` and `postrender try`: each decision of render, and why."""
+"""The reports of `postrender explain` and `postrender try`."""
 
-# The module of each output format of `postrender explain`. `postrender diff` has the same formats
-# mermaid and dot, which draw the reference graph.
+# The module of each output format of `postrender explain`. Each module has the function
+# `render(explanation, terminal) -> str`.
 FORMATS = {
     "text": "postrender.explain.as_text",
     "json": "postrender.explain.as_json",

@@ -23,11 +23,10 @@ from postrender.plan.strategy import StrategyDecision
 
 
 def explain(plan: Plan) -> Explanation:
-    """Return the report for a plan: the decisions, the attach groups, the findings and the graph.
+    """Return the report for a plan.
 
-    The report does not contain revision names that could reveal a Secret. If neither the input nor
-    --previous has a ConfigMap (or, if `with_secrets` is set, a Secret), the report has only
-    findings.
+    The report does not contain revision names that could reveal a Secret. If `plan.context` is
+    None, the report has only findings.
     """
     context = plan.context
     if context is None:
@@ -78,7 +77,7 @@ def _objects(
 def _references(
     context: PlanContext, decision: StrategyDecision, links: Sequence[Link]
 ) -> tuple[ObjectReference, ...]:
-    """Return the references to an object. The references that cause the rename are first."""
+    """Return the references to an object. References that can cause a rename are first."""
     is_renamed = decision.strategy == RENAME
     causes: list[ObjectReference] = []
     others: list[ObjectReference] = []

@@ -1,7 +1,8 @@
 """The report of `postrender try`, for a user who has not used postrender before.
 
-The report fits a screen, so a long list ends in the number of items that are left out. The HTML
-page that `try` writes has the whole preview, and `postrender explain` lists all objects.
+The report is for one screen, so the report truncates long lists. `postrender explain` lists all
+objects. The HTML page that `try` writes has the whole preview of the change or, without a change,
+of the first release.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def name_lines(
 ) -> list[str]:
     """Return the lines about the objects and their new names.
 
+    chart: the name of the chart in the report;
+    release: the name of the Helm release;
     is_short: whether to list fewer objects, because a preview follows;
     with_secrets: whether the explanation also covers Secrets.
     """
@@ -77,8 +80,10 @@ def first_release_lines(
     """Return the lines about the effects of the first release with postrender.
 
     The list is empty if postrender does not rename anything.
-    preview: the preview of the first release; settings: the settings of a release;
+    preview: the preview of the first release;
+    settings: the settings of a release, which can include an attacher;
     hook_problems: a problem for each object that a hook reads and that the first release deletes.
+    The result has only the first problem.
     """
     renamed = _renamed(explanation)
     if not renamed:
@@ -154,8 +159,10 @@ def _decision(entry: ObjectEntry) -> str:
 
 
 def preview_lines(text: str, other_lines: int) -> list[str]:
-    """Return the first lines of a preview, indented, and the count of any lines left out.
+    """Return the first lines of a preview, indented, and the number of lines that are left out.
 
+    The result has the summary only once, and does not have empty lines after titles.
+    text: the preview as text;
     other_lines: the number of lines of the report without the preview.
     """
     lines = _without_repeated_summary(text.rstrip().splitlines())
@@ -177,10 +184,10 @@ def _without_repeated_summary(lines: list[str]) -> list[str]:
 
 
 def next_steps(chart: str, upgrade: str, *, has_change: bool) -> list[str]:
-    """Return the next steps: the preview of a change, and the first release.
+    """Return lines with the next steps: preview a change, build the image, and release.
 
     upgrade: the helm upgrade command of the chart;
-    has_change: whether the report already has the preview of a change.
+    has_change: whether to leave out the first step, because the report previews a change.
     """
     command = f"postrender try {visible(chart)}"
     change = f"{command} --new-values FILE, or with --set, or postrender try OLD NEW"

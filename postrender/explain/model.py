@@ -15,9 +15,10 @@ class ObjectReference(NamedTuple):
     """A reference to a ConfigMap or Secret.
 
     identity: the object that has the reference;
-    line, path: the location of the field, 0 and "" for an auto-mount;
+    line: the line of the field in the input, from 1; 0 for an auto-mount;
+    path: the path of the field in the object, "" for an auto-mount;
     source: FROM_FIELD or FROM_AUTO_MOUNT;
-    is_rewritten: whether the output has a reference to the revision instead of the base name.
+    is_rewritten: whether the output references the revision. A Role also keeps the base name.
     """
 
     identity: Identity
@@ -30,10 +31,12 @@ class ObjectReference(NamedTuple):
 class ObjectEntry(NamedTuple):
     """The decision for one ConfigMap or Secret.
 
-    strategy, reason: RENAME, CHECKSUM or IGNORE (module `config.settings`), and why;
+    strategy: RENAME, CHECKSUM or IGNORE (module `config.settings`);
+    reason: the reason for the strategy;
     revision: the revision name, "" if there is none or if the name could reveal a Secret;
-    keep_reason: why the output has both the revision and the original, else "";
-    attach_group: the attach group of the revision, "" if there is none.
+    keep_reason: the reason why the output also has the original, "" if the original does not stay;
+    attach_group: the attach group of the revision, "" if there is none;
+    references: the references to the object. References that can cause a rename are first.
     """
 
     identity: Identity
@@ -49,7 +52,8 @@ class EarlierEntry(NamedTuple):
     """The decision for one object of earlier outputs.
 
     number: the revision number, 0 for an original;
-    decision, reason: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`), and why.
+    decision: RETAIN, LAST_TIME, DROP or REPLACED (module `plan.model`);
+    reason: the reason for the decision.
     """
 
     identity: Identity
@@ -65,8 +69,8 @@ class Explanation(NamedTuple):
     objects: the ConfigMaps of the input and, if --secrets is set, the Secrets;
     earlier: the objects of earlier outputs, which --previous provides;
     attach_groups: the names of the attach groups;
-    mode, mode_reason: the form of the attachers' Jobs (job or hook), and the reason; "" if
-        attach_groups is empty;
+    mode: the form of the attachers' Jobs, "job" or "hook"; "" if attach_groups is empty;
+    mode_reason: the reason for the mode, "" if attach_groups is empty;
     graph: the reference graph, for the formats mermaid and dot.
     """
 

@@ -1,8 +1,8 @@
 """The reference graph for `postrender explain`.
 
-The node of a ConfigMap or Secret has the base name, and a note with the decision. The note contains
-the revision name, unless the hash in the name could reveal a Secret. The hash of a ConfigMap that
-references a Secret could reveal the Secret, because the hash covers the Secret's revision name.
+The node of a ConfigMap or Secret has the base name, and a note with the decision. The note of a
+revision contains the revision name, unless the hash in this name could reveal a Secret. If a
+ConfigMap references a Secret, the hash of the ConfigMap covers the Secret's revision name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _KeyEdge(NamedTuple):
     """An edge between two objects of the inventory.
 
     keeps_base_name: whether the reference keeps the base name although postrender renames the
-        target.
+    target.
     """
 
     source: ItemKey
@@ -34,7 +34,7 @@ class _KeyEdge(NamedTuple):
 
 
 def plan_graph(context: PlanContext, secret_names: Collection[str]) -> Graph:
-    """Return the graph of the ConfigMaps and Secrets of a plan, and of the referencing objects.
+    """Return the graph of a plan: ConfigMaps, Secrets, and all objects with references to these.
 
     secret_names: the revision names that the graph must not contain.
     """
@@ -75,7 +75,7 @@ def _references(context: PlanContext) -> Iterator[_KeyEdge]:
 
 
 def _workload_refs(context: PlanContext, sources: Collection[ItemKey]) -> Iterator[_KeyEdge]:
-    """Yield an edge from each Rollout to the workload in its workloadRef.
+    """Yield an edge from each Rollout of `context.rollouts` to its workload.
 
     The function leaves out workloads that are not in `sources`.
     sources: the objects that reference a ConfigMap or Secret.
