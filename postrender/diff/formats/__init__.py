@@ -1,8 +1,8 @@
-"""The output formats of `postrender diff`. Every module in this folder is a format.
+"""The output formats of `postrender diff`. Each module or package in this folder is a format.
 
 A format has `render(preview, terminal) -> str`, which returns the whole output, and FILE_SUFFIX,
-the suffix of a file for the output. The command line, the tests and the documentation list the
-modules in this folder. Therefore, a new format does not need a registration.
+the suffix of a file for the output. The command line, the tests and the documentation list this
+folder, so a new format does not need a registration.
 """
 
 from __future__ import annotations

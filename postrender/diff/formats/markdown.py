@@ -1,8 +1,9 @@
 """A preview as a comment on a pull request, for GitHub and GitLab.
 
-Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. There,
-Markdown, HTML, mentions and issue numbers have no effect. The summary of a folded section is HTML,
-in which `_code_in_html` escapes text from manifests. `render` truncates a long preview.
+Text from manifests that could have an effect in Markdown is in code spans or fenced blocks. In
+code, Markdown, HTML, mentions and issue numbers do not have an effect. The summary of a folded
+section is HTML, in which `_code_in_html` escapes text from manifests. `render` truncates a long
+preview.
 """
 
 from __future__ import annotations
@@ -54,18 +55,19 @@ FILE_SUFFIX = "md"
 
 
 MARKER = "<!-- postrender diff -->"
-"""The first line of a comment. By this line, a CI job finds the comment of its previous run."""
+"""The first line of a comment. A CI job uses this line to find the comment of the previous run."""
 
 # A comment can have 65,536 characters on GitHub, and 1,000,000 on GitLab. LIMIT leaves 536
-# for text that a CI job adds, such as a link to the HTML page.
+# characters for text that a CI job adds, such as a link to the HTML page.
 LIMIT = 65_000
-# Sizes in characters. Truncation abbreviates only diffs that are longer than _LONG_DIFF.
+# Sizes in characters, and a number of causes. Truncation abbreviates only diffs that are longer
+# than _LONG_DIFF.
 _NOTICE_SIZE = 600
 _LONG_DIFF = 1_000
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200
 _MOST_CAUSES = 12
-# Truncation drops only whole groups of objects with equal changes, so `_split` limits their size.
+# Truncation drops only whole groups of equal changes, so `_split` limits the size of a group.
 _LARGEST_GROUP = 50
 
 # The only field outside the pod template that the table of workloads shows.
@@ -126,14 +128,15 @@ def _prose_in_table(text: str) -> str:
 
 
 def render(preview: Preview, terminal: Terminal) -> str:
-    """Return a preview as Markdown of at most LIMIT characters, as GitHub counts them.
+    """Return a preview as Markdown of at most LIMIT characters, as `size_of` counts characters.
 
     If the text is longer, these steps truncate the sections until the text fits:
-    1. abbreviate the section of other objects, then ConfigMaps and Secrets. In both steps, the
-    largest saving is first;
-    2. drop items from the end of sections. The order is: other objects, fields outside the pod
-    template, revisions, ConfigMaps and Secrets, undecided items;
-    3. abbreviate the causes in the table of workloads, then drop rows of the table.
+    1. abbreviate other objects, the largest saving first;
+    2. abbreviate ConfigMaps and Secrets, the largest saving first;
+    3. drop items from the end of sections. The order of the sections is: other objects, fields
+    outside the pod template, revisions, ConfigMaps and Secrets, undecided items;
+    4. abbreviate the causes in the table of workloads;
+    5. drop rows of the table of workloads.
     """
     style = Style(code=code, prose=prose, name=namer(preview), limit=_LONGEST_VALUE, arrow="→")
     table_style = style._replace(code=_code_in_table, prose=_prose_in_table)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 FILE_SUFFIX = "mmd"
 
-# Mermaid shows an error in place of a larger graph. The author of a page cannot change the limits
-# (mermaid 11, config schema, maxTextSize and maxEdges).
+# The limits of Mermaid, which shows an error in place of a larger graph. The author of a page
+# cannot change the limits (mermaid 11, config schema, maxTextSize and maxEdges).
 MAX_CHARACTERS, MAX_EDGES = 50_000, 500
 _SHORTEST_BOX = len('  n_[""]\n')
 
@@ -42,8 +42,8 @@ _LIST_MARKER = pattern(r"-|\d+[.)]")
 def render(source: HasGraph, terminal: Terminal) -> str:
     """Return the graph of a preview or an explanation as a Mermaid flowchart.
 
-    If a graph is too large for Mermaid, the chart has a notice and leaves out objects. The chart
-    leaves out changed objects and their neighbours last.
+    If a graph is too large for Mermaid, the chart has a notice and leaves out objects. Changed
+    objects and their neighbours have priority.
     """
     graph = source.graph
     chart = _flowchart(draw(graph), () if graph.nodes else (NOTHING_TO_DRAW,))

@@ -1,8 +1,8 @@
 """A preview as text for a terminal.
 
 `render` wraps lines at the width of the terminal, except diff lines. A wrapped diff line would look
-like two lines, and a truncated diff line could hide a change. `render` escapes control characters,
-so that a ConfigMap cannot control the terminal.
+like two lines. `render` escapes control characters, so that a ConfigMap cannot control the
+terminal.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _BREAK = pattern(r"(?<=[./,:\]-])")
 
 
 class _Page(NamedTuple):
-    """The width, the colours and the style of the output."""
+    """The width of the output in columns, the style, and whether the output is coloured."""
 
     width: int
     style: Style

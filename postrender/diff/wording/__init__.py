@@ -1,1 +1,1 @@
-"""Phrases, grouping, truncation and drawing, shared by the formats of `postrender diff`."""
+"""Phrases, grouping, truncation and drawing for the formats of `postrender diff` and `explain`."""

@@ -68,7 +68,7 @@ class Colours(NamedTuple):
     line_style: str
 
 
-# INK is the colour of text in boxes. All colours are readable on light and dark pages.
+# INK is the colour of text in boxes. Text, boxes and arrows are visible on light and dark pages.
 COLOURS = {
     ADDED: Colours("#dafbe1", "#1a7f37", "bold"),
     REMOVED: Colours("#ffebe9", "#cf222e", "dashed"),
@@ -77,7 +77,7 @@ COLOURS = {
 }
 INK = "#1f2328"
 
-# The maximum length of a line of text in a box.
+# The maximum number of characters in a line of a box.
 _WIDTH = 24
 _PIECE = pattern(rf".{{1,{_WIDTH}}}\Z|.{{1,{_WIDTH}}}(?<=[./,-])|.{{1,{_WIDTH}}}")
 _NOT_IN_ID = pattern(r"[^A-Za-z0-9]+")
@@ -86,7 +86,10 @@ NOTHING_TO_DRAW = "There is nothing to draw."
 
 
 class Box(NamedTuple):
-    """An object in the drawing; style: the change whose colours the box has."""
+    """An object in the drawing.
+
+    lines: the text in the box; role: as in GraphNode; style: the key of the colours in COLOURS.
+    """
 
     id: str
     lines: tuple[str, ...]

@@ -1,6 +1,6 @@
 """Groups of objects with equal changes, such as a new chart version in the labels of each object.
 
-A format describes the change of a group once, so that a reader also finds the other changes.
+A format describes the change of a group only once, so that repetitions do not hide other changes.
 """
 
 from __future__ import annotations

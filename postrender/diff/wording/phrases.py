@@ -1,6 +1,6 @@
 """The phrases for changes, effects and causes in the formats text, markdown and html.
 
-The phrases have no markup. A Style formats the names and values in a phrase.
+The phrases do not contain markup. A Style formats the names and values in a phrase.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ EFFECTS = {
     STAYS: Forms("does not roll", "do not roll"),
 }
 
-# The words for an effect in a badge of the HTML page, if they differ from the constant.
+# The words for an effect in a badge of the HTML page, if the words differ from the constant.
 BADGES = {REFUSED: "rejected", STAYS: "no roll"}
 
 _LONG_EFFECTS = {
@@ -99,10 +99,11 @@ _UNCHANGED = Forms("is unchanged", "are unchanged")
 class ContentFacts(NamedTuple):
     """Phrases about a ConfigMap or Secret, except for its keys and fields.
 
-    names: a phrase with the revision names, () if workloads use only the base name or if the
+    names: a phrase with the revision names. () if workloads use only the base name, or if the
     revision names are redacted;
     shared: the phrases that are equal for all objects of a group from the module `grouping`;
-    users: the workloads that reference the object, and the workloads that no longer reference it.
+    users: a phrase with the workloads that reference the object, and a phrase with the workloads
+    that no longer reference the object.
     """
 
     names: tuple[str, ...]
@@ -136,7 +137,7 @@ def describe_change(change: str) -> str:
 
 
 def describe_effect(workload: WorkloadChange) -> str:
-    """Return the effect on a workload, such as `rolls`. An unusual effect has an explanation."""
+    """Return the effect on a workload, such as `rolls`. Some effects include an explanation."""
     phrase = EFFECTS[workload.effect].one
     if workload.effect == REFUSED and workload.identity.kind == "Pod":
         return f"{phrase}: a running Pod is immutable, so delete or rename the Pod first"
@@ -242,7 +243,7 @@ def describe_other_revisions(others: Sequence[RevisionChange]) -> str:
 
 
 def describe_revision(revision: RevisionChange, style: Style) -> str:
-    """Return the status of a revision, and its owners if the change deletes all of its owners."""
+    """Return the status of a revision, and the owners if the change deletes all owners."""
     status = _describe_status(revision)
     if not revision.lost_owners:
         return status

@@ -26,12 +26,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def conjoined(parts: Sequence[str]) -> str:
-    """Return `a, b and c`."""
+    """Return a list in words, such as `a, b and c`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Return `a, b, c`; a long list ends in the number of items that are left out."""
+    """Return a list such as `a, b, c`. A list of more than _MAX_ITEMS items ends in a count."""
     shown, rest = parts[:_MAX_ITEMS], parts[_MAX_ITEMS:]
     return ", ".join(shown) + (f" {and_more(len(rest))}" if rest else "")
 

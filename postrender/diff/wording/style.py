@@ -22,7 +22,8 @@ class Style(NamedTuple):
     prose: a function that formats a sentence with names and values;
     name: a function that returns the name of an object. The module `phrases` passes this name to
     `code`;
-    limit: the maximum length of a value. The module `value_text` truncates longer values;
+    limit: the maximum number of characters of a value. The module `value_text` truncates longer
+    values;
     arrow: the sign between an old and a new value.
     """
 

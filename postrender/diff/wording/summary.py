@@ -96,6 +96,6 @@ def _other_objects(preview: Preview) -> list[str]:
 
 
 def _clause(kinds: Counter[str], verb: Forms) -> str:
-    """Return `2 Rollouts and 1 Job change`."""
+    """Return a clause such as `2 Rollouts and 1 Job change`; kinds: the counts, by kind."""
     subject = conjoined([counted(count, kind) for kind, count in kinds.items()])
     return f"{subject} {verb.of(sum(kinds.values()))}"

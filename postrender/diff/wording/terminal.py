@@ -21,7 +21,7 @@ class Terminal(NamedTuple):
 
 
 def terminal_of(output: TextIO | None, *, is_coloured: bool) -> Terminal:
-    """Return the properties of an output. The width is 80 if the output is not a terminal."""
+    """Return the properties of an output. The width is 80 if `output` is None or not a terminal."""
     if output is None or not output.isatty():
         return Terminal(is_coloured=is_coloured)
     import shutil

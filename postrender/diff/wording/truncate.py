@@ -45,7 +45,12 @@ class Truncation:
     __slots__ = ("_dropped", "_excess", "_kept", "_sections")
 
     def __init__(self, sections: Sequence[Section], limit: int, notice_size: int) -> None:
-        """Take the sections, the maximum size, and the size of the notice about omissions."""
+        """Take the sections of the text.
+
+        limit: the maximum size of the text;
+        notice_size: the size of the notice about omissions. If the sections are larger than the
+        limit, the sections must leave space for the notice.
+        """
         self._sections = sections
         self._kept = [[part.full for part in section.parts] for section in sections]
         self._dropped: set[int] = set()

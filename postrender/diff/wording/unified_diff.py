@@ -7,7 +7,7 @@ from postrender.diff.wording.plurals import counted
 from postrender.diff.wording.style import Style
 from postrender.text.escapes import visible
 
-# The notice after an open line. An open line does not end in a line feed, but a closed line does.
+# The notice after an open line, which does not end in a line feed.
 NO_NEWLINE = r"\ No newline at end of file"
 
 
@@ -65,8 +65,10 @@ def shown_hunks(key: KeyChange) -> tuple[Hunk, ...]:
 def _is_notice_useful(key: KeyChange) -> bool:
     """Return whether the notice NO_NEWLINE is useful in the diff of a key.
 
-    The notice is useful if only one of the two sides ends in a line feed. The notice is also useful
-    if a removed line and an added line differ only in the line feed at the end.
+    If a side does not have lines, the notice is not useful. Otherwise, the notice is useful in two
+    cases:
+    1. only one side has an open line;
+    2. a removed line and an added line differ only in the line feed at the end.
     """
     lines = [line for hunk in key.hunks for line in hunk.lines]
     old = [line for line in lines if line.sign != "+"]
@@ -75,7 +77,7 @@ def _is_notice_useful(key: KeyChange) -> bool:
         return False
     if any(line.is_open for line in old) != any(line.is_open for line in new):
         return True
-    # Without the notice, a removed and an added line could look the same.
+
     changed = [line for line in lines if line.sign != " "]
     return any(_differ_in_end(line, other) for line in changed if line.is_open for other in changed)
 

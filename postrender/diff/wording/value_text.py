@@ -19,7 +19,7 @@ WRITTEN_DIFFERENTLY = "is written differently"
 # The number of equal characters that a truncated value shows before the first difference.
 _CONTEXT = 20
 
-# This pattern matches strings that need quotes, because they look like a value of another type.
+# This pattern matches strings that look like a value of another type, and therefore need quotes.
 _OTHER_TYPE = pattern(
     r"(?:null|~|true|false|yes|no|on|off|[-+]?(?:[0-9_]*\.[0-9]+|[0-9_]*[0-9])(?:e[-+]?[0-9]+)?"
     r"|0x[0-9a-f]+|0o[0-7]+|[\[{\"'].*)?\Z",
@@ -75,7 +75,7 @@ def _truncated(text: str, start: int, style: Style) -> str:
 
 
 def _text_of(value: Json) -> str:
-    """Return a value as JSON on one line. A string that is clear without quotes has no quotes."""
+    """Return a value as JSON on one line. A string has quotes only if necessary."""
     if isinstance(value, str):
         is_plain = value.isprintable() and value == value.strip()
         if is_plain and not _looks_like_another_type(value):

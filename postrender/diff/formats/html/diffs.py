@@ -15,7 +15,7 @@ from postrender.startup.patterns import pattern
 from postrender.text.common import common_length
 from postrender.yaml.paths import Json
 
-# `_marked` marks words only if two lines have at least this part of the longer line in common.
+# `_marked` marks words only if two lines have at least this fraction of the longer line in common.
 _MIN_COMMON = 1 / 3
 # The maximum length of a value, in characters.
 _LONGEST_VALUE = 5000
@@ -23,9 +23,10 @@ _WORD = pattern(r"\w")
 
 
 def hunks_markup(hunks: tuple[Hunk, ...]) -> Html:
-    """Return a unified diff. Each line is an element with the old and new line number in data-l.
+    """Return a unified diff as markup.
 
-    The number of a side without the line is blank.
+    Each line of a text is an element with the old and new line number in the attribute data-l. If a
+    side does not have the line, spaces replace the number.
     """
     return Html("".join(_hunk(hunk) for hunk in hunks))
 
@@ -49,9 +50,9 @@ def _line(line: Line, text: Html, width: int) -> str:
 
 
 def _changed(lines: list[Line]) -> Iterator[tuple[Line, Html]]:
-    """Yield the removed lines, then the added lines.
+    """Yield each removed line with its markup, then each added line with its markup.
 
-    `_marked` compares the first removed line with the first added line, and so on.
+    Marks show the differences between a removed line and the added line at the same position.
     """
     old = [line for line in lines if line.sign == "-"]
     new = [line for line in lines if line.sign == "+"]
@@ -69,7 +70,7 @@ def _end(line: Line) -> str:
 def _marked(old: str, new: str) -> tuple[Html, Html]:
     """Return two lines as markup.
 
-    If the lines are similar, each line has a mark from the first to the last word that differs.
+    If the lines are similar, a mark in each line covers the first to the last different word.
     """
     start = common_length(old, new)
     while start and (_in_word(old, start) or _in_word(new, start)):
@@ -144,10 +145,7 @@ def value_markup(value: Json) -> Html:
 
 
 def _is_ambiguous(text: str) -> bool:
-    """Return whether a string needs quotes.
-
-    Such a string is empty, starts or ends in white space, or looks like JSON.
-    """
+    """Return whether a string is empty, starts or ends in white space, or looks like JSON."""
     if text.strip() != text or not text or text[0] in '{["':
         return True
     try:

@@ -45,7 +45,7 @@ from postrender.diff.wording.unified_diff import describe_key, shown_hunks
 from postrender.kubernetes.kinds import Identity
 from postrender.startup.records import NamedTuple
 
-# The page folds a longer list of objects with equal changes.
+# The page folds a list with more objects than this number.
 _OPEN_MEMBERS = 12
 _NO_FACTS = Html("")
 
@@ -96,7 +96,7 @@ class _Member(NamedTuple):
     """An object of an entry. An entry has one object, or several objects with equal changes.
 
     attributes: the HTML attributes for the anchor of the object and for the filter by effect;
-    facts: the facts that only this object has, without the facts about all objects of the entry.
+    facts: the facts about this object only.
     """
 
     name: Html
@@ -107,7 +107,7 @@ class _Member(NamedTuple):
 class _Line(NamedTuple):
     """The first line of an entry.
 
-    change: the change, for the filter; badge: the change or effect that the badge shows;
+    change: the value for the filter by change; badge: the change or effect in the badge;
     brief: a summary of the details.
     """
 
@@ -283,7 +283,7 @@ def _key(key: KeyChange, owner: Identity, names: ObjectNames, is_open: bool) -> 
 
 
 def revision_entry(revision: RevisionChange, names: ObjectNames) -> Html:
-    """Return the entry of a revision: its name, its status and its base name."""
+    """Return the entry of a revision: the status, the base name and, if not redacted, the name."""
     status = describe_revision(revision, names.style)
     parts = [
         _badge(revision.change),

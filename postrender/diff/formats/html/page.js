@@ -1,5 +1,5 @@
 // Search, filters, folding, side-by-side diffs and the drawing of the graph. All content is already
-// in the page: this script loads nothing, and inserts text as text, never as markup.
+// in the page. The script does not load anything, and never inserts text as markup.
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -16,7 +16,7 @@
     theme: memory.get("theme") || "auto",
     layout: isNarrow ? "inline" : memory.get("layout") || "split",
   };
-  // The script does this before the first paint, so that the colours do not flash.
+  // Set the theme and the layout before the first paint, so that the colours do not flash.
   root.classList.add("js");
   Object.assign(root.dataset, preferences);
   document.addEventListener("DOMContentLoaded", start);
@@ -35,7 +35,7 @@
   // Returns a count with separators: 1,200.
   const formatted = (count) => count.toLocaleString("en");
 
-  // Sets up the page, unless the preview has no entries.
+  // Sets up the page if the preview has entries.
   function start() {
     const search = document.getElementById("search");
     if (!search) return;
@@ -54,11 +54,12 @@
 
   // ---- search and filters
 
-  // Sets up search and filters. Returns functions: reset() clears both, isFiltered() reports
-  // whether the page is filtered, and shown() lists the shown entries.
+  // Sets up search and filters; drawLater: the result of createGraph. Returns three functions: reset()
+  // clears search and filters, isFiltered() reports whether the page is filtered, and shown() returns
+  // the visible entries.
   function createFinder(search, drawLater) {
     const updates = [];
-    // The unit of search results: an entry, or each object of an entry of several objects.
+    // A search result is an entry with one object, or one object of an entry with several objects.
     const items = [...document.querySelectorAll(".entry")].flatMap((entry) => {
       const members = [...entry.querySelectorAll(".member")];
       if (members.length) updates.push(groupUpdate(entry, members));
@@ -147,14 +148,16 @@
     };
   }
 
-  // Returns the names, keys and paths in an element, except those in parts that match a selector.
+  // Returns the names, keys and paths in an element as text in lower case, without the parts that
+  // match the selector `excluded`.
   function textOf(target, excluded) {
     return [...target.querySelectorAll(".name, code, .key-name")]
       .filter((part) => !excluded || !part.closest(excluded))
       .map((part) => `${part.textContent}\n`).join("").toLowerCase();
   }
 
-  // Returns a function that updates the heading and the count of an entry of several objects.
+  // Returns a function that updates an entry of several objects after a search: the visibility, the
+  // heading, the count, and whether the list is folded.
   function groupUpdate(entry, members) {
     const heading = entry.querySelector("h3");
     const more = heading.querySelector(".more");
@@ -177,7 +180,7 @@
 
   // ---- preferences and folding
 
-  // Sets up the choice of layout and theme, and the box that switches the letter keys.
+  // Sets up the choice of layout and theme, and the checkbox for the shortcuts / j k.
   function setUpSwitches() {
     for (const radio of document.querySelectorAll(".switch input")) {
       radio.checked = preferences[radio.name] === radio.value;
@@ -192,7 +195,7 @@
     letters.addEventListener("change", () => memory.set("letters", letters.checked ? "on" : "off"));
   }
 
-  // Sets up the buttons that unfold or fold all shown entries.
+  // Sets up the buttons that unfold or fold all visible entries.
   function setUpFolding() {
     const setAll = (isOpen) => {
       for (const entry of document.querySelectorAll(".entry:not([hidden])")) {
@@ -204,7 +207,8 @@
     document.getElementById("fold").addEventListener("click", () => setAll(false));
   }
 
-  // Scrolls to the target of the address; unfolds the target, and clears a filter that hides it.
+  // Scrolls to the element in the hash of the address, and unfolds the element. If the element is
+  // hidden, clears the search and the filters.
   function reveal(finder) {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     if (!target) return;
@@ -225,7 +229,8 @@
 
   // ---- side-by-side diffs, built when the reader scrolls to a diff
 
-  // Sets up the observer that builds a table for each diff with two sides.
+  // In the layout "split", builds a table for each diff with two sides when the diff comes near the
+  // view.
   function setUpDiffs() {
     const diffs = document.querySelectorAll(".diff");
     const observer = new IntersectionObserver((changes) => {
@@ -278,7 +283,8 @@
     diff.classList.add("built");
   }
 
-  // Returns the two cells of one side (0: old, 1: new): the number, and the text with its sign.
+  // Returns the cells for the number and the text of a line, or empty cells if line is undefined.
+  // side: 0 is old, 1 is new.
   function cells(line, kind, side) {
     if (!line) return [element("td", { class: "number none" }), element("td", { class: "none" })];
     const numbers = line.dataset.l || "";
@@ -298,7 +304,8 @@
     const handle = (entry) => entry.querySelector(":scope > summary") || entry;
     const current = () => document.activeElement?.closest(".entry");
 
-    // Moves the focus by `step` entries, or to the first entry in view.
+    // Moves the focus by `step` entries. If no entry has the focus, moves the focus to the first
+    // entry in view.
     function move(step) {
       const shown = finder.shown();
       const position = shown.indexOf(current());
@@ -336,8 +343,9 @@
 
   // ---- the graph
 
-  // Sets up the drawing. Returns a function that draws, after a delay, the nodes that match words, or
-  // all nodes for null.
+  // Sets up the drawing. Returns drawLater(words), which draws, after a delay, the nodes of visible
+  // entries and all connected nodes. Nodes without an entry must match the words of the search. If
+  // words is null, drawLater draws all nodes.
   function createGraph() {
     const drawing = document.getElementById("drawing");
     if (!drawing) return () => {};
@@ -378,7 +386,8 @@
     let timer = 0;
     let isInView = false;
 
-    // Returns the nodes to draw: all, or the nodes connected with the focus or with a match.
+    // Returns the nodes to draw: all nodes, or the nodes connected with the focused node or with a
+    // search result.
     function selection() {
       if (focus) return connectedWith(focus);
       if (!words) return new Set(nodes);
@@ -395,7 +404,7 @@
       for (const node of nodes) node.item.hidden = !selected.has(node);
       section.hidden = !matching.length;
       if (!isInView || !matching.length) return;
-      // The drawing starts with whole groups. Only the last group can be incomplete.
+      // Take the nodes group by group up to the limit. Only the last group can be incomplete.
       const shown = isAll || matching.length <= limit
         ? matching : groupsOf(matching).flat().slice(0, limit);
       const { picture, width } = pictureOf(shown, edges, focus);
@@ -408,7 +417,7 @@
       back.hidden = !focus;
     }
 
-    // Draws only the nodes connected with a node, or all nodes again.
+    // Focuses a node, or removes the focus from the focused node, and draws again.
     function toggleFocus(node) {
       focus = focus === node ? null : node;
       draw();
@@ -459,7 +468,7 @@
     };
   }
 
-  // Returns a node with everything that it references and that references it, also indirectly.
+  // Returns a set of the node, its direct and indirect targets, and its direct and indirect sources.
   function connectedWith(node) {
     const connected = new Set([node]);
     for (const direction of ["targets", "sources"]) {
@@ -485,8 +494,8 @@
     return groups;
   }
 
-  // Moves the focus to the next node in a column, or along an edge.
-  // Returns whether there is a next node.
+  // Moves the focus: the keys up and down in a column, the keys left and right along an edge.
+  // Returns false if there is no node in this direction.
   function step(sheet, box, node, key) {
     const others = [...sheet.querySelectorAll(".node")];
     const [x, y] = [Number(box.dataset.x), Number(box.dataset.y)];
@@ -505,10 +514,11 @@
     return true;
   }
 
-  // Sizes in the drawing: a node, the gaps between columns and rows, a bend, the gap between groups.
+  // Sizes in the drawing. width, height: a node; across, down: the gaps between columns and rows;
+  // bend: the height of a bend; between: the gap between groups.
   const BOX = { width: 220, height: 38, across: 140, down: 10, bend: 12, between: 14 };
 
-  // Returns the drawing: the objects with references on the left, ConfigMaps and Secrets on the right.
+  // Returns the drawing as an SVG element, and its width. ConfigMaps and Secrets are on the right.
   function pictureOf(nodes, edges, focus) {
     const shown = new Set(nodes);
     const drawn = edges.filter((edge) => shown.has(edge.from) && shown.has(edge.to));
@@ -538,7 +548,7 @@
     return { picture, width };
   }
 
-  // Returns the column of each node: left of its targets.
+  // Returns the column of each node: left of its targets, except in cycles and in long chains.
   // ConfigMaps and Secrets are in the last column.
   function columnsOf(nodes, edges) {
     const steps = new Map(nodes.map((node) => [node, node.role === "config" ? 0 : 1]));
@@ -625,7 +635,7 @@
       const from = points[number];
       const x = from.x + BOX.width;
       const bend = Math.max(Math.abs(to.x - x) / 2, 40);
-      // A bend is as wide as a node, so that the line is horizontal next to nodes.
+      // In a column that the line crosses, the line is horizontal and as long as a node is wide.
       d += `${d ? "L" : "M"}${x} ${from.middle}C${x + bend} ${from.middle} ${to.x - bend} ${to.middle} ${to.x} ${to.middle}`;
     });
     return element("path", { d, class: edge.change, "marker-end": "url(#arrow)" },

@@ -87,7 +87,7 @@ def _asset(name: str) -> Html:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return a Content-Security-Policy that allows only this script and style, and no requests."""
+    """Return a Content-Security-Policy that blocks requests and every other style and script."""
     return (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -132,7 +132,10 @@ def _tiles(preview: Preview) -> Html:
 
 
 def _tile(count: int, forms: Forms, section: str, kind: str = "") -> Html:
-    """Return a tile: a count with a link to the section, or "" if the count is 0."""
+    """Return a tile: a count with a link to the section, or "" if the count is 0.
+
+    kind: the value of data-kind, which selects the colour in page.css; "" for the default colour.
+    """
     if not count:
         return Html("")
     parts = tag("b", f"{count:,}"), " ", tag("span", forms.of(count))
