@@ -1,5 +1,5 @@
 """`postrender diff`: a preview of the effect of a change."""
 
-# The sections of a preview for `--only`. The command line needs these names before Python loads any
-# other module of the package.
+# The sections of a preview for `--only`. The names are in a small module, because the command line
+# imports the names at its start.
 SECTIONS = ("configmaps", "workloads", "revisions", "objects")

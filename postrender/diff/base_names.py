@@ -8,11 +8,11 @@ from postrender.kubernetes.kinds import SECRET
 
 
 def base_name_of(item: Item, *, is_revision: bool) -> str:
-    """Return the base name of an object if its name is a revision name, else the name.
+    """Return the base name of an object with a revision name, or the name of any other object.
 
     If the object has the label of a revision and the annotation `postrender/base-name`, the result
     is the value of the annotation. A Secret's name that ends like a revision name counts as a
-    revision name, so that no output shows the hash.
+    revision name, because an output must not show the hash.
     is_revision: the field `is_revision` of the plan's StrategyDecision for the object.
     """
     name = item.identity.name

@@ -1,7 +1,7 @@
 """The preview of a change: `compare` compares two streams of manifests, and redacts the result.
 
-The setting `history.previous` and the naming `sequence` need a history, which is the earlier
-outputs of postrender. `compare` reads the history from the older stream.
+If `history.previous` is not empty or the naming is `sequence`, a plan needs a history: the earlier
+outputs of postrender. `compare` reads the history only from the older stream.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def compare(
     *,
     is_first_release: bool = False,
 ) -> Preview:
-    """Return the preview of a change from `old` to `new`; each is an input or output of postrender.
+    """Return the preview of a change from `old` to `new`.
 
+    old, new: inputs or outputs of postrender;
     context: the number of unchanged lines before and after each change in a text;
     is_first_release: whether the user applied `old` without postrender.
     Raises UserError if postrender rejects an input, or if a side has content but no objects. Also
@@ -77,7 +78,7 @@ def compare(
 
 
 def _check_plain(stream: Stream) -> None:
-    """Raise UserError if the manifests from before the first release are output of postrender."""
+    """Raise UserError if the stream from before the first release is an output of postrender."""
     if is_rendered(stream):
         raise UserError(
             "--first-release is set, but the older side is an output of postrender",
@@ -114,7 +115,7 @@ def _history_of(stream: Stream, settings: Settings, *, is_plain: bool) -> Histor
     """
     side_settings = preview_settings(settings)
     if is_plain or is_rendered(stream):
-        # Make a source of each document, because the text can lack `---` between two files.
+        # Each document becomes a source, because a joined text could lack `---` between two files.
         sources = tuple(
             Source(document.source, document.text.encode()) for document in stream.documents
         )

@@ -22,8 +22,8 @@ def label_of(path: Path) -> str:
     """Return the label of a reference at a path.
 
     For a volume or variable of a pod, the label is `volume`, `projected`, `envFrom` or `env`. For
-    any other path, the label is the last part that is not `name` or `secretName`, such as `tls` or
-    `imagePullSecrets`. For an annotation, the label is the key without its prefix.
+    an annotation, the label is the key without its prefix. For any other path, the label is the
+    last key before a final `name` or `secretName`, such as `tls` or `imagePullSecrets`.
     """
     pattern = tuple(EVERY_ITEM if isinstance(part, int) else part for part in path)
     for start in range(len(pattern)):

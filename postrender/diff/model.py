@@ -1,9 +1,8 @@
 """The model of a preview, which postrender.diff.build builds and the formats print.
 
-For a Secret, a ContentChange has only the base name, the kind of change, the strategy, the users
-and a note. postrender.diff.redact removes the keys, the fields and the revision names. The model
-has no render IDs, because a render ID is a digest that covers revision names of Secrets. Every
-tuple has a stable order.
+From the ContentChange of a Secret, postrender.diff.redact removes the keys, the fields and the
+revision names. The model does not contain render IDs of pod templates. A render ID can be a digest
+of a Secret's revision name. Every tuple has a stable order.
 """
 
 from __future__ import annotations
@@ -25,12 +24,13 @@ DROPPED = "dropped"  # a retained revision in the older manifests only
 ROLLS = "rolls"  # new pods replace the old pods
 STARTS = "starts"  # the workload is added
 ENDS = "ends"  # the workload is removed
-NEXT_RUN = "next run"  # CronJob, AnalysisTemplate: the next Job uses the new pod template
+NEXT_RUN = "next run"  # CronJob, AnalysisTemplate …: only later runs use the new template
 NEXT_PODS = "next pods"  # ReplicaSet, updateStrategy OnDelete: only later pods use the new template
 HOOK = "hook"  # Helm or Argo CD deletes and re-creates the hook
 REFUSED = "refused"  # Job, bare Pod: the API server rejects the change
-NO_PODS = "no pods"  # PodTemplate, workload that a Rollout references: the object has no pods
-# The pod template is equal or is not in the manifests, or a custom kind's object keeps its pods.
+NO_PODS = "no pods"  # PodTemplate, or workload without pods, because a Rollout uses its template
+# The pod template does not change, is not in the manifests, or belongs to a custom kind that keeps
+# its pods.
 STAYS = "stays"
 
 # The kinds of causes.
@@ -48,7 +48,7 @@ class Line(NamedTuple):
     sign: "-" (old only), "+" (new only) or " " (both);
     old and new: the number of the line on each side, from 1; 0 if the side does not have the line;
     text: the line without the line feed at its end;
-    is_open: whether the line has no line feed. Only the last line of a text can be open.
+    is_open: whether the line does not end in a line feed. Only the last line of a text can be open.
     """
 
     sign: str
@@ -61,8 +61,8 @@ class Line(NamedTuple):
 class Hunk(NamedTuple):
     """Changed lines with context, as below a header `@@ -old,old_count +new,new_count @@`.
 
-    old and new: the number of the first line on each side, from 1. For a side without lines, the
-    number of the line before the hunk, or 0 at the start (as in diff(1));
+    old and new: the number of the first line on each side, from 1. As in diff(1), a side without
+    lines has the number of the line before the hunk, or 0;
     old_count and new_count: the number of lines on each side.
     """
 
@@ -98,9 +98,10 @@ class KeyChange(NamedTuple):
 class FieldChange(NamedTuple):
     """The change of one field of an object.
 
-    path: `spec.template.spec.containers[name=app].image`. If a key such as `port` has unique values
-    in a list, the path has the key and the value (`[port=80]`). Otherwise, the path has the index
-    (`[0]`). A path that ends in `[]` means the order of a list;
+    path: the path, such as `spec.template.spec.containers[name=app].image`. If a key such as `port`
+    has unique values in a list, the path has the key and the value (`[port=80]`). Otherwise, the
+    path has the index on the newer side, or on the older side for a removed item (`[0]`). A path
+    that ends in `[]` means the order of a list;
     change: ADDED, REMOVED or CHANGED;
     old and new: the values as plain data, None if the field is absent. For the order of a list, the
     values are the names of the items that both sides have. Both values are None if pod templates
@@ -118,7 +119,7 @@ class Cause(NamedTuple):
 
     kind: CONFIG, IMAGE, ENV or TEMPLATE. The other fields depend on the kind.
     CONFIG: subject is the ConfigMap or Secret, and reason is a phrase such as "content changes".
-    keys are the keys of a ConfigMap that change if the content is the reason, else ().
+    If the reason is "content changes", keys are the changed keys of the ConfigMap, else ().
     IMAGE: container is the container's name; old and new are the images.
     ENV: container and variable are the names of the container and the variable. old and new are
     the `value` or the `valueFrom` of the variable, None if the variable is absent.
@@ -145,13 +146,13 @@ class ContentChange(NamedTuple):
     identity: the identity with the base name;
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only the name changes;
     strategy: the strategy on the newer side, or on the older side for an object that is REMOVED;
-    old_revision and new_revision: the name that workloads use on each side, as a revision name or
-    the base name. "" on a side without the object, for a Secret, and for a redacted revision name;
+    old_revision and new_revision: the name on each side, either a revision name or the base name.
+    "" on a side without the object, for a Secret, and for a redacted revision name;
     keys: the keys that change, sorted; always empty for a Secret;
     fields: the changes outside of the data, such as labels; always empty for a Secret;
     users: the workloads that reference the object, on either side;
-    note: a remark as a sentence without a final period, or "";
-    former: the users that reference the object on the older side only.
+    note: a remark without a final period, or "";
+    former: the users that reference the object only on the older side.
     """
 
     identity: Identity
@@ -172,7 +173,7 @@ class WorkloadChange(NamedTuple):
     change: ADDED, REMOVED, CHANGED, or UNCHANGED if only revision names or other objects change;
     effect: one of ROLLS … STAYS;
     causes: the reasons why the pod template changes, in order of kind;
-    via: the workload whose pod template a Rollout uses (workloadRef), else None;
+    via: for a Rollout with a workloadRef, the workload that has the pod template, else None;
     in_place: the ConfigMaps and Secrets that change under the same name, so that running pods can
     read the new content;
     fields: the changes outside of pod templates.
@@ -194,8 +195,8 @@ class RevisionChange(NamedTuple):
     name: the revision's name, "" for a Secret and for a redacted name;
     change: one of NEW … DROPPED;
     is_retained: whether the newer manifests contain the revision as a retained revision;
-    lost_owners: the owners, as `Kind/name`, of a REUSED revision that loses all owners, else ().
-    Kubernetes deletes a revision that loses all owners.
+    lost_owners: if a REUSED revision loses all owners, these owners as `Kind/name`, else ().
+    Kubernetes then deletes the revision.
     """
 
     identity: Identity
@@ -206,7 +207,7 @@ class RevisionChange(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """False for a REUSED or RETAINED revision that the change does not delete, else True."""
+        """True if the status is NEW, SUPERSEDED or DROPPED, or if the revision loses all owners."""
         return self.change not in (REUSED, RETAINED) or bool(self.lost_owners)
 
 
@@ -235,7 +236,7 @@ class GraphNode(NamedTuple):
     role: "workload", "config" (a ConfigMap or Secret) or "other" (a Role, an Ingress …);
     change: ADDED, REMOVED, CHANGED or UNCHANGED;
     effect: the effect on a workload, else "";
-    note: a remark, such as the new name, or "".
+    note: for `postrender explain`, a remark such as the new name; "" in a preview.
     """
 
     identity: Identity
@@ -246,12 +247,13 @@ class GraphNode(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A reference from one object to another.
+    """A reference from one object to another object.
 
     source and target: the indexes of the objects in Graph.nodes;
     label: the kind of the field with the name (`volume`, `env`, …), `workloadRef` or `auto-mount`;
     change: ADDED, REMOVED or UNCHANGED;
-    keeps_base_name: whether the reference keeps the base name, as in a Job, a bare Pod or a hook.
+    keeps_base_name: for `postrender explain`, whether the reference keeps the base name although
+    postrender renames the target; False in a preview.
     """
 
     source: int
@@ -264,7 +266,8 @@ class Edge(NamedTuple):
 class Graph(NamedTuple):
     """The references between objects.
 
-    In a preview, the objects either change or are connected with an object that changes.
+    In a preview, each object changes, or is directly or indirectly connected with an object that
+    changes.
     """
 
     nodes: tuple[GraphNode, ...] = ()

@@ -1,15 +1,13 @@
 """The redaction of Secret content, and of digests of Secret content, in previews and explanations.
 
 A reader of a preview can guess short or common content, and compare the hash of the guess with a
-digest. This module therefore also redacts digests: `checksum/secret` annotations of charts, and the
-hashes in revision names that depend on a Secret.
+digest. This module therefore also redacts labels and annotations that look like a digest, such as
+`checksum/secret`. The module also redacts revision names with a hash that depends on a Secret.
 
 1. `secret_names_of_side` and `secret_names_of_plan` find the revision names to redact.
-2. `mark_content` and `mark_digest` turn values into `Redacted` text. diff compares such text, but
-   never shows the text. This step needs the object around a value, so the step runs before the
-   comparison.
-3. `redact` walks a whole model as the last step of diff.build and of explain.build. If a later
-   version adds fields or records to a model, `redact` also covers these fields and records.
+2. `mark_content` and `mark_digest` turn values into `Redacted` text, before the comparison. This
+   step needs the object or the key of a value.
+3. `redact` walks the whole model, as the last step of diff.build and of explain.build.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ NOT_SHOWN = "(not shown)"
 # The end of a revision name. A name with a letter, digit or dash after the hash does not match.
 _REVISION_END = pattern(rf"{HASH_SUFFIX}(?![A-Za-z0-9-])")
 _DIGEST = pattern(r"(?:[a-z0-9]+[:-])?(?:[0-9a-f]{32,128}|[A-Za-z0-9+/]{43}=|[A-Z2-7]{52,56}=*)\Z")
-# A digest that a chart truncates (`trunc 8`). `mark_digest` also checks the key of such a text.
+# A digest that a chart truncates (`trunc 8`). For this pattern, `mark_digest` also checks the key.
 _SHORT_DIGEST = pattern(r"(?:[0-9a-f]{6,}|[A-Za-z0-9+/_-]{20,}=*)\Z")
 _HINT = pattern(r"checksum|sha\d|digest|hash|secret|hmac|md5", re.IGNORECASE)
 _CONTENT = ("data", "stringData")
@@ -60,7 +58,12 @@ class Redacted(str):
 
 
 class _Revision(NamedTuple):
-    """A revision name, and the facts that decide whether the name must be redacted."""
+    """A revision name, and the facts that decide whether `redact` must replace the name.
+
+    content: the data or, in a plan, the whole object;
+    is_secret: whether the object is a Secret. In a plan, also True if the object references a
+    Secret directly or indirectly.
+    """
 
     name: str
     base_name: str
@@ -74,7 +77,7 @@ class _Revision(NamedTuple):
 def secret_names_of_side(
     revisions: Iterable[ComparedObject], inventory: Inventory, data: Mapping[int, Json]
 ) -> dict[str, str]:
-    """Return the revision names to redact on one side of a comparison, with their base names.
+    """Return the base names of one side of a comparison, by the revision names to redact.
 
     data: the parsed documents, by index.
     """
@@ -105,7 +108,7 @@ def secret_names_of_side(
 
 
 def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
-    """Return the revision names to redact in a plan, with their base names."""
+    """Return the base names of a plan, by the revision names to redact."""
     revisions: list[_Revision] = []
     for decision in context.decisions.values():
         item = decision.item
@@ -131,10 +134,10 @@ def secret_names_of_plan(context: PlanContext) -> dict[str, str]:
 def _find_secret_names(
     revisions: Sequence[_Revision], suspects: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return the revision names to redact, with their base names.
+    """Return the base names, by the revision names to redact.
 
-    The result has the names of all revisions of Secrets. If the data of another revision contains
-    such a name, the result also has that revision, because its hash covers the data.
+    The result has each revision with `is_secret`. The result also has each revision with content
+    that contains a name in the result, because the revision's hash covers the content.
     suspects: texts. Each text that ends in a hash counts as the revision name of a Secret.
     """
     names = {revision.name: revision.base_name for revision in revisions if revision.is_secret}
@@ -161,7 +164,7 @@ def _holds_any(data: object, names: AbstractSet[str]) -> bool:
 
 
 def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
-    """Yield the texts at keys with "secret" (`secretName`), and at `name` below such a key."""
+    """Yield the texts at keys with "secret" (`secretName`), and at `name` below these keys."""
     if isinstance(data, str):
         if "secret" in key.lower():
             yield data
@@ -174,6 +177,7 @@ def _texts_under_secret_keys(data: Json, key: str = "") -> Iterator[str]:
 
 
 def _depends_on_secret(context: PlanContext, item: Item) -> bool:
+    """Return whether an object is a Secret, or references a Secret directly or indirectly."""
     seen = {item.key}
     queue = [item]
     while queue:
@@ -212,7 +216,8 @@ def mark_content(data: dict[str, Json]) -> dict[str, Json]:
 def mark_digest(key: str, text: str) -> str:
     """Return the text of a label or annotation, as Redacted text if the text looks like a digest.
 
-    For a text that looks like a truncated digest, the key must contain a word such as `checksum`.
+    A text that looks like a truncated digest counts only if the key contains a word such as
+    `checksum`.
     """
     if isinstance(text, Redacted):
         return text
@@ -227,12 +232,12 @@ def mark_digest(key: str, text: str) -> str:
 def redact(
     record: Record, secret_names: Mapping[str, str], *, has_base_names: bool = False
 ) -> Record:
-    """Return a copy of a model, or of any record in a model, with Secret content redacted.
+    """Return a copy of a model, a record or a list of records, with Secret content redacted.
 
     secret_names: the base name that replaces each revision name to redact, by revision name;
     has_base_names: whether every Identity already has a base name instead of a revision name. If
-    so, `redact` changes an Identity only for a Secret. The base name of a ConfigMap can equal the
-    name of a Secret's revision.
+    so, `redact` changes only Identities of Secrets, because a ConfigMap's base name can equal a
+    Secret's revision name.
     """
     redacted: Record = _Redactor(secret_names, has_base_names=has_base_names).redact(record)
     return redacted

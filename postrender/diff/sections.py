@@ -8,7 +8,7 @@ from postrender.diff.model import Preview
 
 
 def only_sections(preview: Preview, names: Collection[str]) -> Preview:
-    """Return a preview with only the sections in `names`; if `names` is empty, with all sections.
+    """Return a preview with only the sections in `names`, or all sections if `names` is empty.
 
     The result always has the undecided parts and the graph.
     """

@@ -1,1 +1,1 @@
-"""The steps of a comparison, which postrender.diff.build calls one after the other."""
+"""The steps of a comparison, and their records and helper functions."""

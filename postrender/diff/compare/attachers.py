@@ -23,7 +23,7 @@ from postrender.plan.attacher_job import attacher_objects, decide_mode
 from postrender.plan.model import PlanContext
 from postrender.yaml.paths import Json, mapping_at, value_at
 
-# The options in the attacher's Job for a workload, and for the revisions of the output.
+# The options of the attacher's Job for a workload with its revisions, and for all other revisions.
 _WORKLOAD, _EMITTED = "--workload", "--emitted"
 # The paths of the mappings in which the value of JOB_LABEL is the hash of the Job.
 _HASHED_LABELS = (("spec", "selector", "matchLabels"), ("spec", "template", "metadata", "labels"))
@@ -33,8 +33,9 @@ _CONTAINERS = ("spec", "template", "spec", "containers")
 def expected_attachers(
     context: PlanContext | None, render_ids: Mapping[ItemKey, str], settings: Settings
 ) -> ExpectedAttachers:
-    """Return the attachers that postrender would append to one side, none if context is None.
+    """Return the attachers that postrender would append to one side.
 
+    If `context` is None, both mappings in the result are empty.
     render_ids: the render ID of each workload that references revisions;
     settings: the settings of the user; `context` has the settings of the preview.
     """
@@ -56,9 +57,10 @@ def expected_attachers(
 
 
 def with_group_names(objects: Sequence[ComparedObject]) -> list[ComparedObject]:
-    """Return the objects; the identity of each attacher's Job has the name of the attach group.
+    """Return the objects, with attach groups as the names in the identities of attachers' Jobs.
 
-    The Job's own name ends in a hash, which would make the identities on the two sides differ.
+    The name of a Job ends in a hash, which would make the identities on the two sides differ. If
+    the name does not end in a hash, the identity stays unchanged.
     """
     return [
         _with_group_name(compared) if compared.is_attacher else compared for compared in objects
@@ -75,16 +77,16 @@ def _with_group_name(compared: ComparedObject) -> ComparedObject:
 
 
 def _group_of(compared: ComparedObject) -> str:
-    """Return the attach group of an attacher's object, "" for an object without a manifest."""
+    """Return the attach group of an attacher's object, "" if the object does not have an item."""
     return compared.item.labels.get(GROUP_LABEL, "") if compared.item else ""
 
 
 def is_left_out(pair: Pair, old: Side, new: Side) -> bool:
     """Return whether a preview leaves out an attacher's object that only one side has.
 
-    If the newer side is an input without the object, the result depends on the attach group only.
-    In this case, the result is True if postrender would append an attacher of this group to the
-    older side again. In all other cases, the result is True if both conditions hold:
+    If the newer side is an input without the object, the function checks only the attach group. The
+    result is True if postrender would append an attacher of this group to the older side again.
+    Otherwise, the result is True if both conditions hold:
     1. postrender would append exactly this object to its side again;
     2. the other side is an input, or would not get an attacher of this attach group.
     """
@@ -106,9 +108,8 @@ def comparable_pair(
 ) -> tuple[ComparedObject, ComparedObject]:
     """Return both objects of an attacher's pair, without the differences that postrender makes.
 
-    The function leaves out the hash of the Job, the arguments for workloads and revisions, and
-    repetitions of the object's own namespace. The result keeps values that postrender would not
-    write.
+    These differences are the hash of the Job, the arguments for workloads and revisions, and
+    repetitions of the object's own namespace. Values that postrender would not write stay.
     """
     both = tuple(map(_without_own_namespaces, pair))
     if both[1].identity.kind != "Job":
@@ -131,7 +132,7 @@ def comparable_pair(
 
 
 def _without_own_namespaces(compared: ComparedObject) -> ComparedObject:
-    """Return a copy without the namespaces that equal the namespace of the object.
+    """Return a copy without the object's own namespace in subjects and arguments.
 
     In a RoleBinding, a subject without a namespace gets the namespace "". Otherwise, this subject
     would equal a subject in the namespace of the object.

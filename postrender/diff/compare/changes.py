@@ -96,8 +96,8 @@ def _compared_contents(
 ) -> dict[int, ComparedContent]:
     """Return the ConfigMaps and Secrets that change, by the index of the pair.
 
-    is_exact: whether both sides are outputs of postrender. If so, the function also compares the
-    labels and annotations that postrender adds to revisions.
+    is_exact: whether both sides are outputs of postrender. If so, annotations_to_leave_out decides
+    which annotations the function does not compare.
     """
     contents = {}
     for number, pair in enumerate(pairs):

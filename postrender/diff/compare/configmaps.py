@@ -1,7 +1,7 @@
 """The changes in the data, names and metadata of ConfigMaps and Secrets.
 
 The module `changes` passes each pair of current objects to `compare_content`. `compare_originals`
-compares the originals. `compare_earlier` compares revisions that are retained on one side or both.
+compares the originals. `compare_earlier` compares revisions that at least one side retains.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ from postrender.kubernetes.kinds import SECRET, Identity
 from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 
-# The annotations that postrender changes if a current revision becomes a retained revision.
+# The annotations that postrender changes when a current revision becomes a retained revision.
 _RETENTION_ANNOTATIONS = (NUMBER_ANNOTATION, PAIRING_ANNOTATION, RESOURCE_POLICY_ANNOTATION)
 
 
 class Users(NamedTuple):
-    """The workloads that reference an object: `all` on either side, `former` on the older only."""
+    """The workloads that reference an object.
+
+    all: the workloads on either side; former: the workloads only on the older side.
+    """
 
     all: tuple[Identity, ...] = ()
     former: tuple[Identity, ...] = ()
@@ -113,8 +116,8 @@ def _without_secret_names(content: Content, names: BaseNames) -> Content:
 def annotations_to_leave_out(pair: Pair) -> Iterable[str] | None:
     """Return the argument `left_out` of compare_content for two outputs of postrender.
 
-    Two revisions with different names have different revision numbers, so the comparison leaves out
-    the number. The result is None unless both objects of the pair are revisions.
+    Two revisions with different names can have different revision numbers, so the comparison leaves
+    out the number. If an object of the pair is absent or is not a revision, the result is None.
     """
     if pair.both is None or not all(compared.is_revised for compared in pair.both):
         return None
@@ -142,7 +145,10 @@ def _fields(
 
 
 def _note(pair: Pair, users: Users, *, is_rewritten: bool) -> str:
-    """Return a remark about a change, or "". The remark does not contain the object's name."""
+    """Return a remark about a change, or "".
+
+    The remark does not contain the object's name, because formats group objects with equal remarks.
+    """
     kind = pair.identity.kind
     if pair.new is None and len(users.all) > len(users.former):
         return (
@@ -227,8 +233,8 @@ def compare_earlier(
 
     The function leaves out revisions that are current on both sides, or that come from the history.
     If the sides have different current revisions of one base name, postrender changes
-    _RETENTION_ANNOTATIONS. In that case, the function does not compare these annotations. If a side
-    is an input, the function leaves out all labels and annotations that postrender adds.
+    _RETENTION_ANNOTATIONS, so the function does not compare these annotations. If a side is an
+    input, the function leaves out all labels and annotations that postrender adds.
     """
     is_exact = old.is_rendered and new.is_rendered
     before, after = (

@@ -16,7 +16,8 @@ def content_of(data: Mapping[str, Json], *, is_secret: bool) -> Content:
     """Return the values of a ConfigMap or Secret, by key.
 
     For a ConfigMap, the values in `data` are text, and the values in `binaryData` are bytes. For a
-    Secret, all values are bytes, and `stringData` overrides `data` (core/v1 Secret).
+    Secret, all values are bytes, and `stringData` overrides `data` (core/v1 Secret). If a value
+    is not base64, the result has the bytes of the text.
     """
     if is_secret:
         decoded = {key: _decoded(value) for key, value in _strings(data, "data").items()}

@@ -1,8 +1,7 @@
 """The fields in which two objects differ, each with its path.
 
 List items match by a key such as `name` or `port` if the values of the key are unique in each list.
-Strategic merge patches match containers, volumes and variables in the same way. difflib compares
-other lists as sequences, except lists longer than _MAX_SEQUENCE.
+difflib matches the items of other lists. In lists longer than _MAX_SEQUENCE, items match by index.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from postrender.yaml.paths import Json, format_path
 
 # The keys that can identify list items, in order of preference (Kubernetes API: patchMergeKey).
 _ITEM_KEYS = ("name", "mountPath", "devicePath", "containerPort", "port", "key", "ip")
-# The maximum length of a list for difflib, whose time grows with the square of the length.
+# The maximum length of a list for difflib. The time of difflib grows with the square of the length.
 _MAX_SEQUENCE = 1000
 
 # Mappings that a preview shows key by key even if one side does not have the mapping. An absent
 # mapping in these fields means the same as an empty mapping.
 _SHOWN_BY_KEY = ("metadata", "annotations", "labels")
 
-# Small mappings of strings, which `differing` keeps whole if the mappings differ.
+# Mappings of strings. If two of these mappings differ, `differing` keeps both mappings whole.
 _STRING_MAPPINGS = ("annotations", "labels", "nodeSelector")
 
 _encode = json_encoder(item_separator=", ", key_separator=": ", sort_keys=True)

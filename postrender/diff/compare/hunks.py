@@ -1,9 +1,8 @@
 """The hunks of a unified diff of two texts.
 
 difflib compares only short texts, because difflib's time grows with the square of the number of
-lines. This module splits long texts at lines that occur exactly once in each text, like
-`git diff --patience`. If a long part does not have such a line, all lines of the part count as
-replaced.
+lines. Like `git diff --patience`, this module splits long texts at lines that occur exactly once in
+each text. If a long part does not have a line to split at, all lines of the part count as replaced.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _changes_between(
     count, new_count = end - start, new_end - new_start
     if not count and not new_count:
         return
-    if count * new_count <= 1:  # a side has no lines, or each side has one different line
+    if count * new_count <= 1:  # a side does not have lines, or each side has one line that differs
         yield _Change(start=start, end=end, new_start=new_start, new_end=new_end)
     elif count * new_count <= _MAX_PAIRS:
         from difflib import SequenceMatcher
@@ -95,7 +94,7 @@ def _anchors(
 ) -> list[tuple[int, int]]:
     """Return (old index, new index) for lines that occur exactly once in each of two ranges.
 
-    The result is the longest list of such pairs in which both indexes increase.
+    The result is the longest list of these pairs in which both indexes increase.
     inside, new_inside: the ranges of the old and of the new lines.
     """
     counts = Counter(old[number] for number in inside)

@@ -1,4 +1,4 @@
-"""Revisions that workloads still use, but that lose all owners, so that Kubernetes deletes them."""
+"""The revisions of the newer side that lose all owners. Kubernetes deletes these revisions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def lost_owners(
 ) -> Mapping[RevisionTitle, tuple[str, ...]]:
     """Return the deleted owners, by kind and name of each revision that loses all owners.
 
-    If a side is an output of postrender, the arguments of its attachers contain the owners. For any
-    other side, a plan decides the owners.
+    If the older side is an output of postrender, the arguments of its attachers contain the owners.
+    If the older side is an input, a plan decides the owners.
     history: the earlier outputs of postrender, for the plan of the newer side.
     """
     owners = _owners(old, settings)

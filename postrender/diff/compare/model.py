@@ -1,4 +1,4 @@
-"""The records of a comparison: the objects of each side, as in the output of postrender."""
+"""The records of a comparison: the two sides, and the objects of each side."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from postrender.plan.namespaces import Resolver
 from postrender.startup.records import NamedTuple
 from postrender.yaml.paths import Json
 
-# The roles of an object. EARLIER is a retained revision, ORIGINAL an original next to its revision,
-# and CURRENT any other object.
+# The roles of an object. EARLIER is a retained or an older revision, ORIGINAL is an original next
+# to its revision, and CURRENT is any other object.
 CURRENT, EARLIER, ORIGINAL = "current", "earlier", "original"
 
 
 class ComparedObject(NamedTuple):
-    """One object as in the output of postrender ("as applied").
+    """One object of a side.
 
     identity: the identity with the base name;
     name: the name in the cluster;
-    data: the whole object as applied;
+    data: the whole object, with the plan's edits of references and pod templates. A ConfigMap or
+    Secret that the plan renames still has the name, labels and annotations of the input;
     item: the object in the inventory, None for a revision that postrender adds from the history;
     role: CURRENT, EARLIER or ORIGINAL;
     strategy: the strategy of a ConfigMap or Secret, else "";
-    is_immutable: whether a ConfigMap or Secret is immutable as applied. False for a revision
+    is_immutable: whether a ConfigMap or Secret is immutable in the output. False for a revision
     from the history.
     """
 
@@ -56,16 +57,17 @@ class ComparedObject(NamedTuple):
 
     @property
     def is_revised(self) -> bool:
-        """True if the name in the cluster is the name of a revision."""
+        """True if the name differs from the name in the identity, as for a revision."""
         return self.name != self.identity.name
 
 
 class ExpectedAttachers(NamedTuple):
     """The attachers that postrender would append to one side.
 
-    objects: the objects, by key with the namespace in the manifests (None if absent);
-    arguments: the arguments of the Jobs, by this namespace and the attach group. Each argument is a
-    pair: (`--workload`, one workload) or (`--emitted`, one revision).
+    objects: the objects by key. The namespace in a key is the namespace in the manifests, None if
+    absent;
+    arguments: the workloads and revisions in the arguments of the Jobs, by the namespace in the
+    manifests and the attach group. An example is (`--emitted`, `configmap/web-m567dfc6df`).
     """
 
     objects: Mapping[ObjectKey, dict[str, Json]]
@@ -78,12 +80,12 @@ class Side(NamedTuple):
     objects: all objects, including originals and retained revisions;
     by_item: the object of each item; if an item has a revision and an original, the revision;
     originals: the originals that stay next to their revisions, by item;
-    context: the context of the plan, None if the side and its history have no ConfigMap or Secret;
+    context: the context of the plan, None as in PlanBasis;
     is_rendered: True for an output of postrender, False for an input;
-    base_names: the base name of each revision name;
-    secret_names: the part of base_names that `redact` replaces;
-    written: the objects without the edits of the plan, by item; empty if the side is an input;
-    attachers: the attachers that postrender would append again; empty if the side is an input;
+    base_names: the base names, by revision name;
+    secret_names: the base names, by the revision names to redact;
+    written: the objects of an output without the edits of the plan, by item. Empty for an input;
+    attachers: the attachers that postrender would append to an output again. Empty for an input;
     non_objects: each value that is not a Kubernetes object, with its location;
     findings: the findings of the plan.
     """
@@ -108,10 +110,10 @@ class Side(NamedTuple):
         return [compared for compared in self.objects if compared.is_revised]
 
     def written_data(self, compared: ComparedObject) -> dict[str, Json]:
-        """Return an object in the form that reaches the cluster.
+        """Return the data of an object for an exact comparison.
 
-        If the side is an input, the result has the edits of the plan. If the side is an output, the
-        result does not have these edits, because an edit would hide a difference.
+        If the side is an input, the result is `compared.data`. If the side is an output, the result
+        does not have the plan's edits, because an edit could hide a difference.
         """
         if compared.item is None:
             return compared.data

@@ -1,9 +1,9 @@
 """The forms of an object for comparisons.
 
 `without_cluster_values`: without the values that an object has only after a read from a cluster;
-`comparable`, `comparable_metadata`: with base names, without the annotations for the render ID and
-the checksum;
-`as_written`: with base names, and with these annotations;
+`comparable`, `comparable_metadata`: with base names and Redacted text, without the annotations for
+the render ID and the checksum;
+`as_written`: like `comparable`, but with these annotations as Redacted text;
 `as_stored`: a pod template as the API server stores the template, with revision names.
 """
 
@@ -94,11 +94,12 @@ def without_cluster_values(
 ) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return two objects without the values that an object has only after a read from a cluster.
 
-    The function always leaves out the `status` of a built-in kind, because the API server ignores
-    `status` in an apply. If the older object was read from a cluster, the function also leaves out
-    any `status`, _READ_FIELDS and the last-applied annotation. An apply writes these values if
-    the newer object has the values, but was not read from a cluster. In this case, the values stay
-    in both objects. If the newer object has `ownerReferences`, the `ownerReferences` always stay.
+    For kinds of the Kubernetes project, the function always leaves out `status`, because the API
+    server ignores `status` in an apply. If the older object was read from a cluster, the function
+    also leaves out any `status`, _READ_FIELDS and the last-applied annotation. But a newer object
+    that was not read from a cluster can have one of these values. An apply then writes the value,
+    so the value stays in both objects. If the newer object has `ownerReferences`, the
+    `ownerReferences` always stay.
     """
     if _is_of_kubernetes(old) and _is_of_kubernetes(new):
         old, new = _without(old, "status"), _without(new, "status")
@@ -197,16 +198,16 @@ def comparable_metadata(
 
 
 def as_stored(template: Json) -> Json:
-    """Return a pod template as the API server stores the template, with revision names and digests.
+    """Return a pod template as the API server stores the template.
 
-    The result has no empty lists, because the API server does not store an empty list of a PodSpec
-    (core/v1). The result keeps the annotation with the render ID.
+    The result has revision names and the render ID. The API server does not store an empty list of
+    a PodSpec (core/v1), so the result does not have empty lists.
     """
     return _comparable(template, _AS_STORED)
 
 
 def _comparable(data: Json, form: _Form) -> Json:
-    # This loop is hot. The check of the length avoids a call for most strings.
+    # This function runs for every value. The check of the length avoids a call for most strings.
     if isinstance(data, dict):
         compared: dict[str, Json] = {}
         for key, value in (mark_content(data) if form.redacts and "kind" in data else data).items():

@@ -50,7 +50,11 @@ def _deletion_note(identity: Identity) -> str:
 
 
 def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
-    """Return the note about an original that stays, "" for an unreferenced Secret."""
+    """Return the note about an original that stays.
+
+    The note is "" for a Secret that workloads do not reference by its base name.
+    readers: the workloads that reference the original by its base name.
+    """
     if not readers and identity.group_kind == SECRET:
         return ""
     users = ", ".join(str(reader) for reader in sorted(readers, key=sort_key))
@@ -61,7 +65,7 @@ def _change_note(identity: Identity, readers: AbstractSet[Identity]) -> str:
 def _readers(
     side: Side, usages: UsageIndex, resolver: Resolver
 ) -> Mapping[ObjectKey, AbstractSet[Identity]]:
-    """Return the workloads that reference each ConfigMap or Secret under its base name."""
+    """Return the workloads that reference each ConfigMap or Secret by its base name."""
     readers: defaultdict[ObjectKey, set[Identity]] = defaultdict(set)
     for item_key, item_usages in usages.by_item.items():
         for usage in item_usages:

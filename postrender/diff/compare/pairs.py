@@ -1,7 +1,7 @@
-"""Pairs of one object before and after a change, matched by kind, namespace and base name.
+"""Pairs of an object before and after a change. Objects match by kind, namespace and base name.
 
 The content of an object does not matter. If two ConfigMaps swap their values, both ConfigMaps
-change. A ConfigMap whose values all change is still the same ConfigMap.
+change. If all values of a ConfigMap change, the ConfigMap still matches.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ def find_pairs(
     """Return a pair for every object, sorted by namespace, kind and name.
 
     Objects match in three rounds:
-    1. equal group, kind, namespace and name, if both objects are hooks, or neither object is;
+    1. equal group, kind, namespace and name. A hook matches only a hook;
     2. equal kind, namespace and name, if each side has exactly one candidate. The API group can
-    differ (`extensions`, `networking.k8s.io`);
+    differ (`extensions`, `networking.k8s.io`), and one object can be a hook;
     3. equal group, kind and name, if each side has exactly one candidate, and only one of the two
     candidates has a namespace.
+    If an object does not have a name, its generateName counts as the name.
 
     resolver: the resolver with the release namespace.
     """
@@ -85,8 +86,8 @@ def find_pairs(
 def find_duplicates(side: Side, resolver: Resolver) -> Duplicates:
     """Return all definitions of each object that a side defines more than once, in order, by key.
 
-    The result leaves out ConfigMaps and Secrets, because a plan handles their duplicates. For other
-    objects, kubectl and Helm leave the last definition in the cluster.
+    The result leaves out ConfigMaps and Secrets, because a plan handles duplicates of these. For
+    other objects, kubectl and Helm leave the last definition in the cluster.
     """
     groups: dict[Hashable, list[ComparedObject]] = defaultdict(list)
     for compared in side.by_item.values():
@@ -108,7 +109,8 @@ def _match(
 ) -> tuple[list[Pair], list[ComparedObject], list[ComparedObject]]:
     """Return the pairs of objects with equal keys, and the objects of each side without a pair.
 
-    is_match: decides whether the objects with one key match. If None, the objects match in order.
+    is_match: a function that gets the older and the newer objects with one key, and returns whether
+    the objects match. If None, the objects match in order.
     """
     groups: dict[Hashable, tuple[list[ComparedObject], list[ComparedObject]]] = defaultdict(
         lambda: ([], [])

@@ -1,4 +1,4 @@
-"""The reference graph of a preview: each object that changes, and all objects connected to it."""
+"""The reference graph of a preview: the objects that change, and all connected objects."""
 
 from __future__ import annotations
 

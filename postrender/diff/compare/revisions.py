@@ -27,7 +27,7 @@ def find_revisions(
     """Return the status of the revisions of both sides, sorted by object and then by status.
 
     A revision is unchanged if its role and base name are the same on both sides. The result has an
-    unchanged revision only if the preview's graph shows the base name, or if the revision loses all
+    unchanged revision only if the graph shows its ConfigMap or Secret, or if the revision loses all
     owners.
     resolver: the resolver with the release namespace;
     secret_names: the base names, by the revision names that the preview must redact;
@@ -68,7 +68,7 @@ def find_revisions(
 def _revisions_by_key(
     side: Side, identities: Mapping[Identity, Identity], resolver: Resolver
 ) -> dict[ObjectKey, ComparedObject]:
-    """Return the revisions of a side, each with the identity of the pair that contains its object.
+    """Return the revisions of a side, by key. Each revision has the identity of its pair.
 
     identities: the identity of each pair, by the identities of its objects on both sides.
     """

@@ -1,8 +1,7 @@
 """The kinds of workloads in a comparison: WORKLOAD_KINDS, and custom kinds.
 
 A custom kind counts as a workload if postrender.references.catalogue has the location of its pod
-template. The catalogue also decides the effect of a new pod template. The workload rolls, uses the
-template at its next scheduled start, or keeps its pods.
+template. For a custom kind, the catalogue also decides the effect of a new pod template.
 """
 
 from __future__ import annotations
@@ -46,7 +45,8 @@ def template_pattern(group_kind: GroupKind) -> PatternTree | None:
 def custom_effect(group_kind: GroupKind, data: dict[str, Json]) -> str:
     """Return the effect of a new pod template on an object of a custom kind.
 
-    The result is "" for any other kind, and for a kind without a pod template in the catalogue.
+    The result is NEXT_RUN, ROLLS or STAYS. The result is "" for any other kind, and for a kind
+    without a pod template in the catalogue.
     """
     template = _custom_template(group_kind)
     if template is None:
@@ -70,7 +70,7 @@ def _custom_template(group_kind: GroupKind) -> Template | None:
     """Return the pod template of a custom kind in the catalogue, None for any other kind."""
     if group_kind in WORKLOAD_KINDS or is_built_in(group_kind[0]):
         return None
-    # Import the catalogue only here, because most manifests have no custom kinds.
+    # Import the catalogue only here, because most manifests do not have custom kinds.
     from postrender.references.catalogue import entry_of
 
     entry = entry_of(group_kind)

@@ -1,10 +1,10 @@
 """The documents that a comparison must read, selected by their text.
 
 A change of one document can have an effect on a document with the same bytes on both sides. For
-example, a Rollout rolls if a ConfigMap that the Rollout references changes. The references to a
-ConfigMap also decide the strategy of the ConfigMap. A comparison that reads a document therefore
-reads all documents that mention the same ConfigMap or Secret. If a text is ambiguous (see
-`_names_by_text`), a comparison reads all documents.
+example, a Rollout rolls if a ConfigMap that the Rollout references changes. A new reference can
+also change the strategy of a ConfigMap. A comparison that reads a document therefore reads all
+documents that mention the same ConfigMap or Secret. If a text is ambiguous (see `_names_by_text`),
+a comparison reads all documents.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def select_documents(old: Stream, new: Stream, namespace: str) -> tuple[list[int
 
 
 def _names_by_text(texts: Iterable[str]) -> dict[str, set[str]] | None:
-    """Return the possible names of each ConfigMap and Secret, None if a text is ambiguous.
+    """Return the possible names of each ConfigMap and Secret, by text; None if a text is ambiguous.
 
     A text is ambiguous if a search does not find its kind, or the name of its ConfigMap or Secret.
     A List is ambiguous, because a List can contain any object. A text with a mount annotation is
@@ -164,14 +164,15 @@ def _names_of(text: str) -> set[str]:
     if not all(names) or not any(indent == first[1] for indent, _ in lines):
         return set()
     written = {name[2] for name in names if name}
-    # Add each name without its hash, because another tool can have added the hash.
+    # Add each name without its hash, because postrender or another tool can have added the hash.
     return written | {without_hash(name) for name in written} - {""}
 
 
 def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
-    """Return whether one side writes a namespace that the other side does not write.
+    """Return whether the namespaces in the manifests differ between the sides.
 
-    If so, the meaning of an absent namespace can be certain on one side and unknown on the other.
+    If so, the meaning of an absent namespace can be certain on one side and unknown on the other
+    side.
     """
     old_namespaces, new_namespaces = (
         {namespace for text in texts for namespace in _namespaces_in(text)} for texts in sides
@@ -182,8 +183,8 @@ def _differ_in_namespaces(sides: Iterable[Iterable[str]]) -> bool:
 def _is_namespace_ambiguous(selected: Iterable[str], left_out: Iterable[str]) -> bool:
     """Return whether the texts in left_out can decide the meaning of an absent namespace.
 
-    If all manifests together write only one namespace, an absent namespace means this namespace.
-    The meaning matters only if some of the selected texts, but not all, write a namespace.
+    If all manifests together have only one namespace, an absent namespace means this namespace. The
+    meaning matters only if some of the selected texts, but not all, have a namespace.
     """
     written = [set(_namespaces_in(text)) for text in selected]
     if all(written) or not any(written):

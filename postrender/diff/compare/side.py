@@ -1,8 +1,8 @@
-"""One side of a comparison: the objects as applied, under their base names.
+"""One side of a comparison: the objects with their base names, and facts from the plan.
 
-`read_side` plans a side and applies the edits of the plan, because a preview compares the objects
-that reach the cluster. A side that is an output of postrender usually does not need edits. For such
-a side, Side.written has the objects without edits, so that no edit hides a difference.
+`read_side` applies the plan's edits of references and pod templates. An output of postrender
+usually does not need edits. For an output, Side.written has the objects without edits, because an
+edit could hide a difference.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def read_side(
     *,
     is_plain: bool = False,
 ) -> Side:
-    """Return the side with the objects in some documents of a stream.
+    """Return a side of a comparison, with the objects of the selected documents of a stream.
 
-    indexes: the indexes of these documents;
+    indexes: the indexes of the selected documents;
     history: the earlier outputs of postrender, if the settings need a history;
     is_plain: whether the user applied the stream without postrender, so that objects keep their
     names.
@@ -64,7 +64,8 @@ def read_side(
     if is_plain:
         inventory = _without_user_annotations(inventory, (CONFIG_MAP, SECRET))
     elif not settings.with_secrets:
-        # If --secrets is not set, render treats a Secret like any other object.
+        # Without --secrets, render ignores postrender's annotations on Secrets, and does not rename
+        # Secrets.
         inventory = _without_user_annotations(inventory, (SECRET,))._replace(
             fixed_kinds=frozenset({SECRET})
         )
@@ -80,7 +81,7 @@ def read_side(
         for item in inventory.items
         if isinstance(root := value_at(data[item.document], item.path), dict)
     }
-    # Only an output reaches the cluster without the edits.
+    # The user applies an output without these edits.
     written = _written(roots, edits) if was_rendered else {}
     originals = _originals(roots, context) if context else {}
     by_item = _objects_by_item(inventory, roots, context, edits)
@@ -139,7 +140,7 @@ def _without_user_annotations(inventory: Inventory, kinds: Container[GroupKind])
 
 
 def _without_render_ids(edits: Mapping[ItemKey, Sequence[Edit]]) -> dict[ItemKey, list[Edit]]:
-    """Return the edits, except edits of render IDs, which a preview would show as a roll."""
+    """Return the edits that do not replace a render ID. A new render ID would look like a roll."""
     return {
         key: [edit for edit in item_edits if edit.path[-1:] != (RENDER_ID_ANNOTATION,)]
         for key, item_edits in edits.items()
@@ -184,7 +185,7 @@ def _objects_by_item(
     context: PlanContext | None,
     edits: Mapping[ItemKey, Sequence[Edit]],
 ) -> dict[ItemKey, ComparedObject]:
-    """Return the objects as applied, by item. The function applies the edits to `roots`."""
+    """Return the objects by item. The function applies the edits to `roots`."""
     objects = {
         item.key: _compared_object(item, roots[item.key], context, edits.get(item.key, ()))
         for item in inventory.items
@@ -196,7 +197,7 @@ def _objects_by_item(
 def _compared_object(
     item: Item, data: dict[str, Json], context: PlanContext | None, edits: Iterable[Edit]
 ) -> ComparedObject:
-    """Return an object as applied. The function applies the edits to `data`."""
+    """Return an object of a side. The function applies the edits to `data`."""
     is_immutable = data.get("immutable") is True
     apply_edits(data, edits, item.path)
     compared = ComparedObject(identity=item.identity, name=item.identity.name, data=data, item=item)
@@ -239,7 +240,7 @@ def _with_one_current(objects: dict[ItemKey, ComparedObject]) -> dict[ItemKey, C
 
 
 def _is_standalone(item: Item | None) -> bool:
-    """Return whether an object is a hook or has a generated name, so that its name can repeat."""
+    """Return whether a name can repeat: True for a hook, for a generated name, and for None."""
     return item is None or item.is_hook or item.has_generated_name
 
 

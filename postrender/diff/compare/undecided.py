@@ -46,10 +46,10 @@ def find_undecided(
 
 
 def _unrendered(old: Side, new: Side) -> Iterator[Undecided]:
-    """Yield an Undecided if the older side is an input of postrender, and the newer an output.
+    """Yield an Undecided if the newer side is an output, and the older side is an input.
 
-    The function yields only if postrender renames an object of the older side. In this case, diff
-    cannot know whether the user applied the older side without postrender.
+    The function yields only if postrender renames an object of the older side. diff then cannot
+    know whether the user applied the older side without postrender.
     """
     if not old.is_rendered and old.revisions and new.is_rendered:
         yield Undecided(
@@ -92,7 +92,10 @@ def _non_objects(old: Side, new: Side) -> Iterator[Undecided]:
 def _namespaces(
     old: Side, new: Side, pairs: Sequence[Pair], resolver: Resolver
 ) -> Iterator[Undecided]:
-    """Yield an Undecided for the first object in each namespace that only one side writes."""
+    """Yield an Undecided for objects to which only one side gives a namespace.
+
+    The result has only the first object for each side and namespace.
+    """
     seen = set()
     for pair in pairs:
         if pair.both is None:
@@ -169,7 +172,7 @@ def _ambiguous_references(side: Side, identities: AbstractSet[Identity]) -> Iter
 def _missing_templates(
     old: Side, new: Side, pairs: Sequence[Pair], usages: tuple[UsageIndex, UsageIndex]
 ) -> Iterator[Undecided]:
-    """Yield an Undecided for each Rollout whose pod template is missing and can change."""
+    """Yield an Undecided for each Rollout with a missing pod template that can change."""
     for pair in pairs:
         if pair.new is None:
             continue
@@ -198,7 +201,10 @@ def _is_unchanged_without_template(pair: Pair, usages: tuple[UsageIndex, UsageIn
 
 
 def _hooks_on_helm_3(old: Side, new: Side, *, has_changes: bool) -> Iterator[Undecided]:
-    """Yield an Undecided for each original that postrender would not keep with Helm 3."""
+    """Yield an Undecided for each original that postrender would not keep with Helm 3.
+
+    If `has_changes` is False, the result has only problems that the older side does not have.
+    """
     known = {finding.problem for finding in old.findings}
     for finding in new.findings:
         if finding.code == HOOK_ON_HELM_3 and (has_changes or finding.problem not in known):

@@ -88,11 +88,13 @@ def _change(pair: Pair, old: Side, new: Side) -> ObjectChange | None:
 
 
 def _names(kind: str, side: Side, other: Side) -> BaseNames:
-    """Return the names that replace revision names in an object of a side, for the comparison.
+    """Return the names that replace revision names in an object of a side.
 
-    If a Role lists a base name, postrender also lists names of revisions. For a Role, the result
-    has `<base name> (revision 1)` for a current revision, so that a missing name is a difference.
-    If several namespaces have a ConfigMap with this base name, the numbers are 1, 2, …
+    For most kinds, these are the base names of current revisions. If a Role or ClusterRole lists a
+    base name, postrender also lists names of revisions. For these kinds, the result therefore has
+    `<base name> (revision 1)` for a current revision, so that a missing name is a difference. If
+    several namespaces have a ConfigMap with this base name, the numbers count the namespaces. If
+    the sides have different counts of names, all numbers are 1.
     kind: the kind of the object.
     """
     current = _current_revisions(side)

@@ -23,9 +23,11 @@ Target = int | ObjectKey
 class Usage(NamedTuple):
     """The use of a ConfigMap or Secret by one object.
 
+    target: the ConfigMap or Secret, as Target;
     identity: the identity of the ConfigMap or Secret, with the base name;
     name: the name in the reference, as in the output of postrender;
-    version: a text that differs between the sides if the use makes the pod templates differ;
+    version: the name and, for the strategy checksum, the content. If the version differs between
+    the sides, the pod templates differ;
     label: the label of the reference in a graph;
     is_in_template: whether the reference is in a pod template or in a Pod.
     """
@@ -41,9 +43,9 @@ class Usage(NamedTuple):
 class UsageIndex(NamedTuple):
     """The usages on one side.
 
-    by_item: the ConfigMaps and Secrets that each object uses;
-    sources: the workload that has the pod template of each Rollout with a workloadRef;
-    rollouts: the Rollouts that use the pod template of each workload.
+    by_item: the usages, by the object that has the reference;
+    sources: the workload that has the pod template, by the Rollout with a workloadRef;
+    rollouts: the Rollouts that use a pod template, by the workload that has the template.
     """
 
     by_item: Mapping[ItemKey, Sequence[Usage]]
@@ -121,7 +123,8 @@ def _usages(side: Side, item: Item, targets: _Targets) -> Iterator[Usage]:
         is_in_template = _is_in_template(item, reference)
         yield _usage(used, targets, label_of(reference.path), is_in_template=is_in_template)
     for mount in context.mounts.get(item.key, ()) if context else ():
-        # In an output of postrender, the mount is a field, and label_of returns the same label.
+        # Use the labels that label_of returns for an output, in which the mount is a field.
+        # Otherwise, the edges of an input and of an output would differ.
         for label in (["volume"] if mount.path else []) + (["envFrom"] if mount.env_from else []):
             used = side.by_item[mount.item.key]
             yield _usage(used, targets, label, is_in_template=True)
@@ -159,8 +162,8 @@ def _usages_elsewhere(
 ) -> Iterator[Usage]:
     """Yield the usage for a reference to an object that the documents of this side do not have.
 
-    The target can be an object of the other side, a revision that postrender creates for this side,
-    or a Secret's revision. The function skips any other target.
+    The target can be an object of the other side, a Secret's revision, or a revision that render
+    creates for this side. The function skips any other target.
     """
     name, (group, kind) = reference.name, reference.rule.target
     base_name = side.base_names.get(name, name)

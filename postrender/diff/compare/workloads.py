@@ -1,8 +1,8 @@
 """The changes of workloads: the workloads that roll, and the causes.
 
-A workload rolls if its pod template, which contains revision names, differs between the sides. To
-find the causes, this module compares the templates again, with base names instead of revision
-names. Changes of referenced ConfigMaps and Secrets are causes too.
+A workload can roll only if its pod template, which contains revision names, differs between the
+sides. To find the causes, this module compares the templates again, with base names instead of
+revision names. Changes of referenced ConfigMaps and Secrets are causes too.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ class Comparison(NamedTuple):
     old and new: the usages on each side;
     contents: the changes of ConfigMaps and Secrets, by the index of the pair;
     rewritten: the indexes of the pairs of ConfigMaps and Secrets with different data on the two
-    sides.
+    sides;
+    base_names: the base names of both sides.
     """
 
     old: UsageIndex
@@ -101,7 +102,7 @@ class Comparison(NamedTuple):
     base_names: BaseNames
 
     def content_change(self, target: Target) -> ContentChange | None:
-        """Return the change of a target, None for a target that does not change or has no pair."""
+        """Return the change of a target, None if the target does not change or is not a pair."""
         return self.contents.get(target) if isinstance(target, int) else None
 
 
@@ -110,7 +111,7 @@ class _Difference(NamedTuple):
 
     fields: the changes outside of pod templates;
     causes: the causes of the difference between the pod templates;
-    is_in_template: whether the pod templates differ in more than revision names.
+    is_in_template: whether the pod templates differ in more than revision names and notation.
     """
 
     fields: tuple[FieldChange, ...]
@@ -171,7 +172,7 @@ def _effect(workload: ComparedObject, comparison: Comparison) -> str:
 
 
 def _is_scaled_down(workload: ComparedObject, comparison: Comparison) -> bool:
-    """Return whether a workload has no pods, because Rollouts use its pod template."""
+    """Return whether a workload does not have pods, because Rollouts use its pod template."""
     rollouts = comparison.new.rollouts.get(workload.item.key, ()) if workload.item else ()
     if not rollouts:
         return False
@@ -205,10 +206,10 @@ def _difference(old: ComparedObject, new: ComparedObject, comparison: Comparison
 def _causes_of_last_resort(
     workload: ComparedObject, old: list[Json], new: list[Json]
 ) -> Iterator[Cause]:
-    """Yield the causes for pod templates that differ, if `_difference` finds no other cause.
+    """Yield the causes for different pod templates if `_difference` does not find other causes.
 
-    For example, only a revision name in free text differs, or a part that only the render ID
-    covers, such as `env: null`.
+    For example, the templates differ only in a revision name in free text, or in notation such as
+    `env: null`.
     """
     parts = template_path(workload.identity.group_kind) or ()
     prefix = ".".join(part for part in parts if part != EVERY_ITEM)
@@ -236,7 +237,7 @@ def _template_fields(group_kind: GroupKind, *, with_parents: bool = False) -> re
 
 
 def _templates(group_kind: GroupKind, data: dict[str, Json]) -> list[Json]:
-    """Return the pod templates of a workload as the API server stores them."""
+    """Return the pod templates of a workload, each in the form of `as_stored`."""
     tree = template_pattern(group_kind)
     if tree is None:
         metadata = mapping_at(data, ("metadata",))
